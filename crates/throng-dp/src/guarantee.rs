@@ -1,0 +1,276 @@
+//! Guarantees as types: an epsilon that cannot be negative, and a neighbor relation that cannot be forgotten.
+//!
+//! Paper: Section II.A, Definitions "Replacement LDP" and "Removal LDP". The two differ by up to a factor of
+//! two, so here the relation is part of the type and the factor is a conversion.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Add;
+
+use crate::Error;
+
+/// A privacy loss: never NaN, never negative. Sums and multiples round up, so a total is never understated.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Epsilon(f64);
+
+impl Epsilon {
+    /// No loss at all.
+    pub const ZERO: Self = Self(0.0);
+    /// No guarantee at all.
+    pub const INFINITE: Self = Self(f64::INFINITY);
+
+    /// A finite epsilon that is not negative.
+    pub fn new(value: f64) -> Result<Self, Error> {
+        if value.is_finite() && value >= 0.0 { Ok(Self(value.abs())) } else { Err(Error::Epsilon(value)) }
+    }
+
+    /// The number itself.
+    pub fn value(self) -> f64 {
+        self.0
+    }
+
+    /// The loss of `n` independent releases: the exact product, rounded up.
+    pub fn times(self, n: u32) -> Self {
+        let product = self.0 * f64::from(n);
+        let missing = self.0.mul_add(f64::from(n), -product);
+        Self(if missing > 0.0 { product.next_up() } else { product })
+    }
+
+    /// An equal share of a budget, rounded down so that `parts` shares never exceed it.
+    pub fn share(self, parts: u32) -> Result<Self, Error> {
+        if parts == 0 {
+            return Err(Error::ZeroCount("the number of parts that a budget is split into"));
+        }
+        let share = self.0 / f64::from(parts);
+        let excess = share.mul_add(f64::from(parts), -self.0);
+        Ok(Self(if excess > 0.0 { share.next_down() } else { share }))
+    }
+
+    /// The smaller of two bounds that both hold.
+    pub fn min(self, other: Self) -> Self {
+        Self(self.0.min(other.0))
+    }
+
+    /// A computed bound whose floating-point error is at most `slack`, made safe.
+    pub(crate) fn rounded_up(value: f64, slack: f64) -> Self {
+        Self((value.max(0.0) + slack).next_up())
+    }
+}
+
+impl Add for Epsilon {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(add_up(self.0, other.0))
+    }
+}
+
+impl fmt::Display for Epsilon {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+/// A failure probability: between 0 and 1, never NaN. Sums round up and stop at 1.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Delta(f64);
+
+impl Delta {
+    /// Pure differential privacy.
+    pub const ZERO: Self = Self(0.0);
+
+    /// A probability between 0 and 1.
+    pub fn new(value: f64) -> Result<Self, Error> {
+        if (0.0..=1.0).contains(&value) { Ok(Self(value.abs())) } else { Err(Error::Delta(value)) }
+    }
+
+    /// The number itself.
+    pub fn value(self) -> f64 {
+        self.0
+    }
+}
+
+impl Add for Delta {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(add_up(self.0, other.0).min(1.0))
+    }
+}
+
+impl fmt::Display for Delta {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+/// Which two worlds a guarantee compares. Implemented by [`Removal`] and [`Replacement`] only.
+pub trait Neighbors: sealed::Sealed {
+    /// The word for it in every output.
+    const NAME: &'static str;
+}
+
+/// The respondent answered, or had nothing to say (the paper's reference report R_0).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Removal {}
+
+/// The respondent held one value, or any other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replacement {}
+
+impl Neighbors for Removal {
+    const NAME: &'static str = "removal";
+}
+
+impl Neighbors for Replacement {
+    const NAME: &'static str = "replacement";
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::Removal {}
+    impl Sealed for super::Replacement {}
+}
+
+/// What one respondent's report guarantees whatever happens to it afterwards.
+pub struct LocalGuarantee<N> {
+    epsilon: Epsilon,
+    delta: Delta,
+    neighbors: PhantomData<N>,
+}
+
+impl<N: Neighbors> LocalGuarantee<N> {
+    /// Pure epsilon-LDP.
+    pub fn pure(epsilon: Epsilon) -> Self {
+        Self::approximate(epsilon, Delta::ZERO)
+    }
+
+    /// (epsilon, delta)-LDP.
+    pub fn approximate(epsilon: Epsilon, delta: Delta) -> Self {
+        Self { epsilon, delta, neighbors: PhantomData }
+    }
+
+    /// The privacy loss.
+    pub fn epsilon(self) -> Epsilon {
+        self.epsilon
+    }
+
+    /// The probability that the loss is exceeded.
+    pub fn delta(self) -> Delta {
+        self.delta
+    }
+
+    /// Basic composition of `n` independent reports of the same value.
+    pub fn times(self, n: u32) -> Self {
+        let delta = Delta((self.delta.0 * f64::from(n)).min(1.0));
+        Self::approximate(self.epsilon.times(n), delta)
+    }
+}
+
+/// Two values are each within ε of the reference report, so within 2ε of one another.
+impl From<LocalGuarantee<Removal>> for LocalGuarantee<Replacement> {
+    fn from(removal: LocalGuarantee<Removal>) -> Self {
+        // P(S) <= e^ε R_0(S) + δ <= e^ε (e^ε P'(S) + δ) + δ.
+        let delta = removal.delta.0 * (1.0 + removal.epsilon.0.exp());
+        let delta = if delta > 0.0 { delta.next_up().min(1.0) } else { 0.0 };
+        Self::approximate(removal.epsilon.times(2), Delta(delta))
+    }
+}
+
+/// Any fixed value's report can serve as the reference, so replacement implies removal at the same ε.
+impl From<LocalGuarantee<Replacement>> for LocalGuarantee<Removal> {
+    fn from(replacement: LocalGuarantee<Replacement>) -> Self {
+        Self::approximate(replacement.epsilon, replacement.delta)
+    }
+}
+
+// Written out because a derive would ask the same of the marker `N`.
+impl<N> Clone for LocalGuarantee<N> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<N> Copy for LocalGuarantee<N> {}
+
+impl<N> PartialEq for LocalGuarantee<N> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.epsilon, self.delta) == (other.epsilon, other.delta)
+    }
+}
+
+impl<N: Neighbors> fmt::Debug for LocalGuarantee<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl<N: Neighbors> fmt::Display for LocalGuarantee<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.delta == Delta::ZERO {
+            write!(f, "{}-LDP ({})", self.epsilon, N::NAME)
+        } else {
+            write!(f, "({}, {:e})-LDP ({})", self.epsilon, self.delta.0, N::NAME)
+        }
+    }
+}
+
+/// The exact sum, rounded up (Knuth's two-sum gives the rounding error exactly).
+fn add_up(a: f64, b: f64) -> f64 {
+    let sum = a + b;
+    let b_rounded = sum - a;
+    let missing = (a - (sum - b_rounded)) + (b - b_rounded);
+    if missing > 0.0 { sum.next_up() } else { sum }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn epsilon_and_delta_refuse_what_is_not_a_privacy_parameter() {
+        for bad in [f64::NAN, -1.0, -f64::MIN_POSITIVE, f64::INFINITY, f64::NEG_INFINITY] {
+            assert!(matches!(Epsilon::new(bad), Err(Error::Epsilon(_))), "{bad}");
+        }
+        for bad in [f64::NAN, -1e-300, 1.0f64.next_up(), f64::INFINITY] {
+            assert!(matches!(Delta::new(bad), Err(Error::Delta(_))), "{bad}");
+        }
+        assert!(Epsilon::new(-0.0).unwrap().value().is_sign_positive());
+        assert_eq!(Delta::new(1.0).unwrap().value(), 1.0);
+    }
+
+    #[test]
+    fn the_factor_of_two_is_a_conversion() {
+        let removal = LocalGuarantee::<Removal>::pure(Epsilon::new(8.55).unwrap());
+        let replacement: LocalGuarantee<Replacement> = removal.into();
+        assert_eq!(replacement.epsilon().value(), 17.1);
+        assert_eq!(replacement.to_string(), "17.1-LDP (replacement)");
+        let back: LocalGuarantee<Removal> = replacement.into();
+        assert_eq!(back.epsilon().value(), 17.1, "the way back never halves");
+    }
+
+    #[test]
+    fn delta_grows_by_the_detour_over_the_reference() {
+        let epsilon = Epsilon::new(1.0).unwrap();
+        let removal = LocalGuarantee::<Removal>::approximate(epsilon, Delta::new(1e-9).unwrap());
+        let replacement: LocalGuarantee<Replacement> = removal.into();
+        let expected = 1e-9 * (1.0 + 1f64.exp());
+        assert!(replacement.delta().value() >= expected);
+        assert!(replacement.delta().value() <= expected * (1.0 + 1e-15));
+    }
+
+    #[test]
+    fn sums_round_up_and_shares_round_down() {
+        let tiny = Epsilon::new(1e-30).unwrap();
+        let one = Epsilon::new(1.0).unwrap();
+        assert_eq!((one + tiny).value(), 1.0f64.next_up());
+        assert_eq!((one + one).value(), 2.0);
+        for parts in 1..200 {
+            for whole in [0.1, 1.0, 2.94, 8.55, 19.99] {
+                let whole = Epsilon::new(whole).unwrap();
+                let share = whole.share(parts).unwrap();
+                assert!(share.times(parts) <= whole);
+                assert!(share.value() * f64::from(parts) > whole.value() * (1.0 - 1e-15));
+            }
+        }
+        assert!(one.share(0).is_err());
+    }
+}

@@ -1,0 +1,19 @@
+//! The privacy and utility of one report.
+
+#[cfg(test)]
+mod contract;
+mod error;
+pub mod estimate;
+mod guarantee;
+pub mod normal;
+pub mod randomizer;
+pub mod sampling;
+#[cfg(test)]
+mod testing;
+
+pub use error::Error;
+pub use estimate::{Estimates, Tally};
+pub use guarantee::{Delta, Epsilon, LocalGuarantee, Neighbors, Removal, Replacement};
+pub use randomizer::binary::Binary;
+pub use randomizer::one_hot::OneHot;
+pub use randomizer::{BitRandomizer, Estimator, ExactDistribution, Probability, Randomizer};
