@@ -66,9 +66,10 @@ where
 }
 
 /// Over many crowds of `respondents`, of whom the i-th holds `value(i)`, the mean of each estimate is the true
-/// count and its variance is what the estimate says.
+/// count and its variance is what the estimate says. Each crowd has a mechanism of its own, so that public
+/// randomness (hash functions) is averaged over as well.
 pub(crate) fn check_estimator<'a, M>(
-    mechanism: &M,
+    mechanism: impl Fn(u64) -> M,
     respondents: u64,
     value: impl Fn(u64) -> Option<&'a M::Value>,
     truth: &[f64],
@@ -80,7 +81,8 @@ pub(crate) fn check_estimator<'a, M>(
     let mut rng = rng(77);
     let mut errors = vec![Vec::new(); truth.len()];
     let mut variances = vec![0.0; truth.len()];
-    for _ in 0..crowds {
+    for crowd in 0..crowds {
+        let mechanism = mechanism(crowd);
         let mut tally = mechanism.tally().unwrap();
         for i in 0..respondents {
             let report = mechanism.randomize(value(i), &mut rng).unwrap();
@@ -91,7 +93,7 @@ pub(crate) fn check_estimator<'a, M>(
         assert_eq!(estimates.counts().len(), truth.len());
         for (v, truth) in truth.iter().enumerate() {
             errors[v].push(estimates.counts()[v] - truth);
-            variances[v] += estimates.standard_error(v).powi(2) / f64::from(crowds);
+            variances[v] += estimates.spread().variance(*truth) / crowds as f64;
         }
     }
     for (errors, variance) in errors.iter().zip(variances) {

@@ -57,6 +57,14 @@ pub enum Error {
         /// The number of attributes.
         attributes: u64,
     },
+    /// A report with the wrong number of runs or fragments.
+    #[error("the report has {got} parts where the survey has {expected}; it was not counted")]
+    ReportParts {
+        /// Parts in the report.
+        got: usize,
+        /// Runs or report fragments in the survey.
+        expected: u32,
+    },
     /// A stored backstop does not fit the mechanism it is given to.
     #[error("the stored backstop does not fit this mechanism; it belongs to another survey")]
     ForeignBackstop,

@@ -4,6 +4,7 @@
 mod contract;
 mod error;
 pub mod estimate;
+pub mod fragmenting;
 mod guarantee;
 pub mod normal;
 pub mod randomizer;
@@ -13,7 +14,11 @@ mod testing;
 
 pub use error::Error;
 pub use estimate::{Estimates, Tally};
+pub use fragmenting::{Attributes, Backstop, ReportFragments};
 pub use guarantee::{Delta, Epsilon, LocalGuarantee, Neighbors, Removal, Replacement};
 pub use randomizer::binary::Binary;
+pub use randomizer::count_sketch::{CountSketch, PlainSketch, SketchShape};
 pub use randomizer::one_hot::OneHot;
+pub use randomizer::repeated::Repeated;
+pub use randomizer::set_valued::{SetValued, Spend};
 pub use randomizer::{BitRandomizer, Estimator, ExactDistribution, Probability, Randomizer};

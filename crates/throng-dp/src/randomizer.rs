@@ -1,11 +1,11 @@
 //! Randomizers and their estimators: the two halves of each mechanism, on one page per mechanism.
 
 pub mod binary;
-// pub mod count_sketch;
+pub mod count_sketch;
 // pub mod gradient;
 pub mod one_hot;
-// pub mod repeated;
-// pub mod set_valued;
+pub mod repeated;
+pub mod set_valued;
 
 use num_bigint::BigUint;
 use num_rational::Ratio;

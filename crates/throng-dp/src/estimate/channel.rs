@@ -58,6 +58,11 @@ impl BitChannel {
         (sum / self.draws - respondents * self.flip) / self.gain
     }
 
+    /// The probability that a bit arrives flipped, over the share of the signal that survives.
+    pub(crate) fn flip_over_gain(&self) -> f64 {
+        self.flip / self.gain
+    }
+
     /// The variance of an estimated count, per respondent.
     pub fn variance(&self) -> f64 {
         self.variance
@@ -73,7 +78,7 @@ impl BitChannel {
         let respondents = tally.respondents() as f64;
         let counts = tally.counts().iter().map(|&sum| self.count(sum as f64, respondents)).collect();
         let floor = respondents * self.variance;
-        Estimates::new(tally.respondents(), counts, Spread { floor, per_holder: 0.0, range: Some(self.range()) })
+        Estimates::new(tally.respondents(), counts, Spread::constant(floor, self.range()))
     }
 
     /// How far one respondent's draws can move a count.

@@ -13,16 +13,36 @@ pub struct Estimates {
 }
 
 /// How far estimated counts are from the truth.
+///
+/// The variance of the estimate for a value with true count c is `floor + linear·c + quadratic·c²`, and at least
+/// `least`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// The variance of the estimate for a value that nobody holds: the noise floor, squared.
+    /// The variance for a value that nobody holds: the noise floor, squared.
     pub floor: f64,
-    /// What each respondent who holds a value adds to the variance of its estimate (sampled attributes only).
-    pub per_holder: f64,
+    /// Sampled attributes add to the variance for each respondent who holds the value; in a sketch those
+    /// respondents do not collide with their own value.
+    pub linear: f64,
+    /// In a sketch, what the value does not suffer from colliding with itself.
+    pub quadratic: f64,
+    /// The privacy noise alone: where the other terms are estimates themselves, they cannot undercut it.
+    pub least: f64,
     /// How far one respondent can move one estimate, where the respondents' contributions are independent: tails
     /// are then proved by Bernstein's inequality. `None` for sketches, where hash collisions tie respondents
     /// together and tails are only those of a normal distribution with the same variance.
     pub range: Option<f64>,
+}
+
+impl Spread {
+    /// The same variance for every count.
+    pub fn constant(variance: f64, range: f64) -> Self {
+        Self { floor: variance, linear: 0.0, quadratic: 0.0, least: variance, range: Some(range) }
+    }
+
+    /// The variance of the estimate for a value that `count` respondents hold.
+    pub fn variance(&self, count: f64) -> f64 {
+        (self.floor + (self.linear + self.quadratic * count) * count).max(self.least)
+    }
 }
 
 impl Estimates {
@@ -46,9 +66,9 @@ impl Estimates {
         self.spread
     }
 
-    /// The standard error of one count. Panics if there is no such value.
+    /// The standard error of one count, at the estimated count. Panics if there is no such value.
     pub fn standard_error(&self, value: usize) -> f64 {
-        (self.spread.floor + self.spread.per_holder * self.counts[value].max(0.0)).sqrt()
+        self.spread.variance(self.counts[value].clamp(0.0, self.respondents as f64)).sqrt()
     }
 
     /// The standard error of a value that nobody holds: counts of this size are noise.
@@ -78,7 +98,7 @@ impl Estimates {
     /// sqrt(2 n ln(2k/beta)/e^ε): the exponent is ε, not the ε/2 of the theorem's text (its appendix is right).
     pub fn simultaneous_error(&self, beta: f64) -> Result<f64, Error> {
         let beta = probability("the failure probability", beta)?;
-        let variance = self.spread.floor + self.spread.per_holder * self.respondents as f64;
+        let variance = self.spread.floor.max(self.spread.variance(self.respondents as f64));
         Ok(self.tail(variance, beta / (2.0 * self.counts.len().max(1) as f64)))
     }
 
@@ -129,10 +149,6 @@ mod tests {
     use crate::testing::{assert_share, rng};
     use crate::Epsilon;
 
-    fn estimates(counts: Vec<f64>, floor: f64, range: Option<f64>) -> Estimates {
-        Estimates::new(1_000_000, counts, Spread { floor, per_holder: 0.0, range })
-    }
-
     #[test]
     fn bernstein_solves_its_own_inequality() {
         for (variance, range, exponent) in [(1.0, 1.0, 3.0), (400.0, 2.0, 14.0), (0.01, 1.0, 20.0)] {
@@ -144,7 +160,7 @@ mod tests {
 
     #[test]
     fn probabilities_outside_the_open_unit_interval_are_refused() {
-        let e = estimates(vec![1.0], 1.0, Some(1.0));
+        let e = Estimates::new(10, vec![1.0], Spread::constant(1.0, 1.0));
         for bad in [0.0, 1.0, -0.5, f64::NAN] {
             assert!(e.interval(0, bad).is_err() && e.simultaneous_error(bad).is_err());
             assert!(e.heavy_hitters(bad).is_err());
@@ -153,7 +169,7 @@ mod tests {
 
     #[test]
     fn sampled_attributes_widen_the_error_of_what_is_held() {
-        let spread = Spread { floor: 100.0, per_holder: 3.0, range: Some(1.0) };
+        let spread = Spread { linear: 3.0, ..Spread::constant(100.0, 1.0) };
         let e = Estimates::new(1000, vec![-5.0, 300.0], spread);
         assert_eq!(e.standard_error(0), 10.0);
         assert_eq!(e.standard_error(1), 1000f64.sqrt());
@@ -179,11 +195,7 @@ mod tests {
                         channel.count(sum as f64, n as f64)
                     })
                     .collect();
-                let spread = Spread {
-                    floor: n as f64 * channel.variance(),
-                    per_holder: 0.0,
-                    range: Some(channel.range()),
-                };
+                let spread = Spread::constant(n as f64 * channel.variance(), channel.range());
                 let e = Estimates::new(n, counts, spread);
                 missed += u64::from(!e.interval(0, 0.9).unwrap().contains(&0.0));
                 let error = e.simultaneous_error(0.2).unwrap();

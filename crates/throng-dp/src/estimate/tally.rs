@@ -35,11 +35,15 @@ impl Tally {
     }
 
     /// Counts one anonymous fragment.
-    #[inline]
     pub fn add_fragment(&mut self, attribute: u32) -> Result<(), Error> {
+        self.add_count(attribute, 1)
+    }
+
+    /// Counts many fragments of one attribute.
+    pub fn add_count(&mut self, attribute: u32, fragments: u64) -> Result<(), Error> {
         let attributes = self.counts.len() as u64;
         let count = self.counts.get_mut(attribute as usize).ok_or(Error::UnknownAttribute { attributes })?;
-        *count += 1;
+        *count += fragments;
         Ok(())
     }
 

@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn counts_are_unbiased_with_the_stated_variance() {
-        check_estimator(&binary(1.0), 400, |i| if i < 120 { Some(&true) } else { None }, &[120.0]);
+        check_estimator(|_| binary(1.0), 400, |i| if i < 120 { Some(&true) } else { None }, &[120.0]);
     }
 
     #[test]

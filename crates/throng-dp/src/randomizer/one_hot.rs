@@ -166,7 +166,7 @@ mod tests {
                 100..150 => Some(&1),
                 _ => None,
             };
-            check_estimator(&one_hot(3, epsilon), 200, value, &[100.0, 50.0, 0.0]);
+            check_estimator(|_| one_hot(3, epsilon), 200, value, &[100.0, 50.0, 0.0]);
         }
     }
 

@@ -1,0 +1,10 @@
+//! Fragmenting: breaking what a respondent says into pieces that cannot be linked.
+//!
+//! Attribute fragments are the set bits of one report; report fragments are several noisier reports behind one
+//! permanent backstop.
+
+pub mod attribute;
+pub mod report;
+
+pub use attribute::Attributes;
+pub use report::{Backstop, ReportFragments, exposed_epsilon, fragment_epsilon};

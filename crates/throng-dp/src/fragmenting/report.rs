@@ -1,0 +1,356 @@
+//! Report fragments: several noisy reports, all drawn from one permanent backstop.
+
+use rand_core::CryptoRng;
+use std::fmt;
+use zeroize::Zeroize;
+
+use crate::estimate::{BitChannel, Estimates, Tally};
+use crate::randomizer::repeated::add_parts;
+use crate::randomizer::{BitRandomizer, Estimator, Randomizer};
+use crate::sampling::Flips;
+use crate::{Epsilon, Error, LocalGuarantee};
+
+/// A mechanism whose report is `tau` fragments, each a fresh randomization of the same backstop.
+///
+/// # Privacy
+/// One exposed fragment says less than ε_fragment, all of them together never more than ε_backstop: see
+/// [`ReportFragments::exposed`]. That holds over all epochs as long as the respondent keeps the backstop.
+/// # Utility
+/// Unbiased, with variance n[p_b q_b + p_f q_f/(tau (1 − 2p_f)²)]/(1 − 2p_b)² for a one-hot backstop.
+/// # Paper
+/// Section IV, Algorithm 2 (Report fragmenting).
+#[derive(Clone, Debug)]
+pub struct ReportFragments<R> {
+    backstop: R,
+    flips: Flips,
+    tau: u32,
+}
+
+/// What a respondent stores for a survey and a value, and gives back in every epoch: the permanent randomized
+/// report, with the hash function or attribute that was sampled for it. Erased from memory when dropped.
+pub struct Backstop<T: Zeroize>(T);
+
+impl<R: BitRandomizer> ReportFragments<R>
+where
+    R::Report: Zeroize,
+{
+    /// `tau` fragments of ε_fragment each, behind `backstop`.
+    pub fn new(backstop: R, epsilon_fragment: Epsilon, tau: u32) -> Result<Self, Error> {
+        if tau == 0 {
+            return Err(Error::ZeroCount("the number of report fragments"));
+        }
+        let flips = Flips::new(backstop.width(), epsilon_fragment)?;
+        Ok(Self { backstop, flips, tau })
+    }
+
+    /// The mechanism that draws backstops.
+    pub fn backstop(&self) -> &R {
+        &self.backstop
+    }
+
+    /// The number of fragments.
+    pub fn tau(&self) -> u32 {
+        self.tau
+    }
+
+    /// Line 1 of Algorithm 2: x' <- R_b(x; ε_b). Draw once per value, then store it.
+    pub fn draw_backstop(
+        &self,
+        value: Option<&R::Value>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Backstop<R::Report>, Error> {
+        Ok(Backstop(self.backstop.randomize(value, rng)?))
+    }
+
+    /// Lines 2 to 4: y_i = R_f(x'; ε_f), for i = 1..tau.
+    pub fn fragment(
+        &self,
+        backstop: &Backstop<R::Report>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Vec<R::Report>, Error> {
+        if !self.backstop.fits(&backstop.0) {
+            return Err(Error::ForeignBackstop);
+        }
+        Ok((0..self.tau).map(|_| self.backstop.flip_again(&backstop.0, &self.flips, rng)).collect())
+    }
+
+    /// What is left when `t` of a respondent's fragments are exposed (Theorem record_frag).
+    ///
+    /// The theorem is applied to each bit in which a value and its absence differ; the bits are independent.
+    pub fn exposed(&self, t: u32) -> Result<LocalGuarantee<R::Neighbors>, Error> {
+        if t > self.tau {
+            let (got, limit) = (u64::from(t), u64::from(self.tau));
+            return Err(Error::TooLarge { what: "the number of exposed fragments", got, limit });
+        }
+        let (per_bit, fragment) = (self.backstop.coin().epsilon(), self.flips.coin().epsilon());
+        let epsilon = exposed_epsilon(per_bit, fragment, t).times(self.backstop.differing_bits());
+        Ok(LocalGuarantee::pure(epsilon))
+    }
+}
+
+impl<R: BitRandomizer> Randomizer for ReportFragments<R>
+where
+    R::Report: Zeroize,
+{
+    type Value = R::Value;
+    type Report = Vec<R::Report>;
+    type Neighbors = R::Neighbors;
+
+    /// What all fragments of one epoch say together. Over any number of epochs it is the backstop's guarantee.
+    fn guarantee(&self) -> LocalGuarantee<R::Neighbors> {
+        let (per_bit, fragment) = (self.backstop.coin().epsilon(), self.flips.coin().epsilon());
+        let epsilon = exposed_epsilon(per_bit, fragment, self.tau).times(self.backstop.differing_bits());
+        LocalGuarantee::pure(epsilon)
+    }
+
+    /// Backstop and fragments at once, for a survey of a single epoch: the backstop is forgotten.
+    fn randomize(
+        &self,
+        value: Option<&R::Value>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Vec<R::Report>, Error> {
+        self.fragment(&self.draw_backstop(value, rng)?, rng)
+    }
+}
+
+impl<R: BitRandomizer> Estimator for ReportFragments<R>
+where
+    R::Report: Zeroize,
+{
+    type Tally = Tally;
+    type Estimate = Estimates;
+
+    fn tally(&self) -> Result<Tally, Error> {
+        self.backstop.tally()
+    }
+
+    fn add(&self, tally: &mut Tally, report: &Vec<R::Report>) -> Result<(), Error> {
+        add_parts(&self.backstop, tally, report, self.tau)
+    }
+
+    fn estimate(&self, tally: &Tally) -> Result<Estimates, Error> {
+        let channel = BitChannel::fragmented(self.backstop.coin(), self.flips.coin(), self.tau);
+        self.backstop.estimate_through(tally, &channel)
+    }
+}
+
+/// The guarantee of `t` exposed fragments of ε_fragment behind ε_backstop:
+/// ln((e^(x + y) + 1)/(e^x + e^y)) with x = ε_backstop, y = t·ε_fragment, in a form that neither overflows nor
+/// cancels, rounded up.
+pub fn exposed_epsilon(epsilon_backstop: Epsilon, epsilon_fragment: Epsilon, t: u32) -> Epsilon {
+    let (whole, exposed) = (epsilon_backstop, epsilon_fragment.times(t));
+    let bound = whole.min(exposed);
+    let (x, y) = (whole.value(), exposed.value());
+    if bound == Epsilon::ZERO || x.max(y) == f64::INFINITY {
+        return bound;
+    }
+    let value = if x.min(y) < 0.5 {
+        // 2 artanh(tanh(x/2) tanh(y/2)): no digits are lost where both terms below nearly cancel.
+        2.0 * ((x / 2.0).tanh() * (y / 2.0).tanh()).atanh()
+    } else {
+        x.min(y) - (-(x - y).abs()).exp().ln_1p() + (-(x + y)).exp().ln_1p()
+    };
+    // A few roundings, each below one part in 10^15 of the largest term.
+    Epsilon::rounded_up(value, 1e-15 * value.max(x.min(y))).min(bound)
+}
+
+/// The ε_fragment at which `tau` fragments add as much variance as the backstop has itself:
+/// sinh(ε_f/2) = sinh(ε_b/2)/sqrt(tau). (The paper's own rule lacks a square and is ruinous below ε_f = 4.)
+pub fn fragment_epsilon(epsilon_backstop: Epsilon, tau: u32) -> Result<Epsilon, Error> {
+    if tau == 0 {
+        return Err(Error::ZeroCount("the number of report fragments"));
+    }
+    let half = epsilon_backstop.value() / 2.0;
+    let root = f64::from(tau).sqrt();
+    // sinh overflows beyond 700; asinh(e^h/(2 root)) is then h - ln(root) to the last digit.
+    let fragment = if half > 300.0 { half - root.ln() } else { (half.sinh() / root).asinh() };
+    Epsilon::new(2.0 * fragment)
+}
+
+impl<T: Zeroize> Backstop<T> {
+    /// A backstop that the caller had stored.
+    pub fn from_report(report: T) -> Self {
+        Self(report)
+    }
+
+    /// What to store. It says as much about the value as ε_backstop allows: keep it like the value itself.
+    pub fn report(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: Zeroize> fmt::Debug for Backstop<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Backstop(..)")
+    }
+}
+
+impl<T: Zeroize> Drop for Backstop<T> {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::check_estimator;
+    use crate::randomizer::binary::Binary;
+    use crate::randomizer::count_sketch::{CountSketch, SketchShape};
+    use crate::randomizer::one_hot::OneHot;
+    use crate::randomizer::set_valued::{SetValued, Spend};
+    use crate::testing::{assert_share, rng};
+    use proptest::prelude::*;
+
+    fn epsilon(value: f64) -> Epsilon {
+        Epsilon::new(value).unwrap()
+    }
+
+    /// The theorem's guarantee is exactly that of t binary fragments: the slow reference sums over the backstop's
+    /// two values in plain arithmetic.
+    #[test]
+    fn exposed_fragments_of_one_bit_reach_the_theorem() {
+        for (b, f, t) in [(1.0, 0.5, 1), (2.94, 0.257, 7), (8.55, 3.005, 2), (5.0, 1.0, 16), (0.3, 0.2, 3)] {
+            let (pb, pf) = (1.0 / (1.0 + f64::exp(b)), 1.0 / (1.0 + f64::exp(f)));
+            // The likeliest outcome in favour of a one: all t fragments are ones.
+            let all_ones = |bit_is_one: bool| {
+                let backstop_one = if bit_is_one { 1.0 - pb } else { pb };
+                backstop_one * (1.0 - pf).powi(t) + (1.0 - backstop_one) * pf.powi(t)
+            };
+            let exact = (all_ones(true) / all_ones(false)).ln();
+            let stated = exposed_epsilon(epsilon(b), epsilon(f), t as u32).value();
+            assert!((stated / exact - 1.0).abs() < 1e-11, "{b} {f} {t}: {stated} for {exact}");
+        }
+    }
+
+    #[test]
+    fn the_papers_columns_come_out() {
+        // Horse, epsilon_central 1: epsilon_infinity and epsilon_1 for tau 4, 16, 256 (Table horse-1-crowd uses
+        // the paper's own rule for epsilon_fragment, whose values these are).
+        for (tau, f, all, one) in [(4, 7.165, 8.55, 6.94), (16, 5.775, 8.55, 5.72), (256, 3.005, 8.55, 3.00)] {
+            assert!((exposed_epsilon(epsilon(8.55), epsilon(f), tau).value() - all).abs() < 0.01);
+            assert!((exposed_epsilon(epsilon(8.55), epsilon(f), 1).value() - one).abs() < 0.01);
+        }
+    }
+
+    #[test]
+    fn equal_variance_means_equal_variance() {
+        for (b, tau) in [(2.94, 256), (8.55, 16), (12.99, 4), (1.0, 1)] {
+            let f = fragment_epsilon(epsilon(b), tau).unwrap();
+            let variance = |e: f64| (2.0 * (e / 2.0).sinh()).powi(-2);
+            assert!((variance(f.value()) / f64::from(tau) / variance(b) - 1.0).abs() < 1e-9);
+        }
+        // accounting: .257 where the paper's rule gives .035.
+        assert!((fragment_epsilon(epsilon(2.94), 256).unwrap().value() - 0.257).abs() < 1e-3);
+        assert!(fragment_epsilon(epsilon(1e4), 256).unwrap().value() < 1e4);
+        assert!(fragment_epsilon(epsilon(1.0), 0).is_err());
+    }
+
+    /// Two fragments of one backstop agree as often as a shared backstop makes them, and a backstop that is given
+    /// back gives the same distribution in every epoch: the sampler does not draw a new one in secret.
+    #[test]
+    fn fragments_share_one_backstop() {
+        let mechanism = ReportFragments::new(Binary::new(epsilon(1.0)).unwrap(), epsilon(2.0), 2).unwrap();
+        let mut rng = rng(21);
+        let draws = 200_000;
+        let mut both = 0;
+        for _ in 0..draws {
+            let fragments = mechanism.randomize(Some(&true), &mut rng).unwrap();
+            both += u64::from(fragments == [true, true]);
+        }
+        let (qb, qf) = (1f64.exp() / (1.0 + 1f64.exp()), 2f64.exp() / (1.0 + 2f64.exp()));
+        assert_share(both, draws, qb * qf * qf + (1.0 - qb) * (1.0 - qf).powi(2), 2);
+
+        let stored = Backstop::from_report(false);
+        let ones = (0..draws)
+            .flat_map(|_| mechanism.fragment(&stored, &mut rng).unwrap())
+            .filter(|fragment| *fragment)
+            .count();
+        assert_share(ones as u64, 2 * draws, 1.0 - qf, 2);
+    }
+
+    #[test]
+    fn a_sketch_keeps_its_sampled_hash_function() {
+        let sketch = CountSketch::new(SketchShape { domain: 9, rows: 64, cells: 4, seed: 1 }, epsilon(3.0)).unwrap();
+        let mechanism = ReportFragments::new(sketch, epsilon(1.0), 8).unwrap();
+        let mut rng = rng(22);
+        let backstop = mechanism.draw_backstop(Some(&4), &mut rng).unwrap();
+        let fragments = mechanism.fragment(&backstop, &mut rng).unwrap();
+        assert_eq!(fragments.len(), 8);
+        for fragment in &fragments {
+            assert_eq!(fragment.rows, backstop.report().rows);
+            assert!(mechanism.backstop().fits(fragment));
+        }
+    }
+
+    #[test]
+    fn counts_are_unbiased_with_the_stated_variance() {
+        let fragments = |_| {
+            ReportFragments::new(OneHot::new(2, epsilon(2.0)).unwrap(), epsilon(1.0), 4).unwrap()
+        };
+        check_estimator(fragments, 150, |i| if i < 50 { Some(&0) } else { None }, &[50.0, 0.0]);
+
+        let sampled = |_| {
+            let backstop = SetValued::new(3, 2, Spend::Sample, epsilon(4.0)).unwrap();
+            ReportFragments::new(backstop, epsilon(2.0), 3).unwrap()
+        };
+        check_estimator(sampled, 150, |_| Some([0, 1].as_slice()), &[150.0, 150.0, 0.0]);
+
+        let sketched = |seed| {
+            let shape = SketchShape { domain: 6, rows: 8, cells: 8, seed };
+            ReportFragments::new(CountSketch::new(shape, epsilon(4.0)).unwrap(), epsilon(2.0), 3).unwrap()
+        };
+        let values = [0, 0, 0, 1, 1, 2, 2, 3, 4, 5];
+        let value = |i: u64| values.get(i as usize / 12);
+        check_estimator(sketched, 150, value, &[36.0, 24.0, 24.0, 12.0, 12.0, 12.0]);
+    }
+
+    #[test]
+    fn what_does_not_belong_together_is_refused() {
+        let one_hot = OneHot::new(10, epsilon(2.0)).unwrap();
+        assert!(matches!(ReportFragments::new(one_hot.clone(), epsilon(1.0), 0), Err(Error::ZeroCount(_))));
+        assert!(matches!(ReportFragments::new(one_hot.clone(), Epsilon::ZERO, 1), Err(Error::NoSignal(_))));
+        let mechanism = ReportFragments::new(one_hot, epsilon(1.0), 2).unwrap();
+        let foreign = Backstop::from_report(vec![3, 10]);
+        assert_eq!(mechanism.fragment(&foreign, &mut rng(1)), Err(Error::ForeignBackstop));
+        assert!(matches!(mechanism.exposed(3), Err(Error::TooLarge { .. })));
+        assert_eq!(mechanism.exposed(0).unwrap().epsilon(), Epsilon::ZERO);
+        assert_eq!(format!("{foreign:?}"), "Backstop(..)", "a backstop is never printed");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+        /// Never above either bound, rising in each argument, and no NaN anywhere.
+        #[test]
+        fn exposure_is_bounded_and_monotone(
+            b in 0.001..25.0f64,
+            f in 0.001..25.0f64,
+            tau in 1u32..=256,
+        ) {
+            let whole = exposed_epsilon(epsilon(b), epsilon(f), tau);
+            prop_assert!(whole <= epsilon(b) && whole <= epsilon(f).times(tau));
+            prop_assert!(exposed_epsilon(epsilon(b), epsilon(f), tau - 1) <= whole);
+            prop_assert!(whole.value() <= exposed_epsilon(epsilon(b * 1.01), epsilon(f), tau).value() * (1.0 + 1e-14));
+            prop_assert!(whole.value() > 0.0);
+        }
+
+        /// Any tau and epsilon make a mechanism whose reports it accepts itself.
+        #[test]
+        fn extremes_hold(
+            size in prop::sample::select(vec![1u64, 2, 1000]),
+            b in prop::sample::select(vec![0.001, 1.0, 8.55, 25.0]),
+            f in prop::sample::select(vec![0.001, 1.0, 8.55, 25.0]),
+            tau in prop::sample::select(vec![1u32, 4, 256]),
+            seed: u64,
+        ) {
+            let mechanism =
+                ReportFragments::new(OneHot::new(size, epsilon(b)).unwrap(), epsilon(f), tau).unwrap();
+            let report = mechanism.randomize(Some(&0), &mut rng(seed)).unwrap();
+            prop_assert_eq!(report.len(), tau as usize);
+            let mut tally = mechanism.tally().unwrap();
+            mechanism.add(&mut tally, &report).unwrap();
+            prop_assert!(mechanism.estimate(&tally).unwrap().counts().iter().all(|c| c.is_finite()));
+            prop_assert!(mechanism.guarantee().epsilon() <= mechanism.backstop().guarantee().epsilon());
+        }
+    }
+}

@@ -1,0 +1,497 @@
+//! Count-mean sketches: a large domain hashed to few cells, by many hash functions.
+
+mod hashes;
+
+use num_bigint::BigUint;
+use num_rational::Ratio;
+use rand_core::CryptoRng;
+use zeroize::Zeroize;
+
+use super::{
+    BitRandomizer, ExactDistribution, Probability, Randomizer, difference, is_bit_list, pattern_probability,
+};
+use crate::estimate::{BitChannel, Estimates, Spread, Tally};
+use crate::sampling::{Bernoulli, Flips, distinct_below};
+use crate::{Epsilon, Error, LocalGuarantee, Removal};
+use hashes::Hashes;
+
+/// The sizes of a sketch and the seed of its public hash functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SketchShape {
+    /// How many values there are, at most 2^61 − 1; values are numbered from 0.
+    pub domain: u64,
+    /// How many hash functions, each with a row of cells.
+    pub rows: u32,
+    /// How many cells in a row; rows times cells may be at most 2^32.
+    pub cells: u32,
+    /// What the hash functions are made from. Public: the guarantee holds for any hash functions.
+    pub seed: u64,
+}
+
+impl SketchShape {
+    /// The paper's sizes, which are those of a large deployment: 1,024 hash functions, 65,536 cells.
+    pub fn new(domain: u64, seed: u64) -> Self {
+        Self { domain, rows: 1024, cells: 65_536, seed }
+    }
+
+    fn hashes(self) -> Result<Hashes, Error> {
+        if self.domain == 0 {
+            return Err(Error::DomainSize(0));
+        }
+        let limits = [
+            ("the domain of a sketch", self.domain, Hashes::PRIME),
+            ("the size of a sketch (rows times cells)", self.attributes(), 1 << 32),
+        ];
+        for (what, got, limit) in limits {
+            if got > limit {
+                return Err(Error::TooLarge { what, got, limit });
+            }
+        }
+        if self.rows == 0 {
+            return Err(Error::ZeroCount("the number of hash functions"));
+        }
+        if self.cells < 2 {
+            return Err(Error::ZeroCount("the number of cells beyond the first"));
+        }
+        Ok(Hashes::new(self))
+    }
+
+    fn attributes(self) -> u64 {
+        u64::from(self.rows) * u64::from(self.cells)
+    }
+}
+
+/// A report on one sampled hash function (or on r of them, with the budget split): the one-hot vector of the cell
+/// that the value hashes to, every bit flipped independently.
+///
+/// # Privacy
+/// ε-removal LDP, for any hash functions: the rows are sampled independently of the value, and in each of them one
+/// bit differs from the reference. With r rows each bit has ε/r.
+/// # Utility
+/// Over the choice of hash functions counts are unbiased. The variance has two parts, both in the stated error:
+/// privacy, n·v/r·m/(m − 1) with v the variance of one bit, and collisions,
+/// [(n − c)(1 − r/H)/r + (F₂ − c²)/H]/(m − 1), where F₂ (the sum of squared counts) is estimated from the sketch.
+/// # Paper
+/// Section II.B ("Sketch-based reports"), Tables real-1-crowd and horse_1_sketch_report.
+#[derive(Clone, Debug)]
+pub struct CountSketch {
+    hashes: Hashes,
+    flips: Flips,
+    per_report: u32,
+}
+
+impl CountSketch {
+    /// A report on one hash function, with the whole budget.
+    pub fn new(shape: SketchShape, epsilon: Epsilon) -> Result<Self, Error> {
+        Self::split(shape, epsilon, 1)
+    }
+
+    /// A report on `per_report` different hash functions, each with an equal share of the budget.
+    pub fn split(shape: SketchShape, epsilon: Epsilon, per_report: u32) -> Result<Self, Error> {
+        let hashes = shape.hashes()?;
+        if per_report > shape.rows {
+            let (got, limit) = (u64::from(per_report), u64::from(shape.rows));
+            return Err(Error::TooLarge { what: "the number of hash functions in a report", got, limit });
+        }
+        let flips = Flips::new(u64::from(shape.cells), epsilon.share(per_report)?)?;
+        Ok(Self { hashes, flips, per_report })
+    }
+
+    /// The sizes and the seed.
+    pub fn shape(&self) -> SketchShape {
+        self.hashes.shape()
+    }
+
+    /// Estimates for some values only; the row by row order is fast for thousands at a time.
+    pub fn estimate_values(
+        &self,
+        tally: &Tally,
+        channel: &BitChannel,
+        values: &[u64],
+    ) -> Result<Estimates, Error> {
+        estimate_values(&self.hashes, self.per_report, tally, channel, values)
+    }
+
+    /// The part of a row's cells in a rising list of attributes.
+    fn cells_of<'a>(&self, row: u32, bits: &'a [u32]) -> &'a [u32] {
+        let cells = u64::from(self.shape().cells);
+        let from = bits.partition_point(|&bit| u64::from(bit) < u64::from(row) * cells);
+        let to = bits.partition_point(|&bit| u64::from(bit) < (u64::from(row) + 1) * cells);
+        &bits[from..to]
+    }
+
+    /// Appends one row's flipped cells as attributes.
+    fn flip_row(
+        &self,
+        flips: &Flips,
+        row: u32,
+        cells: &[u32],
+        bits: &mut Vec<u32>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) {
+        let first = row * self.shape().cells;
+        if bits.is_empty() {
+            flips.flip_into(cells, bits, rng);
+            bits.iter_mut().for_each(|bit| *bit += first);
+        } else {
+            bits.extend(flips.flip(cells, rng).iter().map(|cell| first + cell));
+        }
+    }
+
+    fn check(&self, value: Option<&u64>) -> Result<(), Error> {
+        let size = self.shape().domain;
+        if value.is_some_and(|&value| value >= size) { Err(Error::OutsideDomain { size }) } else { Ok(()) }
+    }
+}
+
+/// A report on some rows of a sketch.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SketchReport {
+    /// The sampled hash functions, rising.
+    pub rows: Vec<u32>,
+    /// The set bits, rising, as attributes `row * cells + cell`.
+    pub bits: Vec<u32>,
+}
+
+impl Zeroize for SketchReport {
+    fn zeroize(&mut self) {
+        self.rows.zeroize();
+        self.bits.zeroize();
+    }
+}
+
+impl Randomizer for CountSketch {
+    type Value = u64;
+    type Report = SketchReport;
+    type Neighbors = Removal;
+
+    fn guarantee(&self) -> LocalGuarantee<Removal> {
+        LocalGuarantee::pure(self.flips.coin().epsilon()).times(self.per_report)
+    }
+
+    fn randomize(
+        &self,
+        value: Option<&u64>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<SketchReport, Error> {
+        self.check(value)?;
+        let mut rows = Vec::new();
+        distinct_below(self.shape().rows, self.per_report as usize, &mut rows, rng);
+        let mut bits = Vec::new();
+        for &row in &rows {
+            match value {
+                Some(&value) => self.flip_row(&self.flips, row, &[self.hashes.cell(row, value)], &mut bits, rng),
+                None => self.flip_row(&self.flips, row, &[], &mut bits, rng),
+            }
+        }
+        Ok(SketchReport { rows, bits })
+    }
+}
+
+impl BitRandomizer for CountSketch {
+    fn attributes(&self) -> u64 {
+        self.shape().attributes()
+    }
+
+    fn width(&self) -> u64 {
+        u64::from(self.shape().cells)
+    }
+
+    fn coin(&self) -> Bernoulli {
+        self.flips.coin()
+    }
+
+    fn differing_bits(&self) -> u32 {
+        self.per_report
+    }
+
+    fn fragments<'a>(&self, report: &'a SketchReport) -> &'a [u32] {
+        &report.bits
+    }
+
+    fn fits(&self, report: &SketchReport) -> bool {
+        let in_rows: usize = report.rows.iter().map(|&row| self.cells_of(row, &report.bits).len()).sum();
+        report.rows.len() == self.per_report as usize
+            && is_bit_list(&report.rows, u64::from(self.shape().rows))
+            && is_bit_list(&report.bits, self.attributes())
+            && in_rows == report.bits.len()
+    }
+
+    fn flip_again(
+        &self,
+        report: &SketchReport,
+        flips: &Flips,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> SketchReport {
+        let mut bits = Vec::new();
+        for &row in &report.rows {
+            let first = row * self.shape().cells;
+            let cells: Vec<u32> = self.cells_of(row, &report.bits).iter().map(|bit| bit - first).collect();
+            self.flip_row(flips, row, &cells, &mut bits, rng);
+        }
+        SketchReport { rows: report.rows.clone(), bits }
+    }
+
+    fn estimate_through(&self, tally: &Tally, channel: &BitChannel) -> Result<Estimates, Error> {
+        self.estimate_values(tally, channel, &whole_domain(self.shape().domain)?)
+    }
+}
+
+impl ExactDistribution for CountSketch {
+    fn probability(&self, value: Option<&u64>, report: &SketchReport) -> Result<Probability, Error> {
+        self.check(value)?;
+        let mut probability = Ratio::from_integer(BigUint::from(1u32));
+        for (i, &row) in report.rows.iter().enumerate() {
+            // The chance that a set of rows is sampled: r/H * (r-1)/(H-1) * ...
+            let (left, of) = (self.per_report - i as u32, self.shape().rows - i as u32);
+            probability *= Ratio::new(BigUint::from(left), BigUint::from(of));
+            let set: Vec<u32> =
+                value.map(|&v| row * self.shape().cells + self.hashes.cell(row, v)).into_iter().collect();
+            let flipped = difference(&set, self.cells_of(row, &report.bits));
+            probability *= pattern_probability(self.coin(), flipped, self.width() - flipped);
+        }
+        Ok(probability)
+    }
+}
+
+/// The sketch without privacy: every respondent adds to every row, and nothing is flipped. Its error is that of
+/// the collisions alone (the paper's last row of its sketch tables).
+#[derive(Clone, Debug)]
+pub struct PlainSketch {
+    hashes: Hashes,
+}
+
+impl PlainSketch {
+    /// A sketch of the given shape.
+    pub fn new(shape: SketchShape) -> Result<Self, Error> {
+        Ok(Self { hashes: shape.hashes()? })
+    }
+
+    /// An empty sketch.
+    pub fn tally(&self) -> Result<Tally, Error> {
+        Tally::new(self.hashes.shape().attributes())
+    }
+
+    /// Adds `respondents` who all hold one value.
+    pub fn add(&self, tally: &mut Tally, value: u64, respondents: u64) -> Result<(), Error> {
+        let SketchShape { domain, rows, cells, .. } = self.hashes.shape();
+        if value >= domain {
+            return Err(Error::OutsideDomain { size: domain });
+        }
+        for row in 0..rows {
+            tally.add_count(row * cells + self.hashes.cell(row, value), respondents)?;
+        }
+        tally.add_respondents(respondents);
+        Ok(())
+    }
+
+    /// The counts of all values, with the error that collisions cause.
+    pub fn estimate(&self, tally: &Tally) -> Result<Estimates, Error> {
+        let SketchShape { domain, rows, .. } = self.hashes.shape();
+        estimate_values(&self.hashes, rows, tally, &BitChannel::noiseless(), &whole_domain(domain)?)
+    }
+}
+
+fn whole_domain(domain: u64) -> Result<Vec<u64>, Error> {
+    let mut values = Vec::new();
+    let size = usize::try_from(domain).map_err(|_| Error::TallyMemory { attributes: domain })?;
+    values.try_reserve_exact(size).map_err(|_| Error::TallyMemory { attributes: domain })?;
+    values.extend(0..domain);
+    Ok(values)
+}
+
+/// The estimator of both sketches: mean over rows, collision correction, errors.
+fn estimate_values(
+    hashes: &Hashes,
+    per_report: u32,
+    tally: &Tally,
+    channel: &BitChannel,
+    values: &[u64],
+) -> Result<Estimates, Error> {
+    let SketchShape { domain, rows, cells, .. } = hashes.shape();
+    if tally.counts().len() as u64 != hashes.shape().attributes() {
+        let right = hashes.shape().attributes() as usize;
+        return Err(Error::TallyMismatch { left: tally.counts().len(), right });
+    }
+    if values.iter().any(|&value| value >= domain) {
+        return Err(Error::OutsideDomain { size: domain });
+    }
+    let (n, r, h, m) = (tally.respondents() as f64, f64::from(per_report), f64::from(rows), f64::from(cells));
+    let correction = m / (m - 1.0);
+
+    // S(x) = sum over rows of the cell that x hashes to; its debiased mean is c + (n_v - c)/m, where n_v is the
+    // number of respondents that hold any value.
+    let mut sums = vec![0u64; values.len()];
+    for row in 0..rows {
+        let counts = &tally.counts()[row as usize * cells as usize..][..cells as usize];
+        hashes.add_cells(row, counts, values, &mut sums);
+    }
+    let moments = Moments::of(tally, channel, r, h, m);
+    let counts = sums
+        .iter()
+        .map(|&sum| (channel.count(sum as f64, n * r) / r - moments.holders / m) * correction)
+        .collect();
+
+    // The estimate is S(x) minus the mean of the m - 1 other cells, whose noise it takes on.
+    let privacy = n * channel.variance() / r * correction;
+    let single = (1.0 - r / h) / (r * channel.encodings());
+    let spread = Spread {
+        floor: privacy + (moments.holders * single + moments.squares / h).max(0.0) / (m - 1.0),
+        linear: -single / (m - 1.0),
+        quadratic: -1.0 / (h * (m - 1.0)),
+        least: privacy,
+        range: None,
+    };
+    Ok(Estimates::new(tally.respondents(), counts, spread))
+}
+
+/// What a sketch says about the whole crowd.
+struct Moments {
+    /// How many respondents hold a value (the others had nothing to say).
+    holders: f64,
+    /// F₂, the sum of squared counts.
+    squares: f64,
+}
+
+impl Moments {
+    /// Unbiased from the sums of the debiased cells and of their squares.
+    ///
+    /// Write ρ = r/H, e for the encodings per respondent, v and p/g for the channel's variance and flip over gain.
+    /// A debiased cell is C + (n_h − nρ)p/g + noise, where C counts the respondents of that row and cell, n_h those
+    /// of the row, and the noise has variance n_h·v. Summed over all cells, squares have the expectation
+    ///   n_v·r(1−ρ)/e·(1 + 2p/g) + n·r(1−ρ)/e·m(p/g)² + m·n·r·v + (r²/H)·[F₂(1 − 1/m) + n_v²/m],
+    /// which is solved for F₂.
+    fn of(tally: &Tally, channel: &BitChannel, r: f64, h: f64, m: f64) -> Self {
+        let n = tally.respondents() as f64;
+        let per_row = n * r / h;
+        let (mut sum, mut sum_of_squares) = (0.0, 0.0);
+        for &count in tally.counts() {
+            let cell = channel.count(count as f64, per_row);
+            sum += cell;
+            sum_of_squares += cell * cell;
+        }
+        let holders = sum / r;
+        let sampled = r * (1.0 - r / h) / channel.encodings();
+        let odds = channel.flip_over_gain();
+        let noise = holders * sampled * (1.0 + 2.0 * odds)
+            + n * sampled * m * odds * odds
+            + m * n * r * channel.variance();
+        let squares = ((sum_of_squares - noise) * h / (r * r) - holders * holders / m) / (1.0 - 1.0 / m);
+        // Counts are whole numbers, so their squares sum to at least their sum.
+        Self { holders, squares: squares.max(holders) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Estimator;
+    use crate::contract::{check_estimator, check_randomizer, subsets};
+    use crate::testing::{assert_mean, assert_variance, rng};
+
+    fn shape(domain: u64, rows: u32, cells: u32, seed: u64) -> SketchShape {
+        SketchShape { domain, rows, cells, seed }
+    }
+
+    fn sketch(shape: SketchShape, epsilon: f64, per_report: u32) -> CountSketch {
+        CountSketch::split(shape, Epsilon::new(epsilon).unwrap(), per_report).unwrap()
+    }
+
+    fn outcomes(mechanism: &CountSketch) -> Vec<SketchReport> {
+        let SketchShape { rows, cells, .. } = mechanism.shape();
+        let row_sets = subsets(rows).into_iter().filter(|set| set.len() == mechanism.per_report as usize);
+        let of_rows = |rows: Vec<u32>| {
+            let sets = subsets(rows.len() as u32 * cells);
+            sets.into_iter().map(move |set| {
+                let bits = set.iter().map(|i| rows[(i / cells) as usize] * cells + i % cells).collect();
+                SketchReport { rows: rows.clone(), bits }
+            })
+        };
+        row_sets.flat_map(of_rows).collect()
+    }
+
+    #[test]
+    fn keeps_the_contract() {
+        for (epsilon, rows, cells, per_report) in [(1.0, 3, 2, 1), (4.0, 2, 3, 1), (3.0, 3, 2, 2)] {
+            let mechanism = sketch(shape(5, rows, cells, 11), epsilon, per_report);
+            check_randomizer(&mechanism, &[&0, &1, &2, &3, &4], &outcomes(&mechanism));
+        }
+    }
+
+    /// Over noise, sampled rows and hash functions: 150, 60 and 0 respondents on three values of 40, 30 on others,
+    /// 60 with nothing to say. With one row of few cells the collisions weigh as much as the privacy noise.
+    #[test]
+    fn counts_are_unbiased_with_the_stated_variance() {
+        let values: Vec<u64> = (0..40).collect();
+        for (rows, cells, per_report, epsilon) in [(16, 8, 1, 3.0), (16, 8, 3, 6.0), (4, 32, 1, 5.0)] {
+            let value = |i: u64| match i {
+                0..150 => Some(&values[0]),
+                150..210 => Some(&values[1]),
+                210..240 => Some(&values[i as usize - 200]),
+                _ => None,
+            };
+            let mut truth = vec![0.0; 40];
+            truth[..2].copy_from_slice(&[150.0, 60.0]);
+            truth[10..].fill(1.0);
+            let mechanism = |seed| sketch(shape(40, rows, cells, seed), epsilon, per_report);
+            check_estimator(mechanism, 300, value, &truth);
+        }
+    }
+
+    #[test]
+    fn the_plain_sketch_errs_by_collisions_alone() {
+        let counts = [500u64, 200, 90, 0, 10, 0, 0, 300];
+        let (mut errors, mut variance) = (Vec::new(), 0.0);
+        for seed in 0..4000 {
+            let plain = PlainSketch::new(shape(8, 12, 16, seed)).unwrap();
+            let mut tally = plain.tally().unwrap();
+            for (value, &count) in counts.iter().enumerate() {
+                plain.add(&mut tally, value as u64, count).unwrap();
+            }
+            let estimates = plain.estimate(&tally).unwrap();
+            errors.push(estimates.counts()[2] - 90.0);
+            variance += estimates.standard_error(2).powi(2) / 4000.0;
+        }
+        // (F₂ − c²)/(H(m − 1)), and what the estimate says of it.
+        let squares: u64 = counts.iter().map(|c| c * c).sum();
+        let exact = (squares - 90 * 90) as f64 / (12.0 * 15.0);
+        assert!((variance / exact - 1.0).abs() < 0.05, "{variance} for {exact}");
+        assert_mean(&errors, 0.0, exact.sqrt(), 2);
+        assert_variance(&errors, exact, 2);
+    }
+
+    #[test]
+    fn values_and_sizes_out_of_range_are_refused() {
+        let epsilon = Epsilon::new(1.0).unwrap();
+        let bad = |domain, rows, cells| CountSketch::new(shape(domain, rows, cells, 0), epsilon).unwrap_err();
+        assert_eq!(bad(0, 4, 4), Error::DomainSize(0));
+        assert!(matches!(bad(1 << 62, 4, 4), Error::TooLarge { .. }));
+        assert!(matches!(bad(10, 1 << 17, 1 << 16), Error::TooLarge { .. }));
+        assert!(matches!(bad(10, 0, 4), Error::ZeroCount(_)));
+        assert!(matches!(bad(10, 4, 1), Error::ZeroCount(_)));
+        assert!(matches!(CountSketch::split(shape(9, 4, 4, 0), epsilon, 5), Err(Error::TooLarge { .. })));
+        assert!(matches!(CountSketch::split(shape(9, 4, 4, 0), epsilon, 0), Err(Error::ZeroCount(_))));
+
+        let mechanism = sketch(shape(9, 4, 4, 0), 1.0, 1);
+        assert_eq!(mechanism.randomize(Some(&9), &mut rng(1)), Err(Error::OutsideDomain { size: 9 }));
+        let tally = Tally::new(15).unwrap();
+        assert!(matches!(mechanism.estimate(&tally), Err(Error::TallyMismatch { .. })));
+    }
+
+    #[test]
+    fn reports_of_other_shapes_do_not_fit() {
+        let mechanism = sketch(shape(9, 4, 4, 0), 1.0, 2);
+        let report = |rows: &[u32], bits: &[u32]| SketchReport { rows: rows.to_vec(), bits: bits.to_vec() };
+        assert!(mechanism.fits(&report(&[0, 3], &[1, 2, 15])));
+        for foreign in [
+            report(&[0], &[]),
+            report(&[3, 0], &[]),
+            report(&[0, 4], &[]),
+            report(&[0, 3], &[4]),
+            report(&[0, 3], &[2, 1]),
+            report(&[0, 3], &[16]),
+        ] {
+            assert!(!mechanism.fits(&foreign), "{foreign:?}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The public hash functions of a sketch.
+
+use chacha20::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+
+use super::SketchShape;
+
+/// One hash function a row: x -> floor(m · ((a x² + b x + c) mod P) / 2^61), P = 2^61 − 1.
+///
+/// Random quadratic polynomials over a prime field are 3-wise independent, which is what the error formulas of the
+/// sketch use. The coefficients come from a ChaCha20 stream, so they are the same on every machine.
+#[derive(Clone, Debug)]
+pub(super) struct Hashes {
+    shape: SketchShape,
+    rows: Vec<[u64; 3]>,
+}
+
+impl Hashes {
+    pub(super) const PRIME: u64 = (1 << 61) - 1;
+
+    /// The key is the seed's eight bytes (little-endian) and a label; each coefficient is the first 61 bits of a
+    /// 64-bit word, skipping the one pattern that is not below the prime.
+    pub(super) fn new(shape: SketchShape) -> Self {
+        let mut key = [0; 32];
+        key[..8].copy_from_slice(&shape.seed.to_le_bytes());
+        key[8..].copy_from_slice(b"throng sketch hashes v1 ");
+        let mut stream = ChaCha20Rng::from_seed(key);
+        let mut coefficient = || loop {
+            let word = stream.next_u64() >> 3;
+            if word < Self::PRIME {
+                return word;
+            }
+        };
+        let rows = (0..shape.rows).map(|_| [coefficient(), coefficient(), coefficient()]).collect();
+        Self { shape, rows }
+    }
+
+    pub(super) fn shape(&self) -> SketchShape {
+        self.shape
+    }
+
+    /// The cell of a value in one row.
+    pub(super) fn cell(&self, row: u32, value: u64) -> u32 {
+        polynomial(self.rows[row as usize], value, square(value), self.shape.cells)
+    }
+
+    /// Adds to each sum the count of the cell that its value has in this row.
+    pub(super) fn add_cells(&self, row: u32, counts: &[u64], values: &[u64], sums: &mut [u64]) {
+        let (coefficients, cells) = (self.rows[row as usize], self.shape.cells);
+        for (sum, &value) in sums.iter_mut().zip(values) {
+            *sum += counts[polynomial(coefficients, value, square(value), cells) as usize];
+        }
+    }
+}
+
+#[inline]
+fn polynomial([a, b, c]: [u64; 3], x: u64, x_squared: u64, cells: u32) -> u32 {
+    let sum = u128::from(a) * u128::from(x_squared) + u128::from(b) * u128::from(x) + u128::from(c);
+    ((u128::from(reduce(sum)) * u128::from(cells)) >> 61) as u32
+}
+
+#[inline]
+fn square(x: u64) -> u64 {
+    reduce(u128::from(x) * u128::from(x))
+}
+
+/// Modulo 2^61 − 1, for numbers below 2^124: the bits above the 61st count once more at the bottom.
+#[inline]
+fn reduce(x: u128) -> u64 {
+    let folded = (x as u64 & Hashes::PRIME) + (x >> 61) as u64;
+    let folded = (folded & Hashes::PRIME) + (folded >> 61);
+    if folded >= Hashes::PRIME { folded - Hashes::PRIME } else { folded }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use num_bigint::BigUint;
+    use num_traits::ToPrimitive;
+
+    fn hashes(rows: u32, cells: u32, seed: u64) -> Hashes {
+        Hashes::new(SketchShape { domain: Hashes::PRIME, rows, cells, seed })
+    }
+
+    #[test]
+    fn cells_are_those_of_the_polynomial() {
+        let hashes = hashes(50, 65_536, 3);
+        for (row, [a, b, c]) in hashes.rows.iter().enumerate() {
+            for x in [0, 1, 2, 87_679, 1 << 33, Hashes::PRIME - 1] {
+                let [a, b, c, big] = [*a, *b, *c, x].map(BigUint::from);
+                let exact = (a * &big * &big + b * &big + c) % Hashes::PRIME;
+                let cell = (exact * 65_536u32) >> 61u32;
+                assert_eq!(hashes.cell(row as u32, x), cell.to_u32().unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn values_collide_as_often_as_chance_has_it() {
+        // Pairs of neighboring values in 20,000 rows of 16 cells.
+        let hashes = hashes(20_000, 16, 4);
+        let collisions = (0..20_000).filter(|&row| hashes.cell(row, 7) == hashes.cell(row, 8)).count();
+        crate::testing::assert_share(collisions as u64, 20_000, 1.0 / 16.0, 1);
+    }
+
+    /// Anyone who reimplements the hash functions must find these cells.
+    #[test]
+    fn hash_functions_never_change() {
+        let hashes = hashes(1024, 65_536, 2020);
+        let cells: Vec<u32> = [(0, 0), (0, 1), (1, 1), (1023, 1_778_119)]
+            .into_iter()
+            .map(|(row, value)| hashes.cell(row, value))
+            .collect();
+        assert_eq!(cells, [23615, 22612, 37753, 11211]);
+    }
+}
