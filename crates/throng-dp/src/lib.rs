@@ -18,6 +18,7 @@ pub use fragmenting::{Attributes, Backstop, ReportFragments};
 pub use guarantee::{Delta, Epsilon, LocalGuarantee, Neighbors, Removal, Replacement};
 pub use randomizer::binary::Binary;
 pub use randomizer::count_sketch::{CountSketch, PlainSketch, SketchShape};
+pub use randomizer::gradient::{Gradient, GradientReport};
 pub use randomizer::one_hot::OneHot;
 pub use randomizer::repeated::Repeated;
 pub use randomizer::set_valued::{SetValued, Spend};

@@ -2,7 +2,7 @@
 
 pub mod binary;
 pub mod count_sketch;
-// pub mod gradient;
+pub mod gradient;
 pub mod one_hot;
 pub mod repeated;
 pub mod set_valued;

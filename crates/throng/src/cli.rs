@@ -34,27 +34,18 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run one survey in memory and draw its result
+    ///
+    /// Every unit of luminosity of a gray picture is one respondent, and the pixel is the value that
+    /// respondent holds. Each of them randomizes that value with the code that a real respondent runs; what
+    /// they send is counted, and the picture is estimated from the counts alone.
+    ///
+    /// Respondents are simulated in this process: there is no encryption, no network and no shuffler yet.
     Demo(DemoArgs),
 }
 
 /// The arguments of `throng demo`.
-///
-/// Run one survey in memory and draw its result.
-///
-/// Every unit of luminosity of a gray picture is one respondent, and the pixel is the value that respondent holds.
-/// Each of them randomizes that value with the code that a real respondent runs; what they send is counted, and the
-/// picture is estimated from the counts alone. Respondents are simulated in this process: there is no encryption, no
-/// network and no shuffler yet.
 #[derive(Args, Debug)]
-#[command(
-    long_about = "\
-Run one survey in memory and draw its result.
-
-Every unit of luminosity of a gray picture is one respondent, and the pixel is the value that respondent holds. \
-Each of them randomizes that value with the code that a real respondent runs; what they send is counted, and the \
-picture is estimated from the counts alone. Respondents are simulated in this process: there is no encryption, no \
-network and no shuffler yet.",
-    after_help = "\
+#[command(after_help = "\
 Examples:
   throng demo
       the built-in horse, at the epsilon_local that the paper uses for it
@@ -63,10 +54,9 @@ Examples:
   throng demo --image portrait.png --out portrait
       another picture; the result goes to the directory portrait
   throng demo --json | jq .rmse
-      one number of the result"
-)]
+      one number of the result")]
 pub struct DemoArgs {
-    /// The picture: a PNG of at most 2^26 pixels. Colors become gray, and transparent is black [default: a horse]
+    /// A PNG of at most 2^26 pixels; colors become gray, transparent is black [default: a horse]
     #[arg(long, value_name = "FILE.png")]
     pub image: Option<PathBuf>,
 

@@ -8,7 +8,7 @@ use crate::cli::{Cli, Command};
 pub fn run(cli: Cli) -> anyhow::Result<()> {
     let format = if cli.json { Format::Json } else { Format::Text };
     match cli.command {
-        Command::Demo(args) => demo::run(args, format),
+        Command::Demo(args) => demo::run(&args, format),
     }
 }
 

@@ -14,7 +14,8 @@ pub struct OutDir {
 }
 
 impl OutDir {
-    /// Makes the directory if needed, and finds out now rather than after the work whether files can be made in it.
+    /// Makes the directory if needed, and finds out now rather than after the work whether files can be made
+    /// in it.
     pub fn open(path: &Path) -> Result<Self> {
         let advice = || format!("cannot write to {}; choose another directory with --out", path.display());
         fs::create_dir_all(path).with_context(advice)?;
@@ -27,13 +28,14 @@ impl OutDir {
         self.path.join(name)
     }
 
-    /// Writes files under temporary names, and renames them when all are complete: a full disk or Ctrl-C leaves what
-    /// was there before.
+    /// Writes files under temporary names, and renames them when all are complete: a full disk or Ctrl-C
+    /// leaves what was there before.
     pub fn write(&self, files: &[(&str, Vec<u8>)]) -> Result<()> {
         let mut complete = Vec::new();
         for (name, bytes) in files {
             let path = self.path(name);
-            let file = self.write_temporary(bytes).with_context(|| format!("cannot write {}", path.display()))?;
+            let file =
+                self.write_temporary(bytes).with_context(|| format!("cannot write {}", path.display()))?;
             complete.push((file, path));
         }
         for (file, path) in complete {
@@ -65,8 +67,10 @@ mod tests {
     use super::*;
 
     fn names(path: &Path) -> Vec<String> {
-        let mut names: Vec<String> =
-            fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<String> = fs::read_dir(path)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
         names.sort();
         names
     }
@@ -80,7 +84,10 @@ mod tests {
         out.write(&[("one", vec![1]), ("two", vec![2; 1000])]).unwrap();
         out.write(&[("one", vec![3])]).unwrap();
         assert_eq!(names(&path), ["one", "two"]);
-        assert_eq!((fs::read(path.join("one")).unwrap(), fs::read(path.join("two")).unwrap().len()), (vec![3], 1000));
+        assert_eq!(
+            (fs::read(path.join("one")).unwrap(), fs::read(path.join("two")).unwrap().len()),
+            (vec![3], 1000)
+        );
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Gray pictures: a histogram that a person can look at. Each pixel is a value, and each unit of its luminosity is a
-//! respondent who holds it, as in the paper's Section VII.
+//! Gray pictures: a histogram that a person can look at. Each pixel is a value, and each unit of its
+//! luminosity is a respondent who holds it, as in the paper's Section VII.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Seek};
@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use png::{BitDepth, ColorType, Decoder, Encoder, Limits, Transformations};
 use throng_dp::estimate::clip;
 
-/// A gray picture with 8 bits per pixel and at most 2^26 pixels.
+/// A gray picture with 8 bits per pixel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
     width: u32,
@@ -19,7 +19,7 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// A picture from its pixels, row by row.
+    /// A picture from its pixels, row by row. It may have up to 2^26 of them.
     pub fn new(width: u32, height: u32, pixels: Vec<u8>) -> Result<Self> {
         check_size(width, height)?;
         let size = u64::from(width) * u64::from(height);
@@ -80,14 +80,16 @@ impl Picture {
         (0..).zip(&self.pixels).flat_map(|(at, &light): (u32, _)| repeat_n(at, usize::from(light)))
     }
 
-    /// A picture of the same shape from counts, each moved into [0, 255] and rounded.
+    /// A picture of the same shape from counts, each moved into [0, 255] and rounded. Panics unless there is
+    /// one count per pixel.
     pub fn redrawn(&self, counts: &[f64]) -> Self {
         assert_eq!(counts.len(), self.pixels.len(), "one count per pixel");
         let pixels = clip(counts, 0.0, 255.0).into_iter().map(|count| count.round() as u8).collect();
         Self { width: self.width, height: self.height, pixels }
     }
 
-    /// This picture on the left, another of the same height on the right, and a gap between them.
+    /// This picture on the left, another of the same height on the right, and a gap between them. Panics if
+    /// the heights differ.
     pub fn beside(&self, right: &Self) -> Self {
         assert_eq!(self.height, right.height, "pictures of one height");
         let rows = self.pixels.chunks(self.width as usize).zip(right.pixels.chunks(right.width as usize));
@@ -108,12 +110,15 @@ impl Picture {
         check_size(header.width, header.height)?;
 
         let mut reader = decoder.read_info().context(DAMAGED)?;
-        let size = reader.output_buffer_size().context("the picture does not fit in memory; make it smaller")?;
+        let size =
+            reader.output_buffer_size().context("the picture does not fit in memory; make it smaller")?;
         let mut samples = vec![0; size];
         let frame = reader.next_frame(&mut samples).context(DAMAGED)?;
         let pixels = match frame.color_type {
             ColorType::Grayscale => samples,
-            ColorType::GrayscaleAlpha => samples.as_chunks().0.iter().map(|&[y, a]| over_black(y, a)).collect(),
+            ColorType::GrayscaleAlpha => {
+                samples.as_chunks().0.iter().map(|&[y, a]| over_black(y, a)).collect()
+            }
             ColorType::Rgb => samples.as_chunks().0.iter().map(|&[r, g, b]| luma(r, g, b)).collect(),
             ColorType::Rgba => {
                 samples.as_chunks().0.iter().map(|&[r, g, b, a]| over_black(luma(r, g, b), a)).collect()
@@ -198,13 +203,10 @@ mod tests {
         assert!(complaint(b"").contains("not a PNG"));
         assert!(complaint(b"\xff\xd8\xff\xe0 a JPEG").contains("convert"));
         let whole = Picture::new(64, 64, (0..4096).map(|i| (i * i % 251) as u8).collect()).unwrap();
-        let mut bytes = whole.to_png().unwrap();
+        let bytes = whole.to_png().unwrap();
         assert!(complaint(&bytes[..20]).contains("damaged"));
         assert!(complaint(&bytes[..bytes.len() / 2]).contains("damaged"));
-        // A header that claims 65,536 x 65,536 pixels is answered before anything is allocated for them.
-        bytes[16..24].copy_from_slice(&[0, 1, 0, 0, 0, 1, 0, 0]);
-        bytes[29..33].copy_from_slice(&[0; 4]);
-        assert!(Picture::from_png(&bytes).is_err());
+        // One bit per pixel, all black: a small file can be a huge picture.
         let huge = png(ColorType::Grayscale, BitDepth::One, (1 << 26) + 8, &vec![0; (1 << 23) + 1]);
         assert!(complaint(&huge).contains("too large"));
     }
@@ -225,7 +227,8 @@ mod tests {
 
     #[test]
     fn two_pictures_stand_side_by_side() {
-        let (left, right) = (Picture::new(1, 2, vec![1, 2]).unwrap(), Picture::new(2, 2, vec![3, 4, 5, 6]).unwrap());
+        let (left, right) =
+            (Picture::new(1, 2, vec![1, 2]).unwrap(), Picture::new(2, 2, vec![3, 4, 5, 6]).unwrap());
         let both = left.beside(&right);
         let gap = [GAP_GRAY; GAP_WIDTH];
         assert_eq!(both.pixels(), [&[1], &gap[..], &[3, 4], &[2], &gap, &[5, 6]].concat());

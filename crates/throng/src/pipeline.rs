@@ -1,7 +1,7 @@
 //! All stages of a survey in memory, on one page: value -> report -> fragments -> tally -> estimates.
 //!
-//! The stages are the ones that respondents and analyzer run. What lies between them, sealing and shuffling, changes
-//! the order of fragments and nothing else, so that the tally is the same without.
+//! The stages are the ones that respondents and analyzer run. What will lie between them, sealing and shuffling,
+//! is not here: a tally does not depend on the order in which fragments arrive.
 
 use std::panic::resume_unwind;
 use std::thread;
@@ -10,7 +10,7 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use throng_dp::{BitRandomizer, Error, Estimates, Estimator, Tally};
 
-/// What one worker's generator starts from. It has to come from the operating system wherever privacy matters.
+/// What one worker's generator starts from: random bytes of the operating system wherever privacy matters.
 pub type Seed = [u8; 32];
 
 /// What the analyzer knows at the end.
@@ -24,11 +24,11 @@ pub struct Outcome {
 
 /// Asks every respondent for one report and estimates how many hold each value.
 ///
-/// `values` has one entry per respondent. There is one worker per seed, and the same seeds give the same outcome.
-/// `progress` is told, from any worker, how many more respondents have answered.
+/// `values` has one entry per respondent. There is one worker per seed, and the same seeds give the same
+/// outcome. `progress` is told, from any worker, how many more respondents have answered.
 pub fn run<M, V>(
     mechanism: &M,
-    values: V,
+    values: &V,
     seeds: &[Seed],
     progress: impl Fn(u64) + Sync,
 ) -> Result<Outcome, Error>
@@ -40,7 +40,7 @@ where
         return Err(Error::ZeroCount("the number of workers"));
     }
     let progress = &progress;
-    let parts = thread::scope(|scope| {
+    let parts: Vec<Result<Tally, Error>> = thread::scope(|scope| {
         let workers: Vec<_> = seeds
             .iter()
             .enumerate()
@@ -52,7 +52,6 @@ where
         // A worker that panicked takes the survey down with it: part of a crowd is not a result.
         workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
     });
-    let parts: Vec<Result<Tally, Error>> = parts;
     let mut tally = mechanism.tally()?;
     for part in parts {
         tally.merge(&part?)?;
@@ -71,7 +70,7 @@ fn tally_of<M: BitRandomizer<Value: Sized>>(
     let mut rng = ChaCha20Rng::from_seed(seed);
     let mut tally = mechanism.tally()?;
     for value in values {
-        // At the respondent: the value becomes a report and does not leave this block.
+        // At the respondent: the value becomes a report, and only that goes on.
         let report = mechanism.randomize(Some(&value), &mut rng)?;
         // At the analyzer: fragments that belong to nobody.
         tally.add_fragments(mechanism.fragments(&report))?;
@@ -104,13 +103,14 @@ mod tests {
 
     fn survey(picture: &Picture, seeds: &[Seed]) -> Outcome {
         let mechanism = OneHot::new(picture.domain(), Epsilon::new(4.0).unwrap()).unwrap();
-        run(&mechanism, picture.values(), seeds, |_| ()).unwrap()
+        run(&mechanism, &picture.values(), seeds, |_| ()).unwrap()
     }
 
     #[test]
     fn estimates_are_as_good_as_theory_says() {
-        // About 160,000 respondents, so each count is normal with a standard error of about 54. The chance that one
-        // of 5120 is off by 6 of those is 1e-5; the RMSE has a relative deviation of 1/sqrt(2 * 5120) = 1 %.
+        // About 160,000 respondents, so each count is normal with a standard error of about 54. The chance
+        // that one of 5120 is off by 6 of those is 1e-5; the RMSE has a relative deviation of 1/sqrt(2 *
+        // 5120) = 1 %.
         let picture = picture();
         let estimates = survey(&picture, &SEEDS).estimates;
         assert_eq!(estimates.respondents(), picture.luminosity());
@@ -136,8 +136,10 @@ mod tests {
         let mechanism = OneHot::new(3, Epsilon::new(25.0).unwrap()).unwrap();
         for workers in 1..=3 {
             let seen = AtomicU64::new(0);
-            let progress = |more| drop(seen.fetch_add(more, Ordering::Relaxed));
-            let outcome = run(&mechanism, picture.values(), &SEEDS[..workers], progress).unwrap();
+            let progress = |more| {
+                seen.fetch_add(more, Ordering::Relaxed);
+            };
+            let outcome = run(&mechanism, &picture.values(), &SEEDS[..workers], progress).unwrap();
             assert_eq!(outcome.tally.counts(), [255, 0, 31]);
             assert_eq!((outcome.tally.respondents(), seen.into_inner()), (286, 286));
         }
@@ -146,7 +148,7 @@ mod tests {
     #[test]
     fn a_survey_without_workers_or_with_foreign_values_fails() {
         let mechanism = OneHot::new(2, Epsilon::new(1.0).unwrap()).unwrap();
-        assert!(run(&mechanism, [0].into_iter(), &[], |_| ()).is_err());
-        assert!(run(&mechanism, [0, 2].into_iter(), &SEEDS, |_| ()).is_err());
+        assert!(run(&mechanism, &[0].into_iter(), &[], |_| ()).is_err());
+        assert!(run(&mechanism, &[0, 2].into_iter(), &SEEDS, |_| ()).is_err());
     }
 }

@@ -58,6 +58,16 @@ impl BitChannel {
         (sum / self.draws - respondents * self.flip) / self.gain
     }
 
+    /// The sum and the sum of squares of [`BitChannel::count`] over many sums with the same number of respondents,
+    /// from how many they are, their total and the total of their squares.
+    pub(crate) fn count_moments(&self, total: f64, squares: f64, sums: f64, respondents: f64) -> (f64, f64) {
+        let (mean, square) = (total / self.draws, squares / (self.draws * self.draws));
+        let offset = respondents * self.flip;
+        let first = (mean - sums * offset) / self.gain;
+        let second = (square - 2.0 * offset * mean + sums * offset * offset) / (self.gain * self.gain);
+        (first, second)
+    }
+
     /// The probability that a bit arrives flipped, over the share of the signal that survives.
     pub(crate) fn flip_over_gain(&self) -> f64 {
         self.flip / self.gain
@@ -76,7 +86,7 @@ impl BitChannel {
     /// Estimates of all attributes, where a value is one attribute.
     pub(crate) fn estimates(&self, tally: &Tally) -> Estimates {
         let respondents = tally.respondents() as f64;
-        let counts = tally.counts().iter().map(|&sum| self.count(sum as f64, respondents)).collect();
+        let counts = tally.counts().map(|sum| self.count(sum as f64, respondents)).collect();
         let floor = respondents * self.variance;
         Estimates::new(tally.respondents(), counts, Spread::constant(floor, self.range()))
     }

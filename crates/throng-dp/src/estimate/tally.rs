@@ -1,12 +1,19 @@
 //! Running sums: how often each attribute was set, and by how many respondents.
 
+use std::collections::BTreeMap;
+
 use crate::Error;
 
 /// The analyzer's sums over one crowd: all that it needs of the fragments.
+///
+/// A count is kept in 32 bits, because counting is bound by the cache; the rare count that outgrows them carries
+/// over into a map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tally {
     respondents: u64,
-    counts: Vec<u64>,
+    counts: Vec<u32>,
+    /// How many times 2^32 to add, by attribute.
+    carries: BTreeMap<u32, u64>,
 }
 
 impl Tally {
@@ -16,7 +23,7 @@ impl Tally {
         let size = usize::try_from(attributes).map_err(|_| Error::TallyMemory { attributes })?;
         counts.try_reserve_exact(size).map_err(|_| Error::TallyMemory { attributes })?;
         counts.resize(size, 0);
-        Ok(Self { respondents: 0, counts })
+        Ok(Self { respondents: 0, counts, carries: BTreeMap::new() })
     }
 
     /// How many respondents the sums are over, those with nothing to say included.
@@ -24,9 +31,19 @@ impl Tally {
         self.respondents
     }
 
+    /// The number of attributes.
+    pub fn attributes(&self) -> usize {
+        self.counts.len()
+    }
+
     /// How often each attribute was set.
-    pub fn counts(&self) -> &[u64] {
-        &self.counts
+    pub fn counts(&self) -> impl Iterator<Item = u64> {
+        self.counts.iter().zip(0..).map(|(&low, attribute)| u64::from(low) + (self.carry(attribute) << 32))
+    }
+
+    /// The lower 32 bits of each count, and what is missing from them (nearly always nothing).
+    pub(crate) fn parts(&self) -> (&[u32], &BTreeMap<u32, u64>) {
+        (&self.counts, &self.carries)
     }
 
     /// Counts that `respondents` more took part. Their fragments are added one by one, in any order.
@@ -36,27 +53,34 @@ impl Tally {
 
     /// Counts one anonymous fragment.
     pub fn add_fragment(&mut self, attribute: u32) -> Result<(), Error> {
-        self.add_count(attribute, 1)
+        self.add_fragments(&[attribute])
     }
 
     /// Counts many fragments of one attribute.
     pub fn add_count(&mut self, attribute: u32, fragments: u64) -> Result<(), Error> {
         let attributes = self.counts.len() as u64;
-        let count = self.counts.get_mut(attribute as usize).ok_or(Error::UnknownAttribute { attributes })?;
-        *count += fragments;
+        let low = self.counts.get_mut(attribute as usize).ok_or(Error::UnknownAttribute { attributes })?;
+        let sum = u128::from(*low) + u128::from(fragments);
+        *low = sum as u32;
+        if sum >> 32 > 0 {
+            *self.carries.entry(attribute).or_default() += (sum >> 32) as u64;
+        }
         Ok(())
     }
 
     /// Counts all fragments of a list, or none if one of them does not exist.
     #[inline]
     pub fn add_fragments(&mut self, attributes: &[u32]) -> Result<(), Error> {
-        let counts = self.counts.as_mut_slice();
         let last = attributes.iter().fold(0, |last, &attribute| last.max(attribute));
-        if last as usize >= counts.len() {
-            return Err(Error::UnknownAttribute { attributes: counts.len() as u64 });
+        if last as usize >= self.counts.len() {
+            return Err(Error::UnknownAttribute { attributes: self.counts.len() as u64 });
         }
         for &attribute in attributes {
-            counts[attribute as usize] += 1;
+            let low = &mut self.counts[attribute as usize];
+            *low = low.wrapping_add(1);
+            if *low == 0 {
+                *self.carries.entry(attribute).or_default() += 1;
+            }
         }
         Ok(())
     }
@@ -66,9 +90,15 @@ impl Tally {
         if self.counts.len() != other.counts.len() {
             return Err(Error::TallyMismatch { left: self.counts.len(), right: other.counts.len() });
         }
+        for (attribute, count) in other.counts().enumerate() {
+            self.add_count(attribute as u32, count)?;
+        }
         self.respondents += other.respondents;
-        self.counts.iter_mut().zip(&other.counts).for_each(|(sum, count)| *sum += count);
         Ok(())
+    }
+
+    fn carry(&self, attribute: u32) -> u64 {
+        if self.carries.is_empty() { 0 } else { self.carries.get(&attribute).copied().unwrap_or(0) }
     }
 }
 
@@ -85,7 +115,19 @@ mod tests {
         tally.add_fragments(&[0, 2, 2]).unwrap();
         tally.add_fragments(&[]).unwrap();
         tally.add_fragment(1).unwrap();
-        assert_eq!(tally.counts(), [1, 1, 2]);
+        assert_eq!(tally.counts().collect::<Vec<_>>(), [1, 1, 2]);
+    }
+
+    #[test]
+    fn counts_outgrow_32_bits() {
+        let mut tally = Tally::new(2).unwrap();
+        tally.add_count(1, u64::from(u32::MAX)).unwrap();
+        tally.add_fragments(&[1, 1, 0]).unwrap();
+        tally.add_count(0, 5 << 40).unwrap();
+        let other = tally.clone();
+        tally.merge(&other).unwrap();
+        assert_eq!(tally.counts().collect::<Vec<_>>(), [2 * ((5 << 40) + 1), 2 * ((1 << 32) + 1)]);
+        assert!(tally.add_count(2, 1).is_err());
     }
 
     #[test]
@@ -97,7 +139,8 @@ mod tests {
         right.add_respondents(4);
         right.add_fragment(1).unwrap();
         left.merge(&right).unwrap();
-        assert_eq!((left.respondents(), left.counts()), (7, [2u64, 1].as_slice()));
+        assert_eq!(left.respondents(), 7);
+        assert_eq!(left.counts().collect::<Vec<_>>(), [2, 1]);
         assert_eq!(left.merge(&Tally::new(3).unwrap()), Err(Error::TallyMismatch { left: 2, right: 3 }));
     }
 

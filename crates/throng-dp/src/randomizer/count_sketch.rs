@@ -13,7 +13,7 @@ use super::{
 use crate::estimate::{BitChannel, Estimates, Spread, Tally};
 use crate::sampling::{Bernoulli, Flips, distinct_below};
 use crate::{Epsilon, Error, LocalGuarantee, Removal};
-use hashes::Hashes;
+use hashes::{Hashes, Powers};
 
 /// The sizes of a sketch and the seed of its public hash functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -309,9 +309,9 @@ fn estimate_values(
     values: &[u64],
 ) -> Result<Estimates, Error> {
     let SketchShape { domain, rows, cells, .. } = hashes.shape();
-    if tally.counts().len() as u64 != hashes.shape().attributes() {
+    if tally.attributes() as u64 != hashes.shape().attributes() {
         let right = hashes.shape().attributes() as usize;
-        return Err(Error::TallyMismatch { left: tally.counts().len(), right });
+        return Err(Error::TallyMismatch { left: tally.attributes(), right });
     }
     if values.iter().any(|&value| value >= domain) {
         return Err(Error::OutsideDomain { size: domain });
@@ -320,13 +320,24 @@ fn estimate_values(
     let correction = m / (m - 1.0);
 
     // S(x) = sum over rows of the cell that x hashes to; its debiased mean is c + (n_v - c)/m, where n_v is the
-    // number of respondents that hold any value.
+    // number of respondents that hold any value. A row is summed while it is in the cache.
+    let values: Vec<Powers> = values.iter().map(|&value| Powers::of(value)).collect();
     let mut sums = vec![0u64; values.len()];
-    for row in 0..rows {
-        let counts = &tally.counts()[row as usize * cells as usize..][..cells as usize];
-        hashes.add_cells(row, counts, values, &mut sums);
+    let (mut total, mut squares) = (0, 0.0);
+    let (counts, carries) = tally.parts();
+    for (row, counts) in (0..rows).zip(counts.chunks_exact(cells as usize)) {
+        total += counts.iter().map(|&count| u64::from(count)).sum::<u64>();
+        squares += counts.iter().map(|&count| f64::from(count) * f64::from(count)).sum::<f64>();
+        hashes.add_cells(row, counts, &values, &mut sums);
     }
-    let moments = Moments::of(tally, channel, r, h, m);
+    for (attribute, carry) in carries {
+        let count = carry << 32;
+        let low = f64::from(counts[*attribute as usize]);
+        total += count;
+        squares += count as f64 * (count as f64 + 2.0 * low);
+        hashes.add_cell(attribute / cells, attribute % cells, count, &values, &mut sums);
+    }
+    let moments = Moments::of(n, total as f64, squares, channel, [r, h, m]);
     let counts = sums
         .iter()
         .map(|&sum| (channel.count(sum as f64, n * r) / r - moments.holders / m) * correction)
@@ -361,15 +372,9 @@ impl Moments {
     /// of the row, and the noise has variance n_h·v. Summed over all cells, squares have the expectation
     ///   n_v·r(1−ρ)/e·(1 + 2p/g) + n·r(1−ρ)/e·m(p/g)² + m·n·r·v + (r²/H)·[F₂(1 − 1/m) + n_v²/m],
     /// which is solved for F₂.
-    fn of(tally: &Tally, channel: &BitChannel, r: f64, h: f64, m: f64) -> Self {
-        let n = tally.respondents() as f64;
-        let per_row = n * r / h;
-        let (mut sum, mut sum_of_squares) = (0.0, 0.0);
-        for &count in tally.counts() {
-            let cell = channel.count(count as f64, per_row);
-            sum += cell;
-            sum_of_squares += cell * cell;
-        }
+    fn of(n: f64, total: f64, squares: f64, channel: &BitChannel, [r, h, m]: [f64; 3]) -> Self {
+        let cells = h * m;
+        let (sum, sum_of_squares) = channel.count_moments(total, squares, cells, n * r / h);
         let holders = sum / r;
         let sampled = r * (1.0 - r / h) / channel.encodings();
         let odds = channel.flip_over_gain();
@@ -458,6 +463,17 @@ mod tests {
         assert!((variance / exact - 1.0).abs() < 0.05, "{variance} for {exact}");
         assert_mean(&errors, 0.0, exact.sqrt(), 2);
         assert_variance(&errors, exact, 2);
+    }
+
+    #[test]
+    fn counts_beyond_32_bits_are_estimated_too() {
+        let plain = PlainSketch::new(shape(4, 3, 64, 5)).unwrap();
+        let mut tally = plain.tally().unwrap();
+        plain.add(&mut tally, 2, (1 << 33) + 9).unwrap();
+        plain.add(&mut tally, 3, 1000).unwrap();
+        let estimates = plain.estimate(&tally).unwrap();
+        assert!((estimates.counts()[2] / (2f64.powi(33) + 9.0) - 1.0).abs() < 1e-6);
+        assert!((estimates.noise_floor() / (2f64.powi(33) / (3.0 * 63.0f64).sqrt()) - 1.0).abs() < 1e-6);
     }
 
     #[test]

@@ -41,27 +41,43 @@ impl Hashes {
 
     /// The cell of a value in one row.
     pub(super) fn cell(&self, row: u32, value: u64) -> u32 {
-        polynomial(self.rows[row as usize], value, square(value), self.shape.cells)
+        polynomial(self.rows[row as usize], Powers::of(value), self.shape.cells)
     }
 
     /// Adds to each sum the count of the cell that its value has in this row.
-    pub(super) fn add_cells(&self, row: u32, counts: &[u64], values: &[u64], sums: &mut [u64]) {
-        let (coefficients, cells) = (self.rows[row as usize], self.shape.cells);
-        for (sum, &value) in sums.iter_mut().zip(values) {
-            *sum += counts[polynomial(coefficients, value, square(value), cells) as usize];
+    pub(super) fn add_cells(&self, row: u32, counts: &[u32], values: &[Powers], sums: &mut [u64]) {
+        let coefficients = self.rows[row as usize];
+        for (sum, &powers) in sums.iter_mut().zip(values) {
+            *sum += u64::from(counts[polynomial(coefficients, powers, self.shape.cells) as usize]);
+        }
+    }
+
+    /// Adds one cell's count to the sums of the values that it has in this row.
+    pub(super) fn add_cell(&self, row: u32, cell: u32, count: u64, values: &[Powers], sums: &mut [u64]) {
+        let coefficients = self.rows[row as usize];
+        for (sum, &powers) in sums.iter_mut().zip(values) {
+            *sum += if polynomial(coefficients, powers, self.shape.cells) == cell { count } else { 0 };
         }
     }
 }
 
-#[inline]
-fn polynomial([a, b, c]: [u64; 3], x: u64, x_squared: u64, cells: u32) -> u32 {
-    let sum = u128::from(a) * u128::from(x_squared) + u128::from(b) * u128::from(x) + u128::from(c);
-    ((u128::from(reduce(sum)) * u128::from(cells)) >> 61) as u32
+/// A value and its square modulo the prime, made once for all rows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Powers {
+    value: u64,
+    square: u64,
+}
+
+impl Powers {
+    pub(super) fn of(value: u64) -> Self {
+        Self { value, square: reduce(u128::from(value) * u128::from(value)) }
+    }
 }
 
 #[inline]
-fn square(x: u64) -> u64 {
-    reduce(u128::from(x) * u128::from(x))
+fn polynomial([a, b, c]: [u64; 3], x: Powers, cells: u32) -> u32 {
+    let sum = u128::from(a) * u128::from(x.square) + u128::from(b) * u128::from(x.value) + u128::from(c);
+    ((u128::from(reduce(sum)) * u128::from(cells)) >> 61) as u32
 }
 
 /// Modulo 2^61 − 1, for numbers below 2^124: the bits above the 61st count once more at the bottom.

@@ -1,0 +1,154 @@
+//! Our side of the comparison with the Python peers: `peers CASE ROUNDS` prints one line of JSON with the thread
+//! CPU seconds per unit of each round. `bench/peers/run` runs it beside the peers.
+
+use std::hint::black_box;
+
+use chacha20::ChaCha12Rng;
+use cpu_time::ThreadTime;
+use rand_core::SeedableRng;
+use rand_distr::{Distribution, StandardNormal};
+use throng_dp::estimate::BitChannel;
+use throng_dp::randomizer::gradient::Direction;
+use throng_dp::{BitRandomizer, CountSketch, Epsilon, Estimator, Gradient, OneHot, Randomizer, SketchShape, Tally};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [case, rounds] = arguments.as_slice() else {
+        return Err("give a case and a number of rounds, for example: peers one-hot-encode 7".into());
+    };
+    let rounds: usize = rounds.parse()?;
+    // The generator behind rand's StdRng: what a careful simulation would use.
+    let mut rng = ChaCha12Rng::seed_from_u64(1);
+    let (unit, seconds) = match case.as_str() {
+        "one-hot-encode" => ("report", one_hot_encode(SMALL, 200_000, rounds, &mut rng)?),
+        "one-hot-encode-large" => ("report", one_hot_encode(LARGE, 1_000_000, rounds, &mut rng)?),
+        "sum-sparse" => ("report", sum_sparse(SMALL, 200_000, rounds, &mut rng)?),
+        "sum-sparse-large" => ("report", sum_sparse(LARGE, 1_000_000, rounds, &mut rng)?),
+        "sketch-encode" => ("report", sketch_encode(rounds, &mut rng)?),
+        "sketch-aggregate" => ("report", sketch_aggregate(rounds, &mut rng)?),
+        "sketch-estimate" => ("item", sketch_estimate(rounds, &mut rng)?),
+        "gradient-report" => ("report", gradient_report(rounds, &mut rng)?),
+        "direction-expand" => ("report", direction_expand(rounds)),
+        "direction-expand-rand-distr" => ("report", direction_expand_rand_distr(rounds)),
+        other => return Err(format!("there is no case {other}").into()),
+    };
+    println!("{{\"case\": \"{case}\", \"unit\": \"{unit}\", \"seconds_per_unit\": {seconds:?}}}");
+    Ok(())
+}
+
+/// Horse and the heavy-hitter data set: domain size and epsilon.
+const SMALL: (u64, f64) = (87_680, 8.55);
+const LARGE: (u64, f64) = (1_778_120, 12.99);
+const DIMENSION: usize = 26_000;
+
+type Result2<T> = Result<T, throng_dp::Error>;
+
+/// Runs `work` once to warm up and then `rounds` times.
+fn time(rounds: usize, units: usize, mut work: impl FnMut()) -> Vec<f64> {
+    work();
+    (0..rounds)
+        .map(|_| {
+            let start = ThreadTime::now();
+            work();
+            start.elapsed().as_secs_f64() / units as f64
+        })
+        .collect()
+}
+
+fn one_hot((size, epsilon): (u64, f64)) -> Result2<OneHot> {
+    OneHot::new(size, Epsilon::new(epsilon)?)
+}
+
+fn one_hot_encode(shape: (u64, f64), units: usize, rounds: usize, rng: &mut ChaCha12Rng) -> Result2<Vec<f64>> {
+    let mechanism = one_hot(shape)?;
+    let mut report = Vec::new();
+    Ok(time(rounds, units, || {
+        for i in 0..units as u64 {
+            let value = (i % shape.0) as u32;
+            mechanism.randomize_into(Some(&value), &mut report, rng).expect("the value is in the domain");
+            black_box(&report);
+        }
+    }))
+}
+
+fn sum_sparse(shape: (u64, f64), units: usize, rounds: usize, rng: &mut ChaCha12Rng) -> Result2<Vec<f64>> {
+    let mechanism = one_hot(shape)?;
+    let reports: Vec<u32> = (0..units as u64)
+        .map(|i| mechanism.randomize(Some(&((i % shape.0) as u32)), rng))
+        .collect::<Result2<Vec<_>>>()?
+        .concat();
+    let mut tally = mechanism.tally()?;
+    Ok(time(rounds, units, || tally.add_fragments(black_box(&reports)).expect("all are in the domain")))
+}
+
+fn sketch() -> Result2<CountSketch> {
+    CountSketch::new(SketchShape::new(1_000_000, 1), Epsilon::new(8.55)?)
+}
+
+fn sketch_encode(rounds: usize, rng: &mut ChaCha12Rng) -> Result2<Vec<f64>> {
+    let mechanism = sketch()?;
+    let units = 200_000;
+    Ok(time(rounds, units, || {
+        for value in 0..units as u64 {
+            black_box(mechanism.randomize(Some(&value), rng).expect("the value is in the domain"));
+        }
+    }))
+}
+
+fn sketch_aggregate(rounds: usize, rng: &mut ChaCha12Rng) -> Result2<Vec<f64>> {
+    let mechanism = sketch()?;
+    let reports = (0..100_000).map(|v| mechanism.randomize(Some(&v), rng)).collect::<Result2<Vec<_>>>()?;
+    let mut tally = mechanism.tally()?;
+    Ok(time(rounds, reports.len(), || {
+        for report in &reports {
+            mechanism.add(&mut tally, report).expect("it is this mechanism's report");
+        }
+    }))
+}
+
+fn sketch_estimate(rounds: usize, rng: &mut ChaCha12Rng) -> Result2<Vec<f64>> {
+    let mechanism = sketch()?;
+    let mut tally: Tally = mechanism.tally()?;
+    for value in 0..1000 {
+        mechanism.add(&mut tally, &mechanism.randomize(Some(&value), rng)?)?;
+    }
+    let channel = BitChannel::single(mechanism.coin());
+    let values: Vec<u64> = (0..SMALL.0).collect();
+    Ok(time(rounds, values.len(), || {
+        black_box(mechanism.estimate_values(&tally, &channel, &values).expect("the tally fits"));
+    }))
+}
+
+fn gradient_report(rounds: usize, rng: &mut ChaCha12Rng) -> Result2<Vec<f64>> {
+    let mechanism = Gradient::new(DIMENSION, 1.0, Epsilon::new(1.9)?)?;
+    let gradient: Vec<f32> = (0..DIMENSION).map(|i| (i as f32).sin() * 0.01).collect();
+    let units = 1000;
+    Ok(time(rounds, units, || {
+        for _ in 0..units {
+            black_box(mechanism.randomize(Some(&gradient), rng).expect("the gradient fits"));
+        }
+    }))
+}
+
+fn direction_expand(rounds: usize) -> Vec<f64> {
+    let mut direction = vec![0i16; DIMENSION];
+    let units = 1000;
+    time(rounds, units, || {
+        for seed in 0..units as u128 {
+            Direction::new(seed.to_le_bytes()).fill(&mut direction);
+            black_box(&direction);
+        }
+    })
+}
+
+fn direction_expand_rand_distr(rounds: usize) -> Vec<f64> {
+    let mut direction = vec![0f32; DIMENSION];
+    let units = 1000;
+    time(rounds, units, || {
+        for seed in 0..units as u64 {
+            let mut rng = chacha20::ChaCha8Rng::seed_from_u64(seed);
+            direction.iter_mut().for_each(|x| *x = StandardNormal.sample(&mut rng));
+            black_box(&direction);
+        }
+    })
+}

@@ -1,0 +1,151 @@
+//! `throng demo`: one survey in memory, from a picture to its estimate.
+
+mod result;
+
+use std::io::{self, ErrorKind, Write};
+use std::thread::available_parallelism;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use getrandom::SysRng;
+use getrandom::rand_core::TryRng;
+use indicatif::{ProgressBar, ProgressStyle};
+use throng_dp::{Epsilon, OneHot};
+
+use result::expected_fragments;
+pub use result::{DemoResult, HeavyHitters, SimultaneousError};
+
+use super::Format;
+use crate::cli::DemoArgs;
+use crate::out_dir::OutDir;
+use crate::picture::Picture;
+use crate::pipeline::{self, Seed};
+use crate::terminal::Canvas;
+
+/// Runs the survey, writes its files and prints its result.
+pub fn run(args: &DemoArgs, format: Format) -> Result<()> {
+    let Demo { truth, mechanism, out } = Demo::check(args)?;
+
+    let fragments = truth.luminosity() as f64 * expected_fragments(&mechanism);
+    if fragments > FRAGMENTS_QUICK {
+        eprintln!(
+            "note: {fragments:.0e} fragments to draw; a larger --epsilon-local or a smaller picture is faster"
+        );
+    }
+    let seeds = seeds(workers(&truth)?)?;
+    let bar = progress_bar(&truth)?;
+    let start = Instant::now();
+    let outcome = pipeline::run(&mechanism, &truth.values(), &seeds, |more| bar.inc(more))?;
+    let seconds = start.elapsed().as_secs_f64();
+    bar.finish_and_clear();
+
+    let result = DemoResult {
+        files: FILES.iter().map(|name| out.path(name).display().to_string()).collect(),
+        workers: seeds.len(),
+        seconds,
+        ..DemoResult::measure(&truth, &mechanism, &outcome)?
+    };
+
+    // All bytes are made first, so that the files are written in one go.
+    let estimate = truth.redrawn(outcome.estimates.counts());
+    let json = serde_json::to_string_pretty(&result)? + "\n";
+    let contents =
+        [truth.to_png()?, estimate.to_png()?, truth.beside(&estimate).to_png()?, json.clone().into_bytes()];
+    out.write(&FILES.into_iter().zip(contents).collect::<Vec<_>>())?;
+
+    match format {
+        Format::Json => print(&json),
+        Format::Text => {
+            let pictures = Canvas::of_stdout().draw(&[("truth", &truth), ("estimate", &estimate)]);
+            print(&format!("{pictures}\n{result}"))
+        }
+    }
+}
+
+/// The arguments, checked: all that can be wrong with them is known before work starts.
+struct Demo {
+    truth: Picture,
+    mechanism: OneHot,
+    out: OutDir,
+}
+
+impl Demo {
+    fn check(args: &DemoArgs) -> Result<Self> {
+        let truth = match &args.image {
+            Some(path) => Picture::open(path).context("--image")?,
+            None => Picture::from_png(HORSE).context("the built-in picture")?,
+        };
+        ensure!(
+            truth.luminosity() > 0,
+            "every pixel is black, so nobody would answer; give a picture with some light in it"
+        );
+        let epsilon = Epsilon::new(args.epsilon_local).context("--epsilon-local")?;
+        let mechanism = OneHot::new(truth.domain(), epsilon).context("--epsilon-local")?;
+        // Last, because it may make a directory.
+        Ok(Self { truth, mechanism, out: OutDir::open(&args.out)? })
+    }
+}
+
+/// All cores, unless their tallies would need too much memory or some would have no respondent.
+fn workers(truth: &Picture) -> Result<usize> {
+    let cores = available_parallelism().context("cannot count the cores of this machine")?.get() as u64;
+    Ok(cores.min(COUNTERS_MAX / truth.domain()).min(truth.luminosity()).max(1) as usize)
+}
+
+/// One seed for each worker, from the operating system.
+fn seeds(workers: usize) -> Result<Vec<Seed>> {
+    let mut seeds = vec![Seed::default(); workers];
+    for seed in &mut seeds {
+        SysRng.try_fill_bytes(seed).context("the operating system has no random numbers")?;
+    }
+    Ok(seeds)
+}
+
+/// A bar on stderr, or nothing where that is not a terminal.
+fn progress_bar(truth: &Picture) -> Result<ProgressBar> {
+    let bar = ProgressBar::new(truth.luminosity());
+    bar.set_style(ProgressStyle::with_template(
+        "{human_pos} of {human_len} respondents {wide_bar} {percent:>3} %, {eta} left",
+    )?);
+    Ok(bar)
+}
+
+/// Prints a result. A reader who has seen enough (`throng demo | head`) is no failure.
+fn print(text: &str) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => other.context("cannot print the result"),
+    }
+}
+
+const HORSE: &[u8] = include_bytes!("../../data/horse.png");
+const FILES: [&str; 4] = ["truth.png", "estimate.png", "side-by-side.png", "result.json"];
+/// A few minutes on a small machine.
+const FRAGMENTS_QUICK: f64 = 1e10;
+/// 1 GiB of tallies.
+const COUNTERS_MAX: u64 = 1 << 27;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_picture_has_the_size_of_the_papers_horse() {
+        let horse = Picture::from_png(HORSE).unwrap();
+        assert_eq!((horse.height(), horse.width()), (274, 320));
+        assert_eq!((horse.domain(), horse.luminosity()), (87_680, 1_914_589));
+    }
+
+    #[test]
+    fn there_is_a_worker_for_everyone_and_memory_for_every_worker() {
+        assert_eq!(workers(&Picture::new(2, 1, vec![1, 0]).unwrap()).unwrap(), 1);
+        assert!(workers(&Picture::new(1 << 13, 1 << 13, vec![1; 1 << 26]).unwrap()).unwrap() <= 2);
+    }
+
+    #[test]
+    fn seeds_differ() {
+        let seeds = seeds(2).unwrap();
+        assert_ne!(seeds[0], seeds[1]);
+    }
+}
