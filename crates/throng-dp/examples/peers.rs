@@ -7,9 +7,8 @@ use chacha20::ChaCha12Rng;
 use cpu_time::ThreadTime;
 use rand_core::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
-use throng_dp::estimate::BitChannel;
 use throng_dp::randomizer::gradient::Direction;
-use throng_dp::{BitRandomizer, CountSketch, Epsilon, Estimator, Gradient, OneHot, Randomizer, SketchShape, Tally};
+use throng_dp::{CountSketch, Epsilon, Estimator, Gradient, OneHot, Randomizer, SketchShape};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -82,7 +81,7 @@ fn sum_sparse(shape: (u64, f64), units: usize, rounds: usize, rng: &mut ChaCha12
 }
 
 fn sketch() -> Result2<CountSketch> {
-    CountSketch::new(SketchShape::new(1_000_000, 1), Epsilon::new(8.55)?)
+    CountSketch::new(SketchShape::new(1_000_000, 1), Epsilon::new(SMALL.1)?)
 }
 
 fn sketch_encode(rounds: usize, rng: &mut ChaCha12Rng) -> Result2<Vec<f64>> {
@@ -107,15 +106,14 @@ fn sketch_aggregate(rounds: usize, rng: &mut ChaCha12Rng) -> Result2<Vec<f64>> {
 }
 
 fn sketch_estimate(rounds: usize, rng: &mut ChaCha12Rng) -> Result2<Vec<f64>> {
-    let mechanism = sketch()?;
-    let mut tally: Tally = mechanism.tally()?;
+    let domain = SMALL.0;
+    let mechanism = CountSketch::new(SketchShape::new(domain, 1), Epsilon::new(SMALL.1)?)?;
+    let mut tally = mechanism.tally()?;
     for value in 0..1000 {
         mechanism.add(&mut tally, &mechanism.randomize(Some(&value), rng)?)?;
     }
-    let channel = BitChannel::single(mechanism.coin());
-    let values: Vec<u64> = (0..SMALL.0).collect();
-    Ok(time(rounds, values.len(), || {
-        black_box(mechanism.estimate_values(&tally, &channel, &values).expect("the tally fits"));
+    Ok(time(rounds, domain as usize, || {
+        black_box(mechanism.estimate(&tally).expect("the tally fits"));
     }))
 }
 

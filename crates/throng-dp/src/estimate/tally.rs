@@ -71,18 +71,33 @@ impl Tally {
     /// Counts all fragments of a list, or none if one of them does not exist.
     #[inline]
     pub fn add_fragments(&mut self, attributes: &[u32]) -> Result<(), Error> {
-        let last = attributes.iter().fold(0, |last, &attribute| last.max(attribute));
-        if last as usize >= self.counts.len() {
-            return Err(Error::UnknownAttribute { attributes: self.counts.len() as u64 });
-        }
-        for &attribute in attributes {
-            let low = &mut self.counts[attribute as usize];
+        let counts = self.counts.as_mut_slice();
+        for (i, &attribute) in attributes.iter().enumerate() {
+            let Some(low) = counts.get_mut(attribute as usize) else {
+                return Err(self.take_back(&attributes[..i]));
+            };
             *low = low.wrapping_add(1);
             if *low == 0 {
-                *self.carries.entry(attribute).or_default() += 1;
+                carry_one(&mut self.carries, attribute);
             }
         }
         Ok(())
+    }
+
+    /// Undoes a list that was cut short by a fragment that does not exist.
+    #[cold]
+    fn take_back(&mut self, attributes: &[u32]) -> Error {
+        for &attribute in attributes {
+            let low = &mut self.counts[attribute as usize];
+            if *low == 0 {
+                let carry = self.carries.remove(&attribute).unwrap_or(1) - 1;
+                if carry > 0 {
+                    self.carries.insert(attribute, carry);
+                }
+            }
+            *low = low.wrapping_sub(1);
+        }
+        Error::UnknownAttribute { attributes: self.counts.len() as u64 }
     }
 
     /// Adds the sums of another part of the crowd.
@@ -100,6 +115,11 @@ impl Tally {
     fn carry(&self, attribute: u32) -> u64 {
         if self.carries.is_empty() { 0 } else { self.carries.get(&attribute).copied().unwrap_or(0) }
     }
+}
+
+#[cold]
+fn carry_one(carries: &mut BTreeMap<u32, u64>, attribute: u32) {
+    *carries.entry(attribute).or_default() += 1;
 }
 
 #[cfg(test)]
@@ -128,6 +148,15 @@ mod tests {
         tally.merge(&other).unwrap();
         assert_eq!(tally.counts().collect::<Vec<_>>(), [2 * ((5 << 40) + 1), 2 * ((1 << 32) + 1)]);
         assert!(tally.add_count(2, 1).is_err());
+    }
+
+    #[test]
+    fn a_list_is_taken_back_over_a_carry() {
+        let mut tally = Tally::new(2).unwrap();
+        tally.add_count(1, u64::from(u32::MAX)).unwrap();
+        let before = tally.clone();
+        assert!(tally.add_fragments(&[1, 1, 0, 9]).is_err());
+        assert_eq!(tally, before);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::{
 use crate::estimate::{BitChannel, Estimates, Spread, Tally};
 use crate::sampling::{Bernoulli, Flips, distinct_below};
 use crate::{Epsilon, Error, LocalGuarantee, Removal};
-use hashes::{Hashes, Powers};
+use hashes::{Hashes, Values};
 
 /// The sizes of a sketch and the seed of its public hash functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,14 +102,14 @@ impl CountSketch {
         self.hashes.shape()
     }
 
-    /// Estimates for some values only; the row by row order is fast for thousands at a time.
+    /// Estimates for some values only. (For the whole domain, see [`crate::Estimator::estimate`].)
     pub fn estimate_values(
         &self,
         tally: &Tally,
         channel: &BitChannel,
         values: &[u64],
     ) -> Result<Estimates, Error> {
-        estimate_values(&self.hashes, self.per_report, tally, channel, values)
+        estimate_values(&self.hashes, self.per_report, tally, channel, &Values::List(values))
     }
 
     /// The part of a row's cells in a rising list of attributes.
@@ -233,7 +233,8 @@ impl BitRandomizer for CountSketch {
     }
 
     fn estimate_through(&self, tally: &Tally, channel: &BitChannel) -> Result<Estimates, Error> {
-        self.estimate_values(tally, channel, &whole_domain(self.shape().domain)?)
+        let domain = Values::Range(0..self.shape().domain);
+        estimate_values(&self.hashes, self.per_report, tally, channel, &domain)
     }
 }
 
@@ -288,16 +289,8 @@ impl PlainSketch {
     /// The counts of all values, with the error that collisions cause.
     pub fn estimate(&self, tally: &Tally) -> Result<Estimates, Error> {
         let SketchShape { domain, rows, .. } = self.hashes.shape();
-        estimate_values(&self.hashes, rows, tally, &BitChannel::noiseless(), &whole_domain(domain)?)
+        estimate_values(&self.hashes, rows, tally, &BitChannel::noiseless(), &Values::Range(0..domain))
     }
-}
-
-fn whole_domain(domain: u64) -> Result<Vec<u64>, Error> {
-    let mut values = Vec::new();
-    let size = usize::try_from(domain).map_err(|_| Error::TallyMemory { attributes: domain })?;
-    values.try_reserve_exact(size).map_err(|_| Error::TallyMemory { attributes: domain })?;
-    values.extend(0..domain);
-    Ok(values)
 }
 
 /// The estimator of both sketches: mean over rows, collision correction, errors.
@@ -306,14 +299,14 @@ fn estimate_values(
     per_report: u32,
     tally: &Tally,
     channel: &BitChannel,
-    values: &[u64],
+    values: &Values,
 ) -> Result<Estimates, Error> {
     let SketchShape { domain, rows, cells, .. } = hashes.shape();
     if tally.attributes() as u64 != hashes.shape().attributes() {
         let right = hashes.shape().attributes() as usize;
         return Err(Error::TallyMismatch { left: tally.attributes(), right });
     }
-    if values.iter().any(|&value| value >= domain) {
+    if values.max().is_some_and(|value| value >= domain) {
         return Err(Error::OutsideDomain { size: domain });
     }
     let (n, r, h, m) = (tally.respondents() as f64, f64::from(per_report), f64::from(rows), f64::from(cells));
@@ -321,21 +314,24 @@ fn estimate_values(
 
     // S(x) = sum over rows of the cell that x hashes to; its debiased mean is c + (n_v - c)/m, where n_v is the
     // number of respondents that hold any value. A row is summed while it is in the cache.
-    let values: Vec<Powers> = values.iter().map(|&value| Powers::of(value)).collect();
-    let mut sums = vec![0u64; values.len()];
+    let mut sums = Vec::new();
+    sums.try_reserve_exact(values.len()).map_err(|_| Error::TallyMemory { attributes: domain })?;
+    sums.resize(values.len(), 0u64);
     let (mut total, mut squares) = (0, 0.0);
     let (counts, carries) = tally.parts();
     for (row, counts) in (0..rows).zip(counts.chunks_exact(cells as usize)) {
         total += counts.iter().map(|&count| u64::from(count)).sum::<u64>();
         squares += counts.iter().map(|&count| f64::from(count) * f64::from(count)).sum::<f64>();
-        hashes.add_cells(row, counts, &values, &mut sums);
+        hashes.for_each_cell(row, values, |i, cell| sums[i] += u64::from(counts[cell as usize]));
     }
     for (attribute, carry) in carries {
         let count = carry << 32;
         let low = f64::from(counts[*attribute as usize]);
         total += count;
         squares += count as f64 * (count as f64 + 2.0 * low);
-        hashes.add_cell(attribute / cells, attribute % cells, count, &values, &mut sums);
+        hashes.for_each_cell(attribute / cells, values, |i, cell| {
+            sums[i] += if cell == attribute % cells { count } else { 0 };
+        });
     }
     let moments = Moments::of(n, total as f64, squares, channel, [r, h, m]);
     let counts = sums

@@ -95,7 +95,9 @@ impl Flips {
             Plan::Dense => out.extend((0..length).filter(|_| self.coin.draw(rng))),
             Plan::Sparse { whole, last } => {
                 let table = if length == self.block { whole } else { last };
-                distinct_below(length, table.draw(rng) as usize, out, rng);
+                let flips = table.draw(rng) as usize;
+                out.reserve(flips + 1); // One for a set bit that stays: the usual report is allocated once.
+                distinct_below(length, flips, out, rng);
             }
         }
         if base > 0 {

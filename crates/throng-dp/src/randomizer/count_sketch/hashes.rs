@@ -1,5 +1,7 @@
 //! The public hash functions of a sketch.
 
+use std::ops::Range;
+
 use chacha20::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
@@ -41,43 +43,71 @@ impl Hashes {
 
     /// The cell of a value in one row.
     pub(super) fn cell(&self, row: u32, value: u64) -> u32 {
-        polynomial(self.rows[row as usize], Powers::of(value), self.shape.cells)
+        self.to_cell(polynomial(self.rows[row as usize], value))
     }
 
-    /// Adds to each sum the count of the cell that its value has in this row.
-    pub(super) fn add_cells(&self, row: u32, counts: &[u32], values: &[Powers], sums: &mut [u64]) {
+    /// The cells of many values in one row, in their order.
+    pub(super) fn for_each_cell(&self, row: u32, values: &Values, mut visit: impl FnMut(usize, u32)) {
         let coefficients = self.rows[row as usize];
-        for (sum, &powers) in sums.iter_mut().zip(values) {
-            *sum += u64::from(counts[polynomial(coefficients, powers, self.shape.cells) as usize]);
+        match values {
+            Values::List(values) => values
+                .iter()
+                .enumerate()
+                .for_each(|(i, &value)| visit(i, self.to_cell(polynomial(coefficients, value)))),
+            Values::Range(range) => {
+                // Neighbors differ by a(2x + 1) + b, and these differences by 2a: two additions a value.
+                let [a, b, _] = coefficients;
+                let mut hash = polynomial(coefficients, range.start);
+                let mut step = reduce(u128::from(a) * (2 * u128::from(range.start) + 1) + u128::from(b));
+                let growth = reduce(2 * u128::from(a));
+                for i in 0..values.len() {
+                    visit(i, self.to_cell(hash));
+                    hash = add(hash, step);
+                    step = add(step, growth);
+                }
+            }
         }
     }
 
-    /// Adds one cell's count to the sums of the values that it has in this row.
-    pub(super) fn add_cell(&self, row: u32, cell: u32, count: u64, values: &[Powers], sums: &mut [u64]) {
-        let coefficients = self.rows[row as usize];
-        for (sum, &powers) in sums.iter_mut().zip(values) {
-            *sum += if polynomial(coefficients, powers, self.shape.cells) == cell { count } else { 0 };
+    #[inline]
+    fn to_cell(&self, hash: u64) -> u32 {
+        ((u128::from(hash) * u128::from(self.shape.cells)) >> 61) as u32
+    }
+}
+
+/// Values whose counts are asked for.
+pub(super) enum Values<'a> {
+    Range(Range<u64>),
+    List(&'a [u64]),
+}
+
+impl Values<'_> {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Range(range) => (range.end - range.start) as usize,
+            Self::List(values) => values.len(),
+        }
+    }
+
+    pub(super) fn max(&self) -> Option<u64> {
+        match self {
+            Self::Range(range) => range.end.checked_sub(1),
+            Self::List(values) => values.iter().copied().max(),
         }
     }
 }
 
-/// A value and its square modulo the prime, made once for all rows.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Powers {
-    value: u64,
-    square: u64,
-}
-
-impl Powers {
-    pub(super) fn of(value: u64) -> Self {
-        Self { value, square: reduce(u128::from(value) * u128::from(value)) }
-    }
+/// a x² + b x + c modulo the prime.
+#[inline]
+fn polynomial([a, b, c]: [u64; 3], x: u64) -> u64 {
+    let linear = reduce(u128::from(a) * u128::from(x) + u128::from(b));
+    reduce(u128::from(linear) * u128::from(x) + u128::from(c))
 }
 
 #[inline]
-fn polynomial([a, b, c]: [u64; 3], x: Powers, cells: u32) -> u32 {
-    let sum = u128::from(a) * u128::from(x.square) + u128::from(b) * u128::from(x.value) + u128::from(c);
-    ((u128::from(reduce(sum)) * u128::from(cells)) >> 61) as u32
+fn add(a: u64, b: u64) -> u64 {
+    let sum = a + b;
+    if sum >= Hashes::PRIME { sum - Hashes::PRIME } else { sum }
 }
 
 /// Modulo 2^61 − 1, for numbers below 2^124: the bits above the 61st count once more at the bottom.
@@ -107,6 +137,20 @@ mod tests {
                 let exact = (a * &big * &big + b * &big + c) % Hashes::PRIME;
                 let cell = (exact * 65_536u32) >> 61u32;
                 assert_eq!(hashes.cell(row as u32, x), cell.to_u32().unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn ranges_and_lists_have_the_same_cells() {
+        let hashes = hashes(20, 1000, 6);
+        for start in [0, 5, Hashes::PRIME - 300] {
+            let list: Vec<u64> = (start..start + 300).collect();
+            for row in 0..20 {
+                let mut cells = Vec::new();
+                hashes.for_each_cell(row, &Values::Range(start..start + 300), |_, cell| cells.push(cell));
+                hashes.for_each_cell(row, &Values::List(&list), |i, cell| assert_eq!(cell, cells[i]));
+                assert_eq!(cells.len(), 300);
             }
         }
     }

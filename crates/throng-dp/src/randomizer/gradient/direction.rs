@@ -37,13 +37,9 @@ impl Direction {
         Self { stream: ChaCha20Rng::from_seed(key) }
     }
 
-    /// The next coordinates.
-    pub fn fill(&mut self, coordinates: &mut [i16]) {
-        let mut block = [0; BLOCK];
-        for chunk in coordinates.chunks_mut(BLOCK) {
-            let length = chunk.len();
-            chunk.copy_from_slice(&self.next_block(&mut block)[..length]);
-        }
+    /// As many coordinates as there is room for.
+    pub fn fill(mut self, coordinates: &mut [i16]) {
+        coordinates.chunks_mut(BLOCK).for_each(|chunk| self.next_block(chunk));
     }
 
     /// The inner product with a vector, in units of the coordinates, without holding the direction.
@@ -51,7 +47,8 @@ impl Direction {
         let mut block = [0; BLOCK];
         let mut sum = 0.0;
         for chunk in vector.chunks(BLOCK) {
-            sum += dot_block(chunk, self.next_block(&mut block));
+            self.next_block(&mut block);
+            sum += dot_block(chunk, &block);
         }
         sum
     }
@@ -60,27 +57,27 @@ impl Direction {
     pub(super) fn add(mut self, positive: bool, sums: &mut [i64]) {
         let mut block = [0; BLOCK];
         for chunk in sums.chunks_mut(BLOCK) {
-            let block = self.next_block(&mut block);
+            self.next_block(&mut block);
             if positive {
-                chunk.iter_mut().zip(block).for_each(|(sum, &v)| *sum += i64::from(v));
+                chunk.iter_mut().zip(&block).for_each(|(sum, &v)| *sum += i64::from(v));
             } else {
-                chunk.iter_mut().zip(block).for_each(|(sum, &v)| *sum -= i64::from(v));
+                chunk.iter_mut().zip(&block).for_each(|(sum, &v)| *sum -= i64::from(v));
             }
         }
     }
 
-    fn next_block<'a>(&mut self, block: &'a mut [i16; BLOCK]) -> &'a [i16; BLOCK] {
+    /// The next coordinates: a whole block, or the beginning of the last one.
+    fn next_block(&mut self, coordinates: &mut [i16]) {
         let mut bytes = [0; 2 * BLOCK];
         self.stream.fill_bytes(&mut bytes);
         let table: &[i16; LEVELS] = &TABLE;
-        for (coordinate, pair) in block.iter_mut().zip(bytes.chunks_exact(2)) {
-            let word = u16::from_le_bytes([pair[0], pair[1]]);
+        for (coordinate, pair) in coordinates.iter_mut().zip(bytes.as_chunks::<2>().0) {
+            let word = u16::from_le_bytes(*pair);
             let size = table[usize::from(word) % LEVELS];
             // All ones for a negative coordinate: (size ^ -1) - (-1) = -size.
             let sign = (word as i16) >> 15;
             *coordinate = (size ^ sign) - sign;
         }
-        block
     }
 }
 
