@@ -165,6 +165,30 @@ impl<N: Neighbors> LocalGuarantee<N> {
     }
 }
 
+/// What everything that an analyzer sees of a crowd guarantees to each of its members.
+pub struct CentralGuarantee<N> {
+    epsilon: Epsilon,
+    delta: Delta,
+    neighbors: PhantomData<N>,
+}
+
+impl<N: Neighbors> CentralGuarantee<N> {
+    /// (epsilon, delta)-DP.
+    pub fn new(epsilon: Epsilon, delta: Delta) -> Self {
+        Self { epsilon, delta, neighbors: PhantomData }
+    }
+
+    /// The privacy loss.
+    pub fn epsilon(self) -> Epsilon {
+        self.epsilon
+    }
+
+    /// The probability that the loss is exceeded.
+    pub fn delta(self) -> Delta {
+        self.delta
+    }
+}
+
 /// Two values are each within ε of the reference report, so within 2ε of one another.
 impl From<LocalGuarantee<Removal>> for LocalGuarantee<Replacement> {
     fn from(removal: LocalGuarantee<Removal>) -> Self {
@@ -182,36 +206,43 @@ impl From<LocalGuarantee<Replacement>> for LocalGuarantee<Removal> {
     }
 }
 
-// Written out because a derive would ask the same of the marker `N`.
-impl<N> Clone for LocalGuarantee<N> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<N> Copy for LocalGuarantee<N> {}
-
-impl<N> PartialEq for LocalGuarantee<N> {
-    fn eq(&self, other: &Self) -> bool {
-        (self.epsilon, self.delta) == (other.epsilon, other.delta)
-    }
-}
-
-impl<N: Neighbors> fmt::Debug for LocalGuarantee<N> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self}")
-    }
-}
-
-impl<N: Neighbors> fmt::Display for LocalGuarantee<N> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.delta == Delta::ZERO {
-            write!(f, "{}-LDP ({})", self.epsilon, N::NAME)
-        } else {
-            write!(f, "({}, {:e})-LDP ({})", self.epsilon, self.delta.0, N::NAME)
+// Written out because derives would ask the same of the marker `N`.
+macro_rules! value_traits {
+    ($guarantee:ident, $notion:literal) => {
+        impl<N> Clone for $guarantee<N> {
+            fn clone(&self) -> Self {
+                *self
+            }
         }
-    }
+
+        impl<N> Copy for $guarantee<N> {}
+
+        impl<N> PartialEq for $guarantee<N> {
+            fn eq(&self, other: &Self) -> bool {
+                (self.epsilon, self.delta) == (other.epsilon, other.delta)
+            }
+        }
+
+        impl<N: Neighbors> fmt::Debug for $guarantee<N> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{self}")
+            }
+        }
+
+        impl<N: Neighbors> fmt::Display for $guarantee<N> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                if self.delta == Delta::ZERO {
+                    write!(f, "{}-{} ({})", self.epsilon, $notion, N::NAME)
+                } else {
+                    write!(f, "({}, {:e})-{} ({})", self.epsilon, self.delta.0, $notion, N::NAME)
+                }
+            }
+        }
+    };
 }
+
+value_traits!(LocalGuarantee, "LDP");
+value_traits!(CentralGuarantee, "DP");
 
 /// The exact sum, rounded up (Knuth's two-sum gives the rounding error exactly).
 fn add_up(a: f64, b: f64) -> f64 {

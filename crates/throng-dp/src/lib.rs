@@ -15,7 +15,7 @@ mod testing;
 pub use error::Error;
 pub use estimate::{Estimates, Tally};
 pub use fragmenting::{Attributes, Backstop, ReportFragments};
-pub use guarantee::{Delta, Epsilon, LocalGuarantee, Neighbors, Removal, Replacement};
+pub use guarantee::{CentralGuarantee, Delta, Epsilon, LocalGuarantee, Neighbors, Removal, Replacement};
 pub use randomizer::binary::Binary;
 pub use randomizer::count_sketch::{CountSketch, PlainSketch, SketchShape};
 pub use randomizer::gradient::{Gradient, GradientReport};

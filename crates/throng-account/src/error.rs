@@ -1,0 +1,25 @@
+//! Why there is no answer.
+
+use thiserror::Error;
+
+/// Every way in which the accountant refuses a question, each saying what to change.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A bound was asked outside the conditions under which it is proved.
+    #[error("not applicable: {0}")]
+    NotApplicable(String),
+    /// A parameter that makes no sense.
+    #[error("{what} is {got}; {expected}")]
+    Parameter {
+        /// Which parameter.
+        what: &'static str,
+        /// The number given.
+        got: f64,
+        /// What to give instead.
+        expected: &'static str,
+    },
+    /// A privacy parameter that is not one.
+    #[error(transparent)]
+    Mechanism(#[from] throng_dp::Error),
+}

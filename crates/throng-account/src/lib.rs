@@ -1,0 +1,12 @@
+//! The privacy of all reports together.
+//!
+//! Everything here takes guarantees and counts, as data, and answers with a guarantee or with the reason why none
+//! can be given. n always counts honest respondents.
+
+pub mod amplification;
+pub mod composition;
+pub mod deletion;
+mod error;
+pub mod gaussian;
+
+pub use error::Error;
