@@ -58,7 +58,12 @@ fn one_hot((size, epsilon): (u64, f64)) -> Result2<OneHot> {
     OneHot::new(size, Epsilon::new(epsilon)?)
 }
 
-fn one_hot_encode(shape: (u64, f64), units: usize, rounds: usize, rng: &mut ChaCha12Rng) -> Result2<Vec<f64>> {
+fn one_hot_encode(
+    shape: (u64, f64),
+    units: usize,
+    rounds: usize,
+    rng: &mut ChaCha12Rng,
+) -> Result2<Vec<f64>> {
     let mechanism = one_hot(shape)?;
     let mut report = Vec::new();
     Ok(time(rounds, units, || {

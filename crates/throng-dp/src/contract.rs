@@ -47,7 +47,10 @@ where
     }
     assert!(exp_reaches(guarantee.epsilon(), &largest), "a likelihood ratio exceeds e^ε");
     let below = guarantee.epsilon().value() * (1.0 - 1e-12);
-    assert!(!exp_reaches(Epsilon::new(below).unwrap(), &largest), "no outcome reaches e^ε: the guarantee is loose");
+    assert!(
+        !exp_reaches(Epsilon::new(below).unwrap(), &largest),
+        "no outcome reaches e^ε: the guarantee is loose"
+    );
 
     let draws = 100_000;
     for (i, law) in laws.iter().enumerate() {
@@ -115,4 +118,179 @@ fn exp_reaches(epsilon: Epsilon, ratio: &Ratio<BigUint>) -> bool {
 
 fn to_f64(ratio: &Ratio<BigUint>) -> f64 {
     ((ratio.numer() << 256u32) / ratio.denom()).to_f64().unwrap() * 2f64.powi(-256)
+}
+
+/// Samplers that are subtly wrong: the contracts must catch each of them.
+mod wrong {
+    use super::*;
+    use crate::randomizer::{Probability, pattern_probability};
+    use crate::sampling::{Bernoulli, below};
+    use crate::{
+        Binary, BitRandomizer, Error, LocalGuarantee, OneHot, Randomizer, Replacement, ReportFragments,
+    };
+    use rand_core::{CryptoRng, Rng};
+
+    fn epsilon(value: f64) -> Epsilon {
+        Epsilon::new(value).unwrap()
+    }
+
+    /// A one-hot mechanism of four values whose bits are drawn by some other sampler than its law says.
+    struct Drawn<F> {
+        claimed: OneHot,
+        sampler: F,
+    }
+
+    impl<F: Fn(&OneHot, Option<&u32>, &mut dyn Rng) -> Vec<u32>> Randomizer for Drawn<F> {
+        type Value = u32;
+        type Report = Vec<u32>;
+        type Neighbors = Removal;
+        fn guarantee(&self) -> LocalGuarantee<Removal> {
+            self.claimed.guarantee()
+        }
+        fn randomize(
+            &self,
+            value: Option<&u32>,
+            mut rng: &mut (impl CryptoRng + ?Sized),
+        ) -> Result<Vec<u32>, Error> {
+            Ok((self.sampler)(&self.claimed, value, &mut rng))
+        }
+    }
+
+    impl<F: Fn(&OneHot, Option<&u32>, &mut dyn Rng) -> Vec<u32>> ExactDistribution for Drawn<F> {
+        fn probability(&self, value: Option<&u32>, report: &Vec<u32>) -> Result<Probability, Error> {
+            self.claimed.probability(value, report)
+        }
+    }
+
+    fn check_drawn(sampler: impl Fn(&OneHot, Option<&u32>, &mut dyn Rng) -> Vec<u32>) {
+        let claimed = OneHot::new(4, epsilon(1.0)).unwrap();
+        check_randomizer(&Drawn { claimed, sampler }, &[&0, &1, &2, &3], &subsets(4));
+    }
+
+    /// A sampler of skips, written independently of the library's: how many bits are passed over before the next
+    /// flip is geometric. `first` is where the counting begins: 0 is right.
+    fn skip_sampler(first: u32) -> impl Fn(&OneHot, Option<&u32>, &mut dyn Rng) -> Vec<u32> {
+        move |claimed, value, rng| {
+            let p = claimed.coin().probability();
+            let mut bits: Vec<u32> = value.copied().into_iter().collect();
+            let mut at = 0u32;
+            loop {
+                let uniform = (rng.next_u64() >> 11) as f64 / 2f64.powi(53);
+                at = at.saturating_add(first + ((1.0 - uniform).ln() / (1.0 - p).ln()) as u32);
+                if at >= 4 {
+                    bits.sort_unstable();
+                    return bits;
+                }
+                match bits.iter().position(|&bit| bit == at) {
+                    Some(place) => drop(bits.remove(place)),
+                    None => bits.push(at),
+                }
+                at += 1;
+            }
+        }
+    }
+
+    #[test]
+    fn an_independent_sampler_of_the_same_law_passes() {
+        check_drawn(skip_sampler(0));
+    }
+
+    #[test]
+    #[should_panic(expected = "hits, expected")]
+    fn a_skip_that_is_off_by_one_is_caught() {
+        check_drawn(skip_sampler(1));
+    }
+
+    #[test]
+    #[should_panic(expected = "hits, expected")]
+    fn a_threshold_that_is_two_percent_too_low_is_caught() {
+        check_drawn(|claimed, value, rng| {
+            let threshold = claimed.coin().threshold() / 100 * 98;
+            let low = Bernoulli::from_threshold(threshold);
+            (0..4)
+                .filter(|bit| (value == Some(bit)) ^ (rng.next_u64() < (low.threshold() >> 64) as u64))
+                .collect()
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "hits, expected")]
+    fn an_index_with_modulo_bias_is_caught() {
+        // A byte modulo 100, instead of rejection: small numbers come up 3 times in 256, others twice.
+        let mut rng = rng(5);
+        let draws = 300_000;
+        let (mut biased, mut fair) = (0, 0);
+        for _ in 0..draws {
+            biased += u64::from((rng.next_u64() as u8) % 100 == 0);
+            fair += u64::from(below(100, &mut rng) == 0);
+        }
+        assert_share(fair, draws, 0.01, 2);
+        assert_share(biased, draws, 0.01, 2);
+    }
+
+    /// Report fragments that are all drawn from the same seed: each has the right law, together they do not.
+    struct ReusedSeed(ReportFragments<Binary>);
+
+    impl Randomizer for ReusedSeed {
+        type Value = bool;
+        type Report = Vec<bool>;
+        type Neighbors = Replacement;
+        fn guarantee(&self) -> LocalGuarantee<Replacement> {
+            self.0.guarantee()
+        }
+        fn randomize(
+            &self,
+            value: Option<&bool>,
+            rng: &mut (impl CryptoRng + ?Sized),
+        ) -> Result<Vec<bool>, Error> {
+            let fragments = self.0.randomize(value, rng)?;
+            Ok(vec![fragments[0]; fragments.len()])
+        }
+    }
+
+    impl ExactDistribution for ReusedSeed {
+        fn probability(&self, value: Option<&bool>, report: &Vec<bool>) -> Result<Probability, Error> {
+            self.0.probability(value, report)
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "hits, expected")]
+    fn a_reused_seed_is_caught() {
+        let honest = ReportFragments::new(Binary::new(epsilon(1.0)).unwrap(), epsilon(1.0), 2).unwrap();
+        let outcomes = [[false, false], [false, true], [true, false], [true, true]].map(|o| o.to_vec());
+        check_randomizer(&ReusedSeed(honest), &[&false, &true], &outcomes);
+    }
+
+    /// A mechanism that claims less than it spends fails the exact part, without any sampling.
+    struct Understated(Binary);
+
+    impl Randomizer for Understated {
+        type Value = bool;
+        type Report = bool;
+        type Neighbors = Replacement;
+        fn guarantee(&self) -> LocalGuarantee<Replacement> {
+            LocalGuarantee::pure(epsilon(self.0.guarantee().epsilon().value().next_down()))
+        }
+        fn randomize(
+            &self,
+            value: Option<&bool>,
+            rng: &mut (impl CryptoRng + ?Sized),
+        ) -> Result<bool, Error> {
+            self.0.randomize(value, rng)
+        }
+    }
+
+    impl ExactDistribution for Understated {
+        fn probability(&self, value: Option<&bool>, report: &bool) -> Result<Probability, Error> {
+            let flipped = u64::from(value.copied().unwrap_or(false) != *report);
+            Ok(pattern_probability(self.0.coin(), flipped, 1 - flipped))
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "a likelihood ratio exceeds")]
+    fn a_guarantee_that_is_one_double_too_small_is_caught() {
+        check_randomizer(&Understated(Binary::new(epsilon(1.0)).unwrap()), &[&false, &true], &[false, true]);
+    }
 }

@@ -13,7 +13,9 @@ pub enum Error {
     #[error("delta is {0}; give a number between 0 and 1")]
     Delta(f64),
     /// An epsilon that leaves nothing of the value in the report.
-    #[error("epsilon is {0}, so every report would be a fair coin and no estimate exists; give a larger epsilon")]
+    #[error(
+        "epsilon is {0}, so every report would be a fair coin and no estimate exists; give a larger epsilon"
+    )]
     NoSignal(f64),
     /// A domain that is empty or too large.
     #[error("the domain has {0} values; give a size between 1 and 2^32")]

@@ -16,9 +16,6 @@
 //! # Ok::<(), anyhow::Error>(())
 //! ```
 
-// In a test a panic is the message.
-#![cfg_attr(test, allow(clippy::unwrap_used))]
-
 pub mod cli;
 pub mod commands;
 pub mod exit;

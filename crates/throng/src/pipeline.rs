@@ -140,7 +140,7 @@ mod tests {
                 seen.fetch_add(more, Ordering::Relaxed);
             };
             let outcome = run(&mechanism, &picture.values(), &SEEDS[..workers], progress).unwrap();
-            assert_eq!(outcome.tally.counts(), [255, 0, 31]);
+            assert_eq!(outcome.tally.counts().collect::<Vec<_>>(), [255, 0, 31]);
             assert_eq!((outcome.tally.respondents(), seen.into_inner()), (286, 286));
         }
     }

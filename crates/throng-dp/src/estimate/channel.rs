@@ -33,7 +33,13 @@ impl BitChannel {
     pub fn repeated(coin: Bernoulli, runs: u32) -> Self {
         let runs = f64::from(runs);
         let (flip, gain) = (coin.probability(), coin.gain());
-        Self { draws: runs, encodings: runs, flip, gain, variance: flip * (1.0 - flip) / (gain * gain * runs) }
+        Self {
+            draws: runs,
+            encodings: runs,
+            flip,
+            gain,
+            variance: flip * (1.0 - flip) / (gain * gain * runs),
+        }
     }
 
     /// Several report fragments, all drawn from one backstop.

@@ -144,10 +144,10 @@ fn probability(what: &'static str, got: f64) -> Result<f64, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Epsilon;
     use crate::estimate::BitChannel;
     use crate::sampling::{Bernoulli, Binomial};
     use crate::testing::{assert_share, rng};
-    use crate::Epsilon;
 
     #[test]
     fn bernstein_solves_its_own_inequality() {

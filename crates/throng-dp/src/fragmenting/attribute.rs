@@ -71,9 +71,9 @@ impl Attributes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Epsilon;
     use crate::contract::check_estimator;
     use crate::randomizer::set_valued::{SetValued, Spend};
-    use crate::Epsilon;
 
     #[test]
     fn domains_lie_side_by_side() {

@@ -194,11 +194,12 @@ impl<T: Zeroize> Drop for Backstop<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::check_estimator;
+    use crate::contract::{check_estimator, check_randomizer};
     use crate::randomizer::binary::Binary;
     use crate::randomizer::count_sketch::{CountSketch, SketchShape};
     use crate::randomizer::one_hot::OneHot;
     use crate::randomizer::set_valued::{SetValued, Spend};
+    use crate::randomizer::{ExactDistribution, Probability, pattern_probability};
     use crate::testing::{assert_share, rng};
     use proptest::prelude::*;
 
@@ -227,7 +228,8 @@ mod tests {
     fn the_papers_columns_come_out() {
         // Horse, epsilon_central 1: epsilon_infinity and epsilon_1 for tau 4, 16, 256 (Table horse-1-crowd uses
         // the paper's own rule for epsilon_fragment, whose values these are).
-        for (tau, f, all, one) in [(4, 7.165, 8.55, 6.94), (16, 5.775, 8.55, 5.72), (256, 3.005, 8.55, 3.00)] {
+        for (tau, f, all, one) in [(4, 7.165, 8.55, 6.94), (16, 5.775, 8.55, 5.72), (256, 3.005, 8.55, 3.00)]
+        {
             assert!((exposed_epsilon(epsilon(8.55), epsilon(f), tau).value() - all).abs() < 0.01);
             assert!((exposed_epsilon(epsilon(8.55), epsilon(f), 1).value() - one).abs() < 0.01);
         }
@@ -246,11 +248,41 @@ mod tests {
         assert!(fragment_epsilon(epsilon(1.0), 0).is_err());
     }
 
+    /// Summed over what the backstop may be.
+    impl ExactDistribution for ReportFragments<Binary> {
+        fn probability(&self, value: Option<&bool>, report: &Vec<bool>) -> Result<Probability, Error> {
+            let mut sum = Probability::from_integer(0u32.into());
+            for backstop in [false, true] {
+                let mut path = self.backstop.probability(value, &backstop)?;
+                for fragment in report {
+                    let flipped = u64::from(*fragment != backstop);
+                    path *= pattern_probability(self.flips.coin(), flipped, 1 - flipped);
+                }
+                sum += path;
+            }
+            Ok(sum)
+        }
+    }
+
+    #[test]
+    fn keeps_the_contract() {
+        for (b, f, tau) in [(1.0, 0.5, 1), (2.0, 1.0, 3), (8.55, 3.005, 2)] {
+            let mechanism = fragmented(b, f, tau);
+            let outcomes: Vec<Vec<bool>> =
+                (0..1 << tau).map(|bits| (0..tau).map(|i| bits >> i & 1 == 1).collect()).collect();
+            check_randomizer(&mechanism, &[&false, &true], &outcomes);
+        }
+    }
+
+    fn fragmented(b: f64, f: f64, tau: u32) -> ReportFragments<Binary> {
+        ReportFragments::new(Binary::new(epsilon(b)).unwrap(), epsilon(f), tau).unwrap()
+    }
+
     /// Two fragments of one backstop agree as often as a shared backstop makes them, and a backstop that is given
     /// back gives the same distribution in every epoch: the sampler does not draw a new one in secret.
     #[test]
     fn fragments_share_one_backstop() {
-        let mechanism = ReportFragments::new(Binary::new(epsilon(1.0)).unwrap(), epsilon(2.0), 2).unwrap();
+        let mechanism = fragmented(1.0, 2.0, 2);
         let mut rng = rng(21);
         let draws = 200_000;
         let mut both = 0;
@@ -271,7 +303,8 @@ mod tests {
 
     #[test]
     fn a_sketch_keeps_its_sampled_hash_function() {
-        let sketch = CountSketch::new(SketchShape { domain: 9, rows: 64, cells: 4, seed: 1 }, epsilon(3.0)).unwrap();
+        let sketch =
+            CountSketch::new(SketchShape { domain: 9, rows: 64, cells: 4, seed: 1 }, epsilon(3.0)).unwrap();
         let mechanism = ReportFragments::new(sketch, epsilon(1.0), 8).unwrap();
         let mut rng = rng(22);
         let backstop = mechanism.draw_backstop(Some(&4), &mut rng).unwrap();
@@ -285,9 +318,8 @@ mod tests {
 
     #[test]
     fn counts_are_unbiased_with_the_stated_variance() {
-        let fragments = |_| {
-            ReportFragments::new(OneHot::new(2, epsilon(2.0)).unwrap(), epsilon(1.0), 4).unwrap()
-        };
+        let fragments =
+            |_| ReportFragments::new(OneHot::new(2, epsilon(2.0)).unwrap(), epsilon(1.0), 4).unwrap();
         check_estimator(fragments, 150, |i| if i < 50 { Some(&0) } else { None }, &[50.0, 0.0]);
 
         let sampled = |_| {

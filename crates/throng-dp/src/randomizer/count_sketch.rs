@@ -102,6 +102,11 @@ impl CountSketch {
         self.hashes.shape()
     }
 
+    /// The cell that a value has in one row. Panics if there is no such row.
+    pub fn cell(&self, row: u32, value: u64) -> u32 {
+        self.hashes.cell(row, value)
+    }
+
     /// Estimates for some values only. (For the whole domain, see [`crate::Estimator::estimate`].)
     pub fn estimate_values(
         &self,
@@ -180,7 +185,9 @@ impl Randomizer for CountSketch {
         let mut bits = Vec::new();
         for &row in &rows {
             match value {
-                Some(&value) => self.flip_row(&self.flips, row, &[self.hashes.cell(row, value)], &mut bits, rng),
+                Some(&value) => {
+                    self.flip_row(&self.flips, row, &[self.hashes.cell(row, value)], &mut bits, rng)
+                }
                 None => self.flip_row(&self.flips, row, &[], &mut bits, rng),
             }
         }

@@ -265,8 +265,13 @@ mod tests {
     #[test]
     fn likelihood_ratios_reach_the_guarantee() {
         let mechanism = gradient(3, 1.0, 1.9);
-        let values: [Option<&[f32]>; 5] =
-            [None, Some(&[3.0, 4.0, 0.0]), Some(&[-3.0, -4.0, 0.0]), Some(&[0.1, 0.0, -0.2]), Some(&[0.0; 3])];
+        let values: [Option<&[f32]>; 5] = [
+            None,
+            Some(&[3.0, 4.0, 0.0]),
+            Some(&[-3.0, -4.0, 0.0]),
+            Some(&[0.1, 0.0, -0.2]),
+            Some(&[0.0; 3]),
+        ];
         let odds = BigUint::one() << 128u32;
         let reached = Ratio::new(
             &odds - BigUint::from(mechanism.coin.threshold()),
@@ -293,7 +298,9 @@ mod tests {
     #[test]
     fn signs_follow_the_exact_law() {
         let mechanism = gradient(4, 1.0, 1.0);
-        for (i, value) in [None, Some([0.3, -0.1, 0.2, 0.0].as_slice()), Some(&[2.0, 0.0, 0.0, 1.0])].iter().enumerate() {
+        for (i, value) in
+            [None, Some([0.3, -0.1, 0.2, 0.0].as_slice()), Some(&[2.0, 0.0, 0.0, 1.0])].iter().enumerate()
+        {
             let mut rng = rng(80 + i as u64);
             let (mut expected, mut likelier) = (0.0, 0);
             let draws = 10_000;
@@ -333,7 +340,11 @@ mod tests {
         }
         let estimate = mechanism.estimate(&tally).unwrap();
         for (i, &x) in value.iter().enumerate() {
-            assert!((estimate.mean[i] - f64::from(x)).abs() < 4.0 * estimate.standard_error, "{:?}", estimate.mean);
+            assert!(
+                (estimate.mean[i] - f64::from(x)).abs() < 4.0 * estimate.standard_error,
+                "{:?}",
+                estimate.mean
+            );
             // One coordinate of a decoded report has variance scale²/d at most.
             assert_mean(&on_sphere[i], f64::from(x), mechanism.sphere_scale() / 10f64.sqrt(), 10);
         }
@@ -378,12 +389,18 @@ mod tests {
     fn scales_match_their_limits() {
         // d = 2: L sqrt(π) Γ(3/2)/Γ(1) = π/2. Large d: the sphere's scale is sqrt(d) times the Gaussian's.
         let coth = |e: f64| 1.0 / (e / 2.0).tanh();
-        assert!((gradient(2, 1.0, 1.9).sphere_scale() / (std::f64::consts::FRAC_PI_2 * coth(1.9)) - 1.0).abs() < 1e-12);
+        assert!(
+            (gradient(2, 1.0, 1.9).sphere_scale() / (std::f64::consts::FRAC_PI_2 * coth(1.9)) - 1.0).abs()
+                < 1e-12
+        );
         for d in [999, 1000, 26_010, 10_000_000] {
             let mechanism = gradient(d, 0.05, 1.9);
             let ratio = mechanism.sphere_scale() / (mechanism.gaussian_scale() * (d as f64).sqrt());
             let expected = 1.0 - 0.25 / d as f64;
-            assert!((ratio - expected).abs() < 1e-6 / d as f64 + 4e-8 * (1000.0 / d as f64).powi(2), "{d}: {ratio}");
+            assert!(
+                (ratio - expected).abs() < 1e-6 / d as f64 + 4e-8 * (1000.0 / d as f64).powi(2),
+                "{d}: {ratio}"
+            );
         }
         // The two branches of the gamma ratio meet: Γ(d/2 + 1/2)² / Γ(d/2)² grows by the same step.
         let step = gamma_ratio(1000) / gamma_ratio(999);

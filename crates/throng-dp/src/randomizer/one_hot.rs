@@ -90,11 +90,7 @@ impl Randomizer for OneHot {
         LocalGuarantee::pure(self.flips.coin().epsilon())
     }
 
-    fn randomize(
-        &self,
-        value: Option<&u32>,
-        rng: &mut (impl CryptoRng + ?Sized),
-    ) -> Result<Vec<u32>, Error> {
+    fn randomize(&self, value: Option<&u32>, rng: &mut (impl CryptoRng + ?Sized)) -> Result<Vec<u32>, Error> {
         Ok(self.flips.flip(self.bits(value)?, rng))
     }
 }

@@ -174,8 +174,10 @@ mod tests {
                 for up in [false, true] {
                     let unit = BigUint::one() << (64 * place);
                     let u = if up { &digits + &unit } else { &digits - &unit };
-                    let words: Vec<u64> =
-                        (0..4u32).rev().map(|i| (&u >> (64 * i) as usize).iter_u64_digits().next().unwrap_or(0)).collect();
+                    let words: Vec<u64> = (0..4u32)
+                        .rev()
+                        .map(|i| (&u >> (64 * i) as usize).iter_u64_digits().next().unwrap_or(0))
+                        .collect();
                     // Anything may follow; a draw that stays open to the fourth word would need more.
                     let words = words.into_iter().chain([u64::MAX / 3; 4]);
                     let expected = exact

@@ -3,7 +3,7 @@
 use rand_core::CryptoRng;
 
 use super::{Bernoulli, Binomial, distinct_below};
-use crate::{Error, Epsilon};
+use crate::{Epsilon, Error};
 
 /// Flips each of `size` bits independently with one coin.
 ///
@@ -74,7 +74,11 @@ impl Flips {
     }
 
     /// The same bits one block at a time, for vectors in which very many bits are set.
-    pub fn flip_iter<'a, R: CryptoRng + ?Sized>(&'a self, bits: &'a [u32], rng: &'a mut R) -> FlippedBits<'a, R> {
+    pub fn flip_iter<'a, R: CryptoRng + ?Sized>(
+        &'a self,
+        bits: &'a [u32],
+        rng: &'a mut R,
+    ) -> FlippedBits<'a, R> {
         FlippedBits { flips: self, bits, rng, base: 0, buffer: Vec::new(), next: 0 }
     }
 

@@ -90,8 +90,11 @@ fn dot_block(vector: &[f32], block: &[i16; BLOCK]) -> f64 {
             sums[lane] += x[lane] * f32::from(v[lane]);
         }
     }
-    let tail: f64 =
-        rest.iter().zip(&block[vector.len() - rest.len()..]).map(|(&x, &v)| f64::from(x) * f64::from(v)).sum();
+    let tail: f64 = rest
+        .iter()
+        .zip(&block[vector.len() - rest.len()..])
+        .map(|(&x, &v)| f64::from(x) * f64::from(v))
+        .sum();
     sums.iter().map(|&sum| f64::from(sum)).sum::<f64>() + tail
 }
 

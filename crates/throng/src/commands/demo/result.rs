@@ -88,7 +88,7 @@ impl DemoResult {
         let domain = truth.domain();
         let estimates = &outcome.estimates;
         let respondents = estimates.respondents();
-        let fragments: u64 = outcome.tally.counts().iter().sum();
+        let fragments: u64 = outcome.tally.counts().sum();
         let variance = (0..truth.pixels().len()).map(|at| estimates.standard_error(at).powi(2)).sum::<f64>();
         let bound = estimates.simultaneous_error(BETA)?;
         let heavy = estimates.heavy_hitters(BETA)?;

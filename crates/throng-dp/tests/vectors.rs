@@ -1,0 +1,65 @@
+//! What every implementation must agree on, against values made by other software (tests/vectors/make.py).
+
+use serde_json::Value;
+use throng_dp::randomizer::gradient::Direction;
+use throng_dp::sampling::Bernoulli;
+use throng_dp::{CountSketch, Epsilon, SketchShape};
+
+fn vectors() -> Value {
+    serde_json::from_str(include_str!("vectors/vectors.json")).unwrap()
+}
+
+#[test]
+fn coins_have_the_thresholds_of_mpmath() {
+    let vectors = vectors();
+    let thresholds = vectors["thresholds"].as_array().unwrap();
+    assert_eq!(thresholds.len(), 10);
+    for vector in thresholds {
+        let epsilon = Epsilon::new(vector["epsilon"].as_f64().unwrap()).unwrap();
+        let threshold: u128 = vector["threshold"].as_str().unwrap().parse().unwrap();
+        assert_eq!(Bernoulli::flip(epsilon).unwrap().threshold(), threshold, "{epsilon}");
+    }
+}
+
+#[test]
+fn hash_functions_have_the_cells_of_another_implementation() {
+    let vectors = vectors();
+    let sketch = &vectors["sketch"];
+    let number = |value: &Value| value.as_u64().unwrap();
+    let shape = SketchShape {
+        domain: 2_000_000,
+        rows: number(&sketch["rows"]) as u32,
+        cells: number(&sketch["cells"]) as u32,
+        seed: number(&sketch["seed"]),
+    };
+    let mechanism = CountSketch::new(shape, Epsilon::new(1.0).unwrap()).unwrap();
+    let points = sketch["points"].as_array().unwrap();
+    assert_eq!(points.len(), 5);
+    for point in points {
+        let cell = mechanism.cell(number(&point["row"]) as u32, number(&point["value"]));
+        assert_eq!(u64::from(cell), number(&point["cell"]));
+    }
+}
+
+#[test]
+fn directions_are_those_of_another_implementation() {
+    let vectors = vectors();
+    let directions = vectors["directions"].as_array().unwrap();
+    assert_eq!(directions.len(), 3);
+    for vector in directions {
+        let hex = vector["seed"].as_str().unwrap();
+        let seed = std::array::from_fn(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap());
+        let mut coordinates = vec![0; vector["dimension"].as_u64().unwrap() as usize];
+        Direction::new(seed).fill(&mut coordinates);
+        let first: Vec<i64> = vector["first"].as_array().unwrap().iter().map(|v| v.as_i64().unwrap()).collect();
+        assert!(coordinates.iter().zip(&first).all(|(&ours, &theirs)| i64::from(ours) == theirs));
+        assert_eq!(i64::from(*coordinates.last().unwrap()), vector["last"].as_i64().unwrap());
+        let bytes: Vec<u8> = coordinates.iter().flat_map(|v| v.to_le_bytes()).collect();
+        assert_eq!(sha256(&bytes), vector["sha256"].as_str().unwrap());
+    }
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    use sha2::{Digest, Sha256};
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
