@@ -1,4 +1,20 @@
 //! The privacy and utility of one report.
+//!
+//! This is the crate to audit first: every coin that protects a respondent is tossed here, every guarantee about a
+//! single report is computed here, and nothing here touches a file, a socket, a clock or the system's entropy.
+//!
+//! | idea | where |
+//! |---|---|
+//! | epsilon, delta, removal and replacement | [`Epsilon`], [`Delta`], [`LocalGuarantee`] |
+//! | exact coins | [`sampling`] |
+//! | one yes-or-no question | [`Binary`] |
+//! | a histogram, one bit per value | [`OneHot`] |
+//! | a large domain, hashed | [`CountSketch`], [`PlainSketch`] |
+//! | several attributes, or a set of values | [`SetValued`], [`Attributes`] |
+//! | several runs with a split budget | [`Repeated`] |
+//! | fragments behind a permanent backstop | [`ReportFragments`], [`Backstop`] |
+//! | a gradient in 129 bits | [`Gradient`] |
+//! | counts with their errors | [`Tally`], [`Estimates`], [`estimate`] |
 
 #[cfg(test)]
 mod contract;

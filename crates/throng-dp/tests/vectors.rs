@@ -6,7 +6,7 @@ use throng_dp::sampling::Bernoulli;
 use throng_dp::{CountSketch, Epsilon, SketchShape};
 
 fn vectors() -> Value {
-    serde_json::from_str(include_str!("vectors/vectors.json")).unwrap()
+    serde_json::from_str(include_str!("vectors/vectors.json")).expect("make.py writes JSON")
 }
 
 #[test]
@@ -51,7 +51,8 @@ fn directions_are_those_of_another_implementation() {
         let seed = std::array::from_fn(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap());
         let mut coordinates = vec![0; vector["dimension"].as_u64().unwrap() as usize];
         Direction::new(seed).fill(&mut coordinates);
-        let first: Vec<i64> = vector["first"].as_array().unwrap().iter().map(|v| v.as_i64().unwrap()).collect();
+        let first: Vec<i64> =
+            vector["first"].as_array().unwrap().iter().map(|v| v.as_i64().unwrap()).collect();
         assert!(coordinates.iter().zip(&first).all(|(&ours, &theirs)| i64::from(ours) == theirs));
         assert_eq!(i64::from(*coordinates.last().unwrap()), vector["last"].as_i64().unwrap());
         let bytes: Vec<u8> = coordinates.iter().flat_map(|v| v.to_le_bytes()).collect();

@@ -184,12 +184,8 @@ impl Randomizer for CountSketch {
         distinct_below(self.shape().rows, self.per_report as usize, &mut rows, rng);
         let mut bits = Vec::new();
         for &row in &rows {
-            match value {
-                Some(&value) => {
-                    self.flip_row(&self.flips, row, &[self.hashes.cell(row, value)], &mut bits, rng)
-                }
-                None => self.flip_row(&self.flips, row, &[], &mut bits, rng),
-            }
+            let cell = value.map(|&value| self.hashes.cell(row, value));
+            self.flip_row(&self.flips, row, cell.as_slice(), &mut bits, rng);
         }
         Ok(SketchReport { rows, bits })
     }
