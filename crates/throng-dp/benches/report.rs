@@ -55,7 +55,7 @@ fn build(c: &mut Criterion) {
     let mut group = c.benchmark_group("build");
     for (size, value) in SHAPES {
         group.bench_function(BenchmarkId::new("one_hot", size), |b| {
-            b.iter(|| one_hot(black_box(size), value))
+            b.iter(|| one_hot(black_box(size), value));
         });
     }
     group.finish();
@@ -80,7 +80,7 @@ fn add(c: &mut Criterion) {
     let mut tally = gradient.tally().expect("it fits");
     group.throughput(Throughput::Elements(1));
     group.bench_function(BenchmarkId::new("gradient", 26_000), |b| {
-        b.iter(|| gradient.add(&mut tally, &report))
+        b.iter(|| gradient.add(&mut tally, &report));
     });
     let mut direction = vec![0; 26_000];
     group.bench_function(BenchmarkId::new("direction", 26_000), |b| {

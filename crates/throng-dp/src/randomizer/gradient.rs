@@ -330,7 +330,7 @@ mod tests {
         let draws = 100_000;
         let mut rng = rng(90);
         let mut tally = mechanism.tally().unwrap();
-        let mut on_sphere = vec![Vec::with_capacity(draws); 10];
+        let mut on_sphere = vec![Vec::new(); 10];
         for _ in 0..draws {
             let report = mechanism.randomize(Some(&value), &mut rng).unwrap();
             mechanism.add(&mut tally, &report).unwrap();
