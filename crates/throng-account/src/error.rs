@@ -19,6 +19,14 @@ pub enum Error {
         /// What to give instead.
         expected: &'static str,
     },
+    /// A target that no survey can meet.
+    #[error("no such survey: {reason}{}", if alternatives.is_empty() { String::new() } else { format!("; feasible would be: {}", alternatives.join("; or ")) })]
+    Infeasible {
+        /// Why not.
+        reason: String,
+        /// What is near and would work.
+        alternatives: Vec<String>,
+    },
     /// A privacy parameter that is not one.
     #[error(transparent)]
     Mechanism(#[from] throng_dp::Error),

@@ -4,9 +4,12 @@
 //! can be given. n always counts honest respondents.
 
 pub mod amplification;
+pub mod attacker;
+mod binomial;
 pub mod composition;
 pub mod deletion;
 mod error;
 pub mod gaussian;
+pub mod planner;
 
 pub use error::Error;

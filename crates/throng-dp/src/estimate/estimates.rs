@@ -43,6 +43,15 @@ impl Spread {
     pub fn variance(&self, count: f64) -> f64 {
         (self.floor + (self.linear + self.quadratic * count) * count).max(self.least)
     }
+
+    /// A deviation that an estimate with this variance exceeds, in one direction, with at most this probability:
+    /// Bernstein's where it is proved, the normal quantile where it is not.
+    pub fn deviation(&self, variance: f64, probability: f64) -> f64 {
+        match self.range {
+            Some(range) => bernstein(variance, range, -probability.ln()),
+            None => normal::upper_quantile(probability) * variance.sqrt(),
+        }
+    }
 }
 
 impl Estimates {
@@ -99,25 +108,17 @@ impl Estimates {
     pub fn simultaneous_error(&self, beta: f64) -> Result<f64, Error> {
         let beta = probability("the failure probability", beta)?;
         let variance = self.spread.floor.max(self.spread.variance(self.respondents as f64));
-        Ok(self.tail(variance, beta / (2.0 * self.counts.len().max(1) as f64)))
+        Ok(self.spread.deviation(variance, beta / (2.0 * self.counts.len().max(1) as f64)))
     }
 
     /// The values whose counts stand out of the noise: with probability 1 − `beta` none of them is a value that
     /// nobody holds, over the whole domain.
     pub fn heavy_hitters(&self, beta: f64) -> Result<HeavyHitters, Error> {
         let beta = probability("the false-positive probability", beta)?;
-        let threshold = self.tail(self.spread.floor, beta / self.counts.len().max(1) as f64);
+        let threshold = self.spread.deviation(self.spread.floor, beta / self.counts.len().max(1) as f64);
         let mut values: Vec<usize> = (0..self.counts.len()).filter(|&v| self.counts[v] > threshold).collect();
         values.sort_by(|&a, &b| self.counts[b].total_cmp(&self.counts[a]));
         Ok(HeavyHitters { threshold, values })
-    }
-
-    /// A deviation that one estimate exceeds, in one direction, with at most this probability.
-    fn tail(&self, variance: f64, probability: f64) -> f64 {
-        match self.spread.range {
-            Some(range) => bernstein(variance, range, -probability.ln()),
-            None => normal::upper_quantile(probability) * variance.sqrt(),
-        }
     }
 }
 

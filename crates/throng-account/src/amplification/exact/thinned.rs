@@ -1,0 +1,205 @@
+//! Bits that only a part of the crowd hides: whole one-hot reports, and sketches.
+//!
+//! Both bounds have the same form. With the number M of helpful others revealed, the victim hides among them as
+//! in a crowd of M + 1: δ ≤ E[Dmax(M + 1)], M ~ Bin(n − 1, s). Dmax falls in M, so M is binned, each bin counted
+//! as its least, and the probability of what is left out added.
+
+use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
+
+use super::certify::certified_delta;
+use super::{hopeless, others_zero, others_zero_epsilon, others_zero_epsilon_local};
+use crate::Error;
+use crate::amplification::randomized_bit::RandomizedBit;
+use crate::amplification::{check_crowd, check_local, guarantee, search};
+use crate::binomial::Binomial;
+
+/// ε_central of whole one-hot reports through one shuffler, all bits of a report linked.
+///
+/// # Privacy
+/// Removal, proved. R(e_m) = e^-ε_local R(0) + (1 − e^-ε_local) R(0 | bit m := 1): each other report is, with
+/// probability e^-ε_local, as if its value were absent, and those of the second kind are revealed. Only those of
+/// the first kind (and the victim) have a bit at the victim's value that hides it, so s = e^-ε_local.
+/// # Paper
+/// What Table central_no_attr asks, and answers up to 60 times too high ([`super::super::blanket::central_no_attr`]).
+pub fn rappor_whole_epsilon(
+    n: u64,
+    epsilon_local: Epsilon,
+    delta: Delta,
+) -> Result<CentralGuarantee<Removal>, Error> {
+    check_crowd(n)?;
+    check_local(epsilon_local)?;
+    Helpers::unrandomized(n, epsilon_local.value()).epsilon(epsilon_local, delta)
+}
+
+/// The largest ε_local whose [`rappor_whole_epsilon`] is at most ε_central.
+pub fn rappor_whole_epsilon_local(n: u64, epsilon_central: Epsilon, delta: Delta) -> Result<Epsilon, Error> {
+    check_crowd(n)?;
+    check_local(epsilon_central)?;
+    largest_local(n, epsilon_central, delta, |local| Helpers::unrandomized(n, local))
+}
+
+/// ε_central of a count-mean sketch with `hashes` hash functions when the attacker learns which one the victim
+/// used (from traffic, or because each has its own channel).
+///
+/// # Privacy
+/// Removal, proved: only those who drew the same hash function hide the victim, so s = 1/hashes.
+/// # Paper
+/// Section III, the "second known approach" to sketches.
+pub fn cms_revealed_epsilon(
+    n: u64,
+    epsilon_local: Epsilon,
+    delta: Delta,
+    hashes: u32,
+) -> Result<CentralGuarantee<Removal>, Error> {
+    check_crowd(n)?;
+    check_local(epsilon_local)?;
+    check_hashes(hashes)?;
+    Helpers::same_hash(n, epsilon_local.value(), hashes).epsilon(epsilon_local, delta)
+}
+
+/// The largest ε_local whose [`cms_revealed_epsilon`] is at most ε_central.
+pub fn cms_revealed_epsilon_local(
+    n: u64,
+    epsilon_central: Epsilon,
+    delta: Delta,
+    hashes: u32,
+) -> Result<Epsilon, Error> {
+    check_crowd(n)?;
+    check_local(epsilon_central)?;
+    check_hashes(hashes)?;
+    largest_local(n, epsilon_central, delta, |local| Helpers::same_hash(n, local, hashes))
+}
+
+/// RESEARCH, not a guarantee: ε of a count-mean sketch whose hash index is hidden and whose cells are unlinkable.
+///
+/// # Privacy
+/// None proved. The victim's cell lies in a uniformly random row, so only the total over the H rows tells, and
+/// the full crowd comes back but for fluctuations: n(1 − z sqrt(H/n))·exp(−z sqrt(mpH/n) − mpH/n) respondents
+/// with z = Φ⁻¹(1 − δ/(100H)), m cells per row. Gaps: the size of a row is off by one here and there, the tail of
+/// the row weights is taken to be normal, data in which most others collide with the victim in the same rows,
+/// and others are taken to hold 0.
+pub fn research_hidden_hash_epsilon(
+    n: u64,
+    epsilon_local: Epsilon,
+    delta: Delta,
+    hashes: u32,
+    cells: u32,
+) -> Result<Epsilon, Error> {
+    check_crowd(n)?;
+    check_local(epsilon_local)?;
+    check_hashes(hashes)?;
+    let bit = RandomizedBit::new(epsilon_local.value());
+    let crowd = hidden_hash_crowd(n, bit.p, delta.value(), hashes, cells);
+    Ok(Epsilon::new(others_zero_epsilon(crowd, &bit, delta.value()))?)
+}
+
+/// RESEARCH, not a guarantee: the inverse of [`research_hidden_hash_epsilon`].
+pub fn research_hidden_hash_epsilon_local(
+    n: u64,
+    epsilon_central: Epsilon,
+    delta: Delta,
+    hashes: u32,
+    cells: u32,
+) -> Result<Epsilon, Error> {
+    check_crowd(n)?;
+    check_local(epsilon_central)?;
+    check_hashes(hashes)?;
+    let (central, delta) = (epsilon_central.value(), delta.value());
+    let holds = |local: f64| {
+        let bit = RandomizedBit::new(local);
+        others_zero(hidden_hash_crowd(n, bit.p, delta, hashes, cells), &bit, central) <= delta
+    };
+    // More noise is not always better here (mp grows), so start where the noise of a full crowd would end.
+    let full = others_zero_epsilon_local(n, central, delta);
+    Ok(Epsilon::new(search::largest(central, full, holds))?)
+}
+
+fn hidden_hash_crowd(n: u64, p: f64, delta: f64, hashes: u32, cells: u32) -> u64 {
+    let (size, rows) = (n as f64, f64::from(hashes));
+    let z = throng_dp::normal::upper_quantile((delta / (100.0 * rows)).clamp(1e-300, 0.5));
+    let load = f64::from(cells) * p * rows / size;
+    let rows_kept = (1.0 - z * (rows / size).sqrt()).max(0.0);
+    ((size * rows_kept * (-z * load.sqrt() - load).exp()) as u64).max(1)
+}
+
+/// How many of the others hide the victim, in bins: the least number of each, and its probability.
+struct Helpers {
+    bit: RandomizedBit,
+    bins: Vec<(u64, f64)>,
+    missing: f64,
+}
+
+impl Helpers {
+    fn unrandomized(n: u64, epsilon_local: f64) -> Self {
+        Self::new(n, epsilon_local, (-epsilon_local).exp(), -(-epsilon_local).exp_m1())
+    }
+
+    fn same_hash(n: u64, epsilon_local: f64, hashes: u32) -> Self {
+        let share = 1.0 / f64::from(hashes);
+        Self::new(n, epsilon_local, share, 1.0 - share)
+    }
+
+    fn new(n: u64, epsilon_local: f64, share: f64, rest: f64) -> Self {
+        let window = Binomial::new(n - 1, share, rest).window(MISSING);
+        let bins = window.bins(|m| (m as f64 * BIN_WIDTH) as u64);
+        Self { bit: RandomizedBit::new(epsilon_local), bins, missing: window.missing }
+    }
+
+    fn epsilon(&self, epsilon_local: Epsilon, delta: Delta) -> Result<CentralGuarantee<Removal>, Error> {
+        // The search is over what is nearly true, and its answer is then raised until it is certified.
+        let delta_value = delta.value();
+        let holds = |epsilon: f64| self.expected(epsilon, others_zero) <= delta_value;
+        let mut epsilon = search::smallest(0.0, self.bit.epsilon, holds);
+        let mut raise = 1e-3;
+        while epsilon < self.bit.epsilon && self.expected(epsilon, certified_delta) > delta_value {
+            epsilon = (epsilon.max(1e-9) * (1.0 + raise)).min(self.bit.epsilon);
+            raise *= 1.5;
+        }
+        guarantee(epsilon, epsilon_local, delta)
+    }
+
+    /// E[D(M + 1)] for a D that falls in its first argument.
+    fn expected(&self, epsilon: f64, d: impl Fn(u64, &RandomizedBit, f64) -> f64) -> f64 {
+        let Some(w) = self.bit.weights(epsilon) else { return 0.0 };
+        let mut sum = w.alpha * self.missing;
+        for &(m, probability) in &self.bins {
+            // A bin that cannot matter is counted without any noise.
+            let certain = probability * w.alpha;
+            sum += if certain < NEGLIGIBLE { certain } else { probability * d(m + 1, &self.bit, epsilon) };
+        }
+        sum.min(1.0)
+    }
+}
+
+fn largest_local(
+    n: u64,
+    epsilon_central: Epsilon,
+    delta: Delta,
+    helpers: impl Fn(f64) -> Helpers,
+) -> Result<Epsilon, Error> {
+    let (central, delta) = (epsilon_central.value(), delta.value());
+    let holds = |local: f64| helpers(local).expected(central, others_zero) <= delta;
+    let mut local = search::largest(central, hopeless(n, central, delta), holds);
+    let mut lower = 1e-3;
+    while local > central && helpers(local).expected(central, certified_delta) > delta {
+        local = (local - lower).max(central);
+        lower *= 1.5;
+    }
+    Ok(Epsilon::new(local)?)
+}
+
+fn check_hashes(hashes: u32) -> Result<(), Error> {
+    if hashes > 0 {
+        return Ok(());
+    }
+    Err(Error::Parameter { what: "the number of hash functions", got: 0.0, expected: "give at least 1" })
+}
+
+/// The probability of all numbers that are left out. It is added, and far below any δ of interest.
+const MISSING: f64 = 1e-20;
+
+/// Bins are this wide relative to the number they hold.
+const BIN_WIDTH: f64 = 1e-3;
+
+/// Bins of less than this are not worth an evaluation.
+const NEGLIGIBLE: f64 = 1e-19;

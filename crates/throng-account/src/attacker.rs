@@ -1,0 +1,154 @@
+//! Who is compromised, and which guarantee is left.
+//!
+//! Paper: Section II.C (anonymity and attack models) and Theorem record_frag.
+
+use throng_dp::fragmenting::exposed_epsilon;
+use throng_dp::{CentralGuarantee, Epsilon, LocalGuarantee, Removal};
+
+use crate::Error;
+
+/// What a survey sends, as far as an attacker cares.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Exposure {
+    /// The loss of everything that a respondent sends: epsilon_local, or epsilon_backstop with report fragments.
+    pub epsilon_floor: Epsilon,
+    /// What each report fragment is randomized with, and how many there are; `None` without report fragments.
+    pub fragments: Option<(Epsilon, u32)>,
+    /// The number of shuffler instances.
+    pub instances: u32,
+    /// What a release guarantees while the shufflers do their work.
+    pub central: CentralGuarantee<Removal>,
+}
+
+/// Who works for the attacker. An instance is compromised when all its hops are; with one honest hop it is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compromised {
+    /// Only the release is seen.
+    Nobody,
+    /// The analyzer, which sees the shuffled fragments of all instances.
+    Analyzer,
+    /// Some instances, without the analyzer: they see who took part, and sealed envelopes.
+    Instances(u32),
+    /// Some instances and the analyzer, which together can tie the fragments that passed there to respondents.
+    AnalyzerAndInstances(u32),
+}
+
+/// What is left of a respondent's privacy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Left {
+    /// The central guarantee, untouched.
+    Central(CentralGuarantee<Removal>),
+    /// Nothing about the value is seen at all; that the respondent took part is.
+    ParticipationOnly,
+    /// Some of the respondent's fragments are known to be theirs.
+    Local {
+        /// At most this many fragments of any bit.
+        fragments: u32,
+        /// What these fragments say: epsilon_t of the paper's tables.
+        exposed: LocalGuarantee<Removal>,
+        /// What they say together with the release: the floor, which nothing exceeds.
+        with_release: LocalGuarantee<Removal>,
+    },
+}
+
+impl Exposure {
+    /// What an attacker leaves.
+    ///
+    /// # Privacy
+    /// Routing spreads the fragments of one bit evenly, so `t` bad instances of K see at most t·ceil(tau/K) of them.
+    /// Without report fragments each bit has a single fragment; whether it passed a bad instance is random, and the
+    /// pure guarantee that is left is epsilon_local.
+    pub fn left(&self, compromised: Compromised) -> Result<Left, Error> {
+        let bad = match compromised {
+            Compromised::Nobody | Compromised::Analyzer => return Ok(Left::Central(self.central)),
+            Compromised::Instances(bad) => {
+                self.check(bad)?;
+                return Ok(if bad == 0 { Left::Central(self.central) } else { Left::ParticipationOnly });
+            }
+            Compromised::AnalyzerAndInstances(bad) => self.check(bad)?,
+        };
+        if bad == 0 {
+            return Ok(Left::Central(self.central));
+        }
+        let floor = LocalGuarantee::pure(self.epsilon_floor);
+        let (fragments, exposed) = match self.fragments {
+            None => (1, self.epsilon_floor),
+            Some((epsilon_fragment, tau)) => {
+                let seen =
+                    (u64::from(bad) * u64::from(tau.div_ceil(self.instances))).min(u64::from(tau)) as u32;
+                (seen, exposed_epsilon(self.epsilon_floor, epsilon_fragment, seen))
+            }
+        };
+        Ok(Left::Local { fragments, exposed: LocalGuarantee::pure(exposed), with_release: floor })
+    }
+
+    fn check(&self, bad: u32) -> Result<u32, Error> {
+        if bad > self.instances {
+            return Err(Error::Parameter {
+                what: "the number of compromised instances",
+                got: f64::from(bad),
+                expected: "give at most the number of instances",
+            });
+        }
+        Ok(bad)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use throng_dp::Delta;
+
+    fn epsilon(value: f64) -> Epsilon {
+        Epsilon::new(value).unwrap()
+    }
+
+    fn exposure(fragments: Option<(Epsilon, u32)>) -> Exposure {
+        let central = CentralGuarantee::new(epsilon(1.0), Delta::new(1e-6).unwrap());
+        Exposure { epsilon_floor: epsilon(8.55), fragments, instances: 3, central }
+    }
+
+    fn local(left: Left) -> (u32, f64) {
+        match left {
+            Left::Local { fragments, exposed, with_release } => {
+                assert_eq!(with_release.epsilon().value(), 8.55);
+                (fragments, exposed.epsilon().value())
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_analyzer_alone_sees_what_is_released() {
+        let exposure = exposure(None);
+        for nobody in [Compromised::Nobody, Compromised::Analyzer, Compromised::AnalyzerAndInstances(0)] {
+            assert_eq!(exposure.left(nobody).unwrap(), Left::Central(exposure.central));
+        }
+        assert_eq!(exposure.left(Compromised::Instances(3)).unwrap(), Left::ParticipationOnly);
+    }
+
+    #[test]
+    fn bad_instances_see_an_even_share() {
+        // tau = 16 over 3 instances: 6, 12 and 16 fragments.
+        let exposure = exposure(Some((epsilon(5.775), 16)));
+        let left: Vec<_> = (1..=3)
+            .map(|bad| local(exposure.left(Compromised::AnalyzerAndInstances(bad)).unwrap()))
+            .collect();
+        assert_eq!(left.iter().map(|l| l.0).collect::<Vec<_>>(), [6, 12, 16]);
+        assert!(left.windows(2).all(|w| w[0].1 <= w[1].1) && left[2].1 <= 8.55);
+        // tau = 4: an instance sees 2, and the paper's epsilon_1 is what a single one would see.
+        let two = local(
+            super::Exposure { fragments: Some((epsilon(1.0), 4)), ..exposure }
+                .left(Compromised::AnalyzerAndInstances(1))
+                .unwrap(),
+        );
+        assert_eq!(two, (2, exposed_epsilon(epsilon(8.55), epsilon(1.0), 2).value()));
+    }
+
+    #[test]
+    fn without_report_fragments_the_floor_is_left() {
+        assert_eq!(local(exposure(None).left(Compromised::AnalyzerAndInstances(1)).unwrap()), (1, 8.55));
+        assert!(exposure(None).left(Compromised::AnalyzerAndInstances(4)).is_err());
+        assert!(exposure(None).left(Compromised::Instances(4)).is_err());
+    }
+}

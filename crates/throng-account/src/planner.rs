@@ -1,0 +1,391 @@
+//! The inverse question: from a target guarantee to the parameters of a survey, and what they cost.
+
+mod inverse;
+mod sketch;
+mod traffic;
+
+use throng_dp::estimate::{BitChannel, Spread};
+use throng_dp::fragmenting::fragment_epsilon;
+use throng_dp::sampling::Bernoulli;
+use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
+
+use crate::Error;
+use crate::amplification::exact;
+use crate::attacker::Exposure;
+pub use inverse::{FragmentCost, fragment_cost, respondents_for_share};
+pub use sketch::Distribution;
+pub use traffic::Traffic;
+
+/// What is wanted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    /// The guarantee of one release: its epsilon.
+    pub epsilon_central: Epsilon,
+    /// And its delta, of which a hundredth is set aside for envelopes that overflow.
+    pub delta: Delta,
+    /// How many respondents are expected, and required.
+    pub respondents: u64,
+    /// The share of them that may be relied on to be honest.
+    pub honest_fraction: f64,
+    /// How many values there are.
+    pub domain: u64,
+    /// How many report fragments each bit is sent in: tau. 1 means none, and no backstop.
+    pub report_fragments: u32,
+    /// How many shuffler instances.
+    pub instances: u32,
+    /// How a value is to be written as bits.
+    pub encoding: Choice,
+    /// How the values are distributed, as far as it is known: what collisions in a sketch cost depends on it.
+    pub distribution: Distribution,
+}
+
+/// How a value is to be written as bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Whatever serves best.
+    Recommend,
+    /// One bit per value.
+    OneHot,
+    /// A count-mean sketch of the best size.
+    Sketch,
+}
+
+/// How a value is written as bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// One bit per value.
+    OneHot,
+    /// A count-mean sketch.
+    Sketch {
+        /// How many hash functions.
+        rows: u32,
+        /// How many cells in a row.
+        cells: u32,
+    },
+}
+
+/// The parameters of a survey that keeps the target, and what they cost.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// How a value is written as bits.
+    pub encoding: Encoding,
+    /// What a release guarantees, with what it keeps if something fails.
+    pub exposure: Exposure,
+    /// The part of the guarantee's delta that overflowing envelopes take.
+    pub overflow: Delta,
+    /// How many envelopes every respondent sends to every instance.
+    pub envelopes: u32,
+    /// How many of them hold a fragment, on average, over all instances.
+    pub fragments: f64,
+    /// How good the estimates will be.
+    pub accuracy: Accuracy,
+    /// Why it is planned like this, in sentences.
+    pub reasons: Vec<String>,
+}
+
+/// How good the estimates will be, in respondents.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Accuracy {
+    /// The standard error of every count: privacy and collisions together.
+    pub standard_error: f64,
+    /// The part of it that is the price of privacy.
+    pub privacy_error: f64,
+    /// The part of it that comes from values sharing a cell; 0 without a sketch.
+    pub collision_error: f64,
+    /// Over the whole domain, no count is further off than this, with probability 95 %.
+    pub simultaneous_error: f64,
+    /// A value that nobody holds exceeds this anywhere in the domain with probability 5 % at most.
+    pub threshold: f64,
+    /// A value held by this many exceeds the threshold with probability 95 %: the smallest count that can be told
+    /// from zero.
+    pub detectable: f64,
+}
+
+/// The most envelopes per instance that a plan may ask a respondent to send.
+pub const ENVELOPES_MAX: u32 = 1000;
+
+/// Plans a survey, or says why there is none and what would be feasible.
+pub fn plan(question: &Question) -> Result<Plan, Error> {
+    question.check()?;
+    match question.encoding {
+        Choice::OneHot => feasible(question, one_hot(question)?),
+        Choice::Sketch => feasible(question, sketch::best(question)?),
+        Choice::Recommend => recommend(question),
+    }
+}
+
+/// One-hot where its fragments can be sent at all: it has no collisions, and the exact bound at the full crowd.
+fn recommend(question: &Question) -> Result<Plan, Error> {
+    let too_many = match one_hot(question) {
+        Ok(mut plan) => {
+            plan.reasons.insert(
+                0,
+                "One bit per value: no two values share a cell, and the whole crowd hides each bit. A sketch would \
+                 send fewer fragments and add an error that depends on the data."
+                    .into(),
+            );
+            return feasible(question, plan);
+        }
+        Err(Error::NotApplicable(reason)) => reason,
+        Err(other) => return Err(other),
+    };
+    let mut plan = sketch::best(question)?;
+    plan.reasons.insert(0, format!("A sketch, because with one bit per value {too_many}."));
+    feasible(question, plan)
+}
+
+fn one_hot(question: &Question) -> Result<Plan, Error> {
+    if question.domain > 1 << 32 {
+        return Err(Error::NotApplicable("a one-hot survey has at most 2^32 values".into()));
+    }
+    let floor = exact::epsilon_local_certified(question.honest(), question.epsilon_central, question.main_delta())?;
+    build(question, Encoding::OneHot, question.domain, tidy(floor), |n, channel| {
+        Spread::constant(n * channel.variance(), channel.range())
+    })
+}
+
+/// From the epsilon that the accountant allows to the whole plan. `spread` says how far estimates are off.
+fn build(
+    question: &Question,
+    encoding: Encoding,
+    width: u64,
+    floor: Epsilon,
+    spread: impl FnOnce(f64, &BitChannel) -> Spread,
+) -> Result<Plan, Error> {
+    let coin = Bernoulli::flip(floor)?;
+    let tau = question.report_fragments;
+    let fragments = if tau > 1 { Some((tidy(fragment_epsilon(floor, tau)?), tau)) } else { None };
+    let fragment_coins = match fragments {
+        Some((epsilon, tau)) => Some((Bernoulli::flip(epsilon)?, tau)),
+        None => None,
+    };
+    let channel = match fragment_coins {
+        Some((fragment, tau)) => BitChannel::fragmented(coin, fragment, tau),
+        None => BitChannel::single(coin),
+    };
+
+    // Envelopes: n K (1 + e^epsilon) Pr[overflow] stays below delta/100.
+    let traffic = Traffic { width, coin, fragments: fragment_coins, instances: question.instances };
+    let bodies = question.respondents as f64 * f64::from(question.instances);
+    let weight = bodies * (1.0 + question.epsilon_central.value().exp());
+    let miss = Delta::new((question.delta.value() / 100.0 / weight).min(1.0))?;
+    let envelopes = traffic.envelopes(miss, ENVELOPES_MAX)?;
+    let overflow = Delta::new((weight * traffic.overflow(envelopes).unwrap_or(1.0)).min(question.delta.value() / 100.0))?;
+
+    let n = question.respondents as f64;
+    let central = CentralGuarantee::<Removal>::new(question.epsilon_central, question.delta);
+    let exposure = Exposure { epsilon_floor: floor, fragments, instances: question.instances, central };
+    let accuracy = Accuracy::of(&spread(n, &channel), n * channel.variance(), question.domain);
+    let mut plan =
+        Plan { encoding, exposure, overflow, envelopes, fragments: traffic.expected(), accuracy, reasons: vec![] };
+    plan.reasons.push(match fragments {
+        None => format!(
+            "Each bit is flipped with probability {:.3e}: the largest epsilon_local for which the exact accountant \
+             certifies the target over every possible data of the other respondents.",
+            coin.probability()
+        ),
+        Some((epsilon, tau)) => format!(
+            "{tau} report fragments of epsilon_fragment {epsilon} each, at which they add as much variance as the \
+             backstop has itself; the central guarantee is that of the backstop, for any number of fragments."
+        ),
+    });
+    plan.reasons.push(format!(
+        "{envelopes} envelopes to each of {} instances hide how many fragments there are; about {:.1} of {} hold one.",
+        question.instances,
+        plan.fragments,
+        u64::from(envelopes) * u64::from(question.instances)
+    ));
+    Ok(plan)
+}
+
+/// A plan under which not even a value that everybody holds can be told from zero is no plan.
+fn feasible(question: &Question, plan: Plan) -> Result<Plan, Error> {
+    if plan.accuracy.detectable <= question.respondents as f64 {
+        return Ok(plan);
+    }
+    let mut alternatives = Vec::new();
+    if let Some(more) = inverse::least_crowd(question, 1.0)? {
+        alternatives.push(format!("{more} respondents at the same guarantee"));
+    }
+    if let Some(epsilon) = inverse::least_epsilon(question)? {
+        alternatives.push(format!("epsilon_central {epsilon} with the same crowd"));
+    }
+    Err(Error::Infeasible {
+        reason: format!(
+            "even a value that all {} respondents hold could not be told from zero: that takes a count of {:.0}",
+            question.respondents, plan.accuracy.detectable
+        ),
+        alternatives,
+    })
+}
+
+impl Question {
+    /// The number of respondents that the accountant may count on.
+    fn honest(&self) -> u64 {
+        (self.respondents as f64 * self.honest_fraction).floor() as u64
+    }
+
+    /// What is left of delta for the release itself.
+    fn main_delta(&self) -> Delta {
+        Delta::new(self.delta.value() * 0.99).unwrap_or(Delta::ZERO)
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let wrong = |what, got, expected| Err(Error::Parameter { what, got, expected });
+        if self.epsilon_central == Epsilon::ZERO || self.epsilon_central == Epsilon::INFINITE {
+            return wrong("epsilon_central", self.epsilon_central.value(), "give a finite number above 0");
+        }
+        if self.delta == Delta::ZERO || self.delta.value() >= 1.0 {
+            return wrong("delta", self.delta.value(), "give a number between 0 and 1");
+        }
+        if !(self.honest_fraction > 0.0 && self.honest_fraction <= 1.0) {
+            return wrong("the honest fraction", self.honest_fraction, "give a number above 0 and at most 1");
+        }
+        if self.honest() < 2 {
+            return wrong("the honest crowd", self.honest() as f64, "nobody is hidden in a crowd of one");
+        }
+        for (what, got) in [
+            ("the domain", self.domain as f64),
+            ("the number of report fragments", f64::from(self.report_fragments)),
+            ("the number of instances", f64::from(self.instances)),
+        ] {
+            if got < 1.0 {
+                return wrong(what, got, "give at least 1");
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Accuracy {
+    fn of(spread: &Spread, privacy: f64, domain: u64) -> Self {
+        let floor = spread.floor;
+        let threshold = spread.deviation(floor, 0.05 / domain as f64);
+        Self {
+            standard_error: floor.sqrt(),
+            privacy_error: privacy.sqrt(),
+            collision_error: (floor - privacy).max(0.0).sqrt(),
+            simultaneous_error: spread.deviation(floor, 0.05 / (2.0 * domain as f64)),
+            threshold,
+            detectable: threshold + spread.deviation(floor, 0.05),
+        }
+    }
+}
+
+/// Rounded down to four digits after the point, as people write it; less epsilon is more privacy.
+fn tidy(epsilon: Epsilon) -> Epsilon {
+    let tidied = (epsilon.value() * 1e4).floor() / 1e4;
+    Epsilon::new(tidied).ok().filter(|tidied| *tidied > Epsilon::ZERO && *tidied <= epsilon).unwrap_or(epsilon)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attacker::{Compromised, Left};
+
+    fn question(epsilon: f64, delta: f64, respondents: u64, domain: u64) -> Question {
+        Question {
+            epsilon_central: Epsilon::new(epsilon).unwrap(),
+            delta: Delta::new(delta).unwrap(),
+            respondents,
+            honest_fraction: 1.0,
+            domain,
+            report_fragments: 1,
+            instances: 3,
+            encoding: Choice::Recommend,
+            distribution: Distribution::Uniform,
+        }
+    }
+
+    #[test]
+    fn horse_is_planned_as_the_accounting_notes_have_it() {
+        let plan = plan(&question(1.0, 5e-8, 1_914_589, 87_680)).unwrap();
+        assert_eq!(plan.encoding, Encoding::OneHot);
+        // 10.682 certified at the full delta; a hundredth of delta is set aside.
+        let floor = plan.exposure.epsilon_floor.value();
+        assert!((10.675..=10.682).contains(&floor), "{floor}");
+        assert!((plan.accuracy.standard_error - 6.63).abs() < 0.03, "{:?}", plan.accuracy);
+        assert!((plan.fragments - 3.0).abs() < 0.1, "{}", plan.fragments);
+        assert!(plan.overflow.value() <= 5e-10 && plan.overflow.value() > 0.0);
+        assert!((15..30).contains(&plan.envelopes), "{}", plan.envelopes);
+        assert_eq!(plan.accuracy.collision_error, 0.0);
+        assert!(plan.reasons.len() >= 3);
+    }
+
+    /// The plan's guarantee is what the accountant certifies for its parameters, with the honest crowd only.
+    #[test]
+    fn what_is_planned_holds() {
+        for (honest, tau) in [(1.0, 1), (0.5, 1), (0.8, 16)] {
+            let mut question = question(0.5, 1e-7, 100_000, 500);
+            (question.honest_fraction, question.report_fragments) = (honest, tau);
+            let plan = plan(&question).unwrap();
+            let floor = Bernoulli::flip(plan.exposure.epsilon_floor).unwrap().epsilon();
+            let crowd = (100_000.0 * honest) as u64;
+            let main = Delta::new(1e-7 - plan.overflow.value()).unwrap();
+            let certified = exact::epsilon_certified(crowd, floor, main).unwrap();
+            assert!(certified.epsilon().value() <= 0.5, "{certified}");
+            assert!(certified.epsilon().value() > 0.48, "{certified}");
+        }
+    }
+
+    #[test]
+    fn more_fragments_expose_less_at_one_instance() {
+        let mut question = question(1.0, 1e-6, 1_000_000, 1000);
+        question.report_fragments = 4;
+        let plan = plan(&question).unwrap();
+        let exposed = |bad| match plan.exposure.left(Compromised::AnalyzerAndInstances(bad)).unwrap() {
+            Left::Local { exposed, .. } => exposed.epsilon(),
+            other => panic!("{other:?}"),
+        };
+        assert!(exposed(1) < exposed(3) && exposed(3) <= plan.exposure.epsilon_floor);
+        let cost = fragment_cost(&question).unwrap();
+        assert_eq!(cost.envelopes.0, plan.envelopes);
+        assert!((cost.standard_error.1 / cost.standard_error.0 - 1.0).abs() < 0.01, "{cost:?}");
+    }
+
+    #[test]
+    fn too_many_fragments_become_a_sketch() {
+        // Four billion values, a modest crowd: one bit per value would send thousands of fragments.
+        let mut question = question(1.0, 1e-6, 200_000, 1 << 32);
+        question.distribution = Distribution::Zipf(1.2);
+        let plan = plan(&question).unwrap();
+        assert!(matches!(plan.encoding, Encoding::Sketch { .. }));
+        assert!(plan.reasons[0].starts_with("A sketch, because"), "{:?}", plan.reasons);
+        let a = plan.accuracy;
+        let sum = (a.privacy_error.powi(2) + a.collision_error.powi(2)).sqrt();
+        assert!((sum / a.standard_error - 1.0).abs() < 1e-9 && a.collision_error > 0.0);
+        question.encoding = Choice::OneHot;
+        assert!(matches!(super::plan(&question), Err(Error::NotApplicable(_))));
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_refused_with_what_could() {
+        match plan(&question(0.01, 1e-9, 100, 1000)) {
+            Err(Error::Infeasible { reason, alternatives }) => {
+                assert!(reason.contains("told from zero"), "{reason}");
+                assert_eq!(alternatives.len(), 2, "{alternatives:?}");
+            }
+            other => panic!("{other:?}"),
+        }
+        let needed = respondents_for_share(&question(1.0, 1e-6, 2, 1000), 0.01).unwrap().unwrap();
+        let enough = plan(&question(1.0, 1e-6, needed, 1000)).unwrap();
+        assert!(enough.accuracy.detectable <= 0.01 * needed as f64);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        let good = question(1.0, 1e-6, 1000, 10);
+        for bad in [
+            Question { epsilon_central: Epsilon::ZERO, ..good.clone() },
+            Question { delta: Delta::ZERO, ..good.clone() },
+            Question { honest_fraction: 0.0, ..good.clone() },
+            Question { honest_fraction: f64::NAN, ..good.clone() },
+            Question { respondents: 1, ..good.clone() },
+            Question { domain: 0, ..good.clone() },
+            Question { report_fragments: 0, ..good.clone() },
+            Question { instances: 0, ..good.clone() },
+        ] {
+            assert!(matches!(plan(&bad), Err(Error::Parameter { .. })), "{bad:?}");
+        }
+    }
+}

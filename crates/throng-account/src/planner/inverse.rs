@@ -1,0 +1,91 @@
+//! The planner's inverse questions: what crowd do I need, what does one more fragment cost?
+
+use throng_dp::Epsilon;
+
+use super::{Choice, Plan, Question, one_hot, sketch};
+use crate::Error;
+use crate::attacker::{Compromised, Left};
+
+/// The least crowd (of the form 1, 2 or 5 times a power of ten) in which a value held by `share` of it can be told
+/// from zero, or `None` below 10^11.
+pub fn respondents_for_share(question: &Question, share: f64) -> Result<Option<u64>, Error> {
+    question.check()?;
+    if !(share > 0.0 && share <= 1.0) {
+        return Err(Error::Parameter {
+            what: "the share of the crowd",
+            got: share,
+            expected: "give a number above 0 and at most 1",
+        });
+    }
+    least_crowd(&Question { respondents: 1, ..question.clone() }, share)
+}
+
+/// What one more report fragment changes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FragmentCost {
+    /// Envelopes per instance, before and after.
+    pub envelopes: (u32, u32),
+    /// The standard error, before and after.
+    pub standard_error: (f64, f64),
+    /// What one compromised instance and the analyzer learn, before and after.
+    pub exposed: (Epsilon, Epsilon),
+}
+
+/// Compares a plan with the same plan with one more report fragment.
+pub fn fragment_cost(question: &Question) -> Result<FragmentCost, Error> {
+    let more = Question { report_fragments: question.report_fragments + 1, ..question.clone() };
+    let (before, after) = (super::plan(question)?, super::plan(&more)?);
+    let exposed = |plan: &Plan| -> Result<Epsilon, Error> {
+        Ok(match plan.exposure.left(Compromised::AnalyzerAndInstances(1))? {
+            Left::Local { exposed, .. } => exposed.epsilon(),
+            Left::Central(central) => central.epsilon(),
+            Left::ParticipationOnly => Epsilon::ZERO,
+        })
+    };
+    Ok(FragmentCost {
+        envelopes: (before.envelopes, after.envelopes),
+        standard_error: (before.accuracy.standard_error, after.accuracy.standard_error),
+        exposed: (exposed(&before)?, exposed(&after)?),
+    })
+}
+
+/// The least crowd, not below the question's own, that can tell a share of itself from zero.
+pub(super) fn least_crowd(question: &Question, share: f64) -> Result<Option<u64>, Error> {
+    for respondents in steps().filter(|&n| n >= question.respondents) {
+        let larger = Question { respondents, ..question.clone() };
+        if larger.honest() >= 2 && detectable(&larger).is_some_and(|count| count <= share * respondents as f64) {
+            return Ok(Some(respondents));
+        }
+    }
+    Ok(None)
+}
+
+/// The least epsilon_central, in steps of 1, 2, 5, at which the question's crowd can tell anything from zero.
+pub(super) fn least_epsilon(question: &Question) -> Result<Option<Epsilon>, Error> {
+    for step in [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0] {
+        let epsilon_central = Epsilon::new(step)?;
+        let weaker = Question { epsilon_central, ..question.clone() };
+        if epsilon_central > question.epsilon_central
+            && detectable(&weaker).is_some_and(|count| count <= question.respondents as f64)
+        {
+            return Ok(Some(epsilon_central));
+        }
+    }
+    Ok(None)
+}
+
+/// The smallest count that a plan could tell from zero, whether or not it is feasible otherwise.
+fn detectable(question: &Question) -> Option<f64> {
+    let plan = match question.encoding {
+        Choice::Sketch => sketch::best(question),
+        Choice::OneHot => one_hot(question),
+        Choice::Recommend => one_hot(question).or_else(|_| sketch::best(question)),
+    };
+    plan.ok().map(|plan| plan.accuracy.detectable)
+}
+
+/// 2, 5, 10, 20, 50, ..., 10^11.
+fn steps() -> impl Iterator<Item = u64> {
+    let powers = (0..11).map(|exponent| 10u64.pow(exponent));
+    powers.flat_map(|power| [2 * power, 5 * power, 10 * power])
+}

@@ -1,0 +1,181 @@
+//! How many fragments a respondent sends, and how many envelopes hide that number.
+
+use throng_dp::Delta;
+use throng_dp::sampling::Bernoulli;
+
+use crate::Error;
+
+/// One respondent's fragments in one epoch, spread over the instances.
+///
+/// With one fragment per bit, each set bit picks an instance at random. With tau of them, the fragments of one bit are
+/// spread by a random balanced assignment: each instance gets the floor or the ceiling of tau/K of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Traffic {
+    /// The length of the bit vector that is flipped.
+    pub width: u64,
+    /// The coin of the report, or of the backstop.
+    pub coin: Bernoulli,
+    /// The coin of each report fragment, and how many there are; `None` without report fragments.
+    pub fragments: Option<(Bernoulli, u32)>,
+    /// Over how many instances they are spread.
+    pub instances: u32,
+}
+
+impl Traffic {
+    /// The expected number of fragments that a respondent with a value sends, to all instances together.
+    pub fn expected(&self) -> f64 {
+        let (set, clear) = match self.fragments {
+            None => (1.0, 0.0),
+            Some((coin, tau)) => {
+                (f64::from(tau) * (1.0 - coin.probability()), f64::from(tau) * coin.probability())
+            }
+        };
+        let p = self.coin.probability();
+        let mean = |one: f64| one * set + (1.0 - one) * clear;
+        mean(1.0 - p) + (self.width - 1) as f64 * mean(p)
+    }
+
+    /// The least number of envelopes per instance such that one respondent's fragments exceed it at one instance with
+    /// probability at most `miss` (Chernoff's bound, so never too few), or an error if that is more than `limit`.
+    pub fn envelopes(&self, miss: Delta, limit: u32) -> Result<u32, Error> {
+        if !self.overflow(limit).is_some_and(|overflow| overflow <= miss.value()) {
+            return Err(Error::NotApplicable(format!(
+                "each respondent would send about {:.0} fragments, and more than {limit} envelopes to each instance \
+                 to hide their number; choose a larger epsilon, a smaller domain, or a sketch",
+                self.expected()
+            )));
+        }
+        let (mut low, mut high) = (0, limit);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.overflow(middle) {
+                Some(overflow) if overflow <= miss.value() => high = middle,
+                _ => low = middle + 1,
+            }
+        }
+        Ok(low.max(1))
+    }
+
+    /// An upper bound on the probability that one respondent has more than `envelopes` fragments for one instance;
+    /// `None` where the bound says nothing.
+    pub fn overflow(&self, envelopes: u32) -> Option<f64> {
+        let beyond = f64::from(envelopes) + 1.0;
+        // ln E[e^(sN)] - s(b + 1) is convex in s: narrow down its minimum. Every s gives a valid bound.
+        let exponent = |s: f64| self.ln_moment(s) - s * beyond;
+        let (mut low, mut high) = (0.0, 60.0);
+        for _ in 0..100 {
+            let third = (high - low) / 3.0;
+            if exponent(low + third) < exponent(high - third) { high -= third } else { low += third }
+        }
+        let best = exponent((low + high) / 2.0);
+        // The sum of some rounding errors, each far below this.
+        (best < 0.0).then(|| (best + 1e-9 * (1.0 + best.abs())).exp().min(1.0))
+    }
+
+    /// ln E[e^(sN)] for the number N of fragments at one instance.
+    fn ln_moment(&self, s: f64) -> f64 {
+        let p = self.coin.probability();
+        // Fragments of one bit at this instance, given that the (backstop's) bit is set, or not, and how many of its
+        // fragments go here.
+        let tau = self.fragments.map_or(1, |(_, tau)| tau);
+        let flip = self.fragments.map_or(0.0, |(coin, _)| coin.probability());
+        let power =
+            |probability: f64, count: u32| (f64::from(count) * (probability * s.exp_m1()).ln_1p()).exp();
+        let more = f64::from(tau % self.instances) / f64::from(self.instances);
+        let spread = |probability: f64| {
+            let few = tau / self.instances;
+            (1.0 - more) * power(probability, few) + more * power(probability, few + 1)
+        };
+        let bit = |one: f64| (one * (spread(1.0 - flip) - 1.0) + (1.0 - one) * (spread(flip) - 1.0)).ln_1p();
+        bit(1.0 - p) + (self.width - 1) as f64 * bit(p)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use throng_dp::Epsilon;
+
+    fn coin(epsilon: f64) -> Bernoulli {
+        Bernoulli::flip(Epsilon::new(epsilon).unwrap()).unwrap()
+    }
+
+    /// The exact tail for small vectors, by enumerating how many fragments each bit has at the instance.
+    fn exact_tail(traffic: &Traffic, envelopes: u32) -> f64 {
+        let tau = traffic.fragments.map_or(1, |(_, tau)| tau);
+        let flip = traffic.fragments.map_or(0.0, |(coin, _)| coin.probability());
+        let k = traffic.instances;
+        let choose = |n: u32, r: u32| (0..r).fold(1.0, |c, i| c * f64::from(n - i) / f64::from(i + 1));
+        // Law of one bit's fragments at the instance, given the probability that the backstop is one.
+        let law = |one: f64| -> Vec<f64> {
+            let mut law = vec![0.0; tau as usize + 1];
+            let more = f64::from(tau % k) / f64::from(k);
+            for (count, weight) in [(tau / k, 1.0 - more), (tau / k + 1, more)] {
+                for (set, chance) in [(1.0 - flip, one), (flip, 1.0 - one)] {
+                    for j in 0..=count.min(tau) {
+                        let mass =
+                            choose(count, j) * set.powi(j as i32) * (1.0 - set).powi((count - j) as i32);
+                        law[j as usize] += weight * chance * mass;
+                    }
+                }
+            }
+            law
+        };
+        let convolve = |a: &[f64], b: &[f64]| {
+            let mut sum = vec![0.0; a.len() + b.len() - 1];
+            for (i, x) in a.iter().enumerate() {
+                for (j, y) in b.iter().enumerate() {
+                    sum[i + j] += x * y;
+                }
+            }
+            sum
+        };
+        let p = traffic.coin.probability();
+        let mut total = law(1.0 - p);
+        for _ in 1..traffic.width {
+            total = convolve(&total, &law(p));
+        }
+        assert!((total.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+        total.iter().skip(envelopes as usize + 1).sum()
+    }
+
+    #[test]
+    fn overflow_is_never_understated() {
+        for fragments in [None, Some((coin(2.0), 4)), Some((coin(1.0), 2))] {
+            for (width, epsilon, instances) in [(1, 3.0, 1), (20, 3.0, 3), (40, 4.0, 2), (12, 1.0, 5)] {
+                let traffic = Traffic { width, coin: coin(epsilon), fragments, instances };
+                for envelopes in 0..12 {
+                    let exact = exact_tail(&traffic, envelopes);
+                    if let Some(bound) = traffic.overflow(envelopes) {
+                        assert!(bound >= exact * (1.0 - 1e-9), "{traffic:?} {envelopes}: {bound} {exact}");
+                        assert!(bound <= 40.0 * exact + 1e-12, "{traffic:?} {envelopes}: {bound} {exact}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn expectations_are_the_papers_numbers_of_bits() {
+        for (width, epsilon, bits) in
+            [(87_680, 8.55, 17.97), (1_778_120, 12.99, 5.06), (2_795_520, 13.14, 6.49)]
+        {
+            let traffic = Traffic { width, coin: coin(epsilon), fragments: None, instances: 3 };
+            assert!((traffic.expected() - bits).abs() < 0.01, "{}", traffic.expected());
+        }
+    }
+
+    #[test]
+    fn envelopes_are_the_fewest_that_suffice() {
+        let traffic = Traffic { width: 1_778_120, coin: coin(12.99), fragments: None, instances: 3 };
+        for miss in [1e-6, 1e-12, 1e-20] {
+            let b = traffic.envelopes(Delta::new(miss).unwrap(), 10_000).unwrap();
+            assert!(traffic.overflow(b).unwrap() <= miss && traffic.overflow(b - 1).is_none_or(|o| o > miss));
+        }
+        // The notes on comparable systems have 11 envelopes at 1e-6 (by an exact tail over three instances).
+        let b = traffic.envelopes(Delta::new(1e-6 / 3.0).unwrap(), 10_000).unwrap();
+        assert!((11..=13).contains(&b), "{b}");
+        let dense = Traffic { width: 1 << 32, coin: coin(1.0), fragments: None, instances: 1 };
+        assert!(matches!(dense.envelopes(Delta::new(1e-9).unwrap(), 100_000), Err(Error::NotApplicable(_))));
+    }
+}
