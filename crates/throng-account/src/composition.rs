@@ -1,1 +1,92 @@
-//! (being written)
+//! Several releases about the same respondents: what they guarantee together.
+//!
+//! Three ways, from loose to tight. [`basic`] adds. [`advanced`] is the paper's Theorem advc, for many equal
+//! releases. [`Composition`] convolves privacy-loss distributions and loses next to nothing; LDP-SGD
+//! ([`LdpSgd`]) and releases that move several counts ([`curves_epsilon`]) go through it.
+
+mod chernoff;
+mod connect;
+mod convolve;
+mod fold;
+mod loss;
+mod sgd;
+mod shuffled_pair;
+
+use throng_dp::{CentralGuarantee, Delta, Epsilon, Neighbors};
+
+use crate::Error;
+use crate::gaussian::Gaussian;
+pub use connect::Curve;
+pub use fold::Composition;
+pub use loss::LossPair;
+pub use sgd::LdpSgd;
+pub use shuffled_pair::ShuffledPair;
+
+/// The sum of all guarantees, which holds for any releases, each chosen after seeing the ones before.
+pub fn basic<N: Neighbors>(releases: impl IntoIterator<Item = CentralGuarantee<N>>) -> CentralGuarantee<N> {
+    let nothing = CentralGuarantee::new(Epsilon::ZERO, Delta::ZERO);
+    releases.into_iter().fold(nothing, |sum, release| {
+        CentralGuarantee::new(sum.epsilon() + release.epsilon(), sum.delta() + release.delta())
+    })
+}
+
+/// `releases` releases that each have the guarantee of `one`, at an additional failure probability `slack`.
+///
+/// # Privacy
+/// (kε²/2 + sqrt(k)·ε·sqrt(2 ln(sqrt(kπ/2)·ε/δ')), δ' + kδ) for k releases and a slack of δ' (Bun and Steinke
+/// 2016, Corollary 8.11). Proved where the logarithm is not negative, and refused elsewhere. For few releases the
+/// sum ([`basic`]) is smaller; the caller takes the smaller one.
+/// # Paper
+/// Section II.D, Theorem advc.
+pub fn advanced<N: Neighbors>(
+    one: CentralGuarantee<N>,
+    releases: u64,
+    slack: Delta,
+) -> Result<CentralGuarantee<N>, Error> {
+    if releases == 0 {
+        return Err(Error::Parameter {
+            what: "the number of releases",
+            got: 0.0,
+            expected: "give at least 1",
+        });
+    }
+    let (k, epsilon, slack_value) = (releases as f64, one.epsilon().value(), slack.value());
+    let inside = (k * std::f64::consts::FRAC_PI_2).sqrt() * epsilon / slack_value;
+    // Also false for 0/0, which is NaN.
+    if !(inside >= 1.0 && inside.is_finite()) {
+        return Err(Error::NotApplicable(format!(
+            "advanced composition needs 0 < delta' <= sqrt(k pi/2) epsilon, which is {}",
+            inside * slack_value
+        )));
+    }
+    let total = 0.5 * k * epsilon * epsilon + k.sqrt() * epsilon * (2.0 * inside.ln()).sqrt();
+    let delta = (k * one.delta().value() * (1.0 + f64::EPSILON)).min(1.0);
+    Ok(CentralGuarantee::new(Epsilon::new(total * (1.0 + 1e-14))?, slack + Delta::new(delta)?))
+}
+
+/// The ε at `delta` of several releases, each given by its exact trade-off δ(ε) and how often it is made.
+///
+/// # Privacy
+/// Each curve has to be an upper bound, for both directions of the neighbor relation, of the release's δ at every ε
+/// from 0 up; the answer is then an upper bound for all of them together, adaptively chosen. It is for split
+/// attributes, several LDP runs and several hash functions, where one respondent moves several counts.
+pub fn curves_epsilon(curves: &[(Curve<'_>, u64)], delta: Delta) -> Result<Epsilon, Error> {
+    let releases: f64 = curves.iter().map(|&(_, times)| times as f64).sum();
+    let tail = tail_share(delta, releases);
+    let mut all = Composition::new();
+    for &(curve, times) in curves {
+        all = all.with(LossPair::from_curve(curve, tail)?, times);
+    }
+    all.epsilon(delta)
+}
+
+/// The ε of `steps` Gaussian releases, by the same convolution as everything else: a check of it against the exact
+/// answer, [`Gaussian::repeated`].
+pub fn gaussian_epsilon(one: Gaussian, steps: u64, delta: Delta) -> Result<Epsilon, Error> {
+    curves_epsilon(&[(&|epsilon| one.delta(epsilon), steps)], delta)
+}
+
+/// What each of `releases` curves may move from its far end to "no guarantee at all": together a millionth of δ.
+fn tail_share(delta: Delta, releases: f64) -> f64 {
+    (1e-6 * delta.value() / releases.max(1.0)).max(f64::MIN_POSITIVE)
+}

@@ -27,6 +27,9 @@ pub enum Error {
         /// What is near and would work.
         alternatives: Vec<String>,
     },
+    /// A budget or another rule says no.
+    #[error("refused: {0}")]
+    Refused(String),
     /// A privacy parameter that is not one.
     #[error(transparent)]
     Mechanism(#[from] throng_dp::Error),

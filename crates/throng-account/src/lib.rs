@@ -8,8 +8,10 @@ pub mod attacker;
 mod binomial;
 pub mod composition;
 pub mod deletion;
+pub mod epochs;
 mod error;
 pub mod gaussian;
+pub mod ledger;
 pub mod planner;
 
 pub use error::Error;

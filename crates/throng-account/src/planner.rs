@@ -138,7 +138,8 @@ fn one_hot(question: &Question) -> Result<Plan, Error> {
     if question.domain > 1 << 32 {
         return Err(Error::NotApplicable("a one-hot survey has at most 2^32 values".into()));
     }
-    let floor = exact::epsilon_local_certified(question.honest(), question.epsilon_central, question.main_delta())?;
+    let floor =
+        exact::epsilon_local_certified(question.honest(), question.epsilon_central, question.main_delta())?;
     build(question, Encoding::OneHot, question.domain, tidy(floor), |n, channel| {
         Spread::constant(n * channel.variance(), channel.range())
     })
@@ -170,14 +171,23 @@ fn build(
     let weight = bodies * (1.0 + question.epsilon_central.value().exp());
     let miss = Delta::new((question.delta.value() / 100.0 / weight).min(1.0))?;
     let envelopes = traffic.envelopes(miss, ENVELOPES_MAX)?;
-    let overflow = Delta::new((weight * traffic.overflow(envelopes).unwrap_or(1.0)).min(question.delta.value() / 100.0))?;
+    let overflow = Delta::new(
+        (weight * traffic.overflow(envelopes).unwrap_or(1.0)).min(question.delta.value() / 100.0),
+    )?;
 
     let n = question.respondents as f64;
     let central = CentralGuarantee::<Removal>::new(question.epsilon_central, question.delta);
     let exposure = Exposure { epsilon_floor: floor, fragments, instances: question.instances, central };
     let accuracy = Accuracy::of(&spread(n, &channel), n * channel.variance(), question.domain);
-    let mut plan =
-        Plan { encoding, exposure, overflow, envelopes, fragments: traffic.expected(), accuracy, reasons: vec![] };
+    let mut plan = Plan {
+        encoding,
+        exposure,
+        overflow,
+        envelopes,
+        fragments: traffic.expected(),
+        accuracy,
+        reasons: vec![],
+    };
     plan.reasons.push(match fragments {
         None => format!(
             "Each bit is flipped with probability {:.3e}: the largest epsilon_local for which the exact accountant \
@@ -275,7 +285,10 @@ impl Accuracy {
 /// Rounded down to four digits after the point, as people write it; less epsilon is more privacy.
 fn tidy(epsilon: Epsilon) -> Epsilon {
     let tidied = (epsilon.value() * 1e4).floor() / 1e4;
-    Epsilon::new(tidied).ok().filter(|tidied| *tidied > Epsilon::ZERO && *tidied <= epsilon).unwrap_or(epsilon)
+    Epsilon::new(tidied)
+        .ok()
+        .filter(|tidied| *tidied > Epsilon::ZERO && *tidied <= epsilon)
+        .unwrap_or(epsilon)
 }
 
 #[cfg(test)]

@@ -7,4 +7,4 @@ pub mod attribute;
 pub mod report;
 
 pub use attribute::Attributes;
-pub use report::{Backstop, ReportFragments, exposed_epsilon, fragment_epsilon};
+pub use report::{Backstop, ReportFragments, exposed_epsilon, fragment_epsilon, fragment_epsilon_as_paper};

@@ -150,7 +150,9 @@ impl Survey {
         if self.version != 1 {
             return wrong("version", "this program reads version 1");
         }
-        if self.name.is_empty() || !self.name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b)) {
+        if self.name.is_empty()
+            || !self.name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+        {
             return wrong("name", "use letters, digits, '-', '_' and '.'");
         }
         if self.epoch_s == 0 {
@@ -167,7 +169,10 @@ impl Survey {
                     || u64::from(rows) * u64::from(cells) > 1 << 32
                     || domain >= 1 << 61 =>
             {
-                return wrong("encoding", "rows times cells may be at most 2^32, with at least one row and two cells");
+                return wrong(
+                    "encoding",
+                    "rows times cells may be at most 2^32, with at least one row and two cells",
+                );
             }
             _ => {}
         }

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::commands::account::questions::QUESTIONS;
 
 /// Statistics from a crowd of people without data about any of them.
 #[derive(Debug, Parser)]
@@ -15,7 +17,8 @@ use clap::{Args, Parser, Subcommand};
 Examples:
   throng demo                  a survey in memory, with a picture as its result
   throng demo --json           the same, as JSON
-  throng demo --help           what can be changed
+  throng plan --help           from a target guarantee to a survey file
+  throng account --help        what parameters guarantee, under every bound
 
 Results go to stdout, progress and notes to stderr.
 Exit codes: 0 done, 1 refused by a privacy or crowd rule, 2 failed."
@@ -41,6 +44,19 @@ pub enum Command {
     ///
     /// Respondents are simulated in this process: there is no encryption, no network and no shuffler yet.
     Demo(DemoArgs),
+
+    /// Plan a survey from the guarantee that it should have
+    ///
+    /// From a target (epsilon_central, delta), a crowd and a domain to the noise that each respondent adds, the
+    /// envelopes that each of them sends and the error of the result; or the reason why there is no such survey, and
+    /// what is near and would work. Writes the survey file that all parties run on.
+    Plan(PlanArgs),
+
+    /// Say what parameters guarantee, under every bound that applies
+    ///
+    /// One question by flags, or thousands by --rows: JSON lines of the form {"bound": NAME, "params": {...}}, each
+    /// answered by the same line with a "value" or an "error".
+    Account(AccountArgs),
 }
 
 /// The arguments of `throng demo`.
@@ -67,6 +83,171 @@ pub struct DemoArgs {
     /// Where to write truth.png, estimate.png, side-by-side.png and result.json
     #[arg(long, value_name = "DIR", default_value = "throng-demo")]
     pub out: PathBuf,
+}
+
+/// The arguments of `throng plan`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  throng plan --epsilon-central 1 --delta 1e-8 --respondents 2000000 --domain 87680
+      what a picture of 274 x 320 pixels costs
+  throng plan --epsilon-central 0.5 --delta 1e-7 --respondents 100000 --domain 500 \\
+      --report-fragments 16 --instances 5 --hops 3 --out survey.toml
+      behind a backstop, over five instances of three hops; writes the survey file
+  throng plan --epsilon-central 1 --delta 1e-6 --respondents 200000 --domain 4000000000 --zipf 1.2
+      too many values for one bit each: a sketch of the best size
+  throng plan --epsilon-central 0.01 --delta 1e-9 --respondents 100 --domain 1000
+      refused (exit code 1), with what would be feasible")]
+pub struct PlanArgs {
+    /// The privacy loss of a release (removal neighbors)
+    #[arg(long, value_name = "E", allow_negative_numbers = true)]
+    pub epsilon_central: f64,
+
+    /// The probability that it is exceeded
+    #[arg(long, value_name = "D", allow_negative_numbers = true)]
+    pub delta: f64,
+
+    /// How many respondents are expected, and required for a release
+    #[arg(long, value_name = "N")]
+    pub respondents: u64,
+
+    /// How many values there are
+    #[arg(long, value_name = "K")]
+    pub domain: u64,
+
+    /// How many report fragments each bit is sent in, behind a permanent backstop; 1 means none
+    #[arg(long, value_name = "T", default_value_t = 1)]
+    pub report_fragments: u32,
+
+    /// How many independent shuffler instances
+    #[arg(long, value_name = "K", default_value_t = 3)]
+    pub instances: u32,
+
+    /// How many hops each instance is a cascade of
+    #[arg(long, value_name = "M", default_value_t = 2)]
+    pub hops: u32,
+
+    /// The share of the respondents that may be relied on
+    #[arg(long, value_name = "H", default_value_t = 1.0, allow_negative_numbers = true)]
+    pub honest_fraction: f64,
+
+    /// How a value is written as bits [default: what serves best]
+    #[arg(long, value_enum)]
+    pub encoding: Option<EncodingArg>,
+
+    /// The values follow a power law with this exponent: what collisions in a sketch cost [default: all alike]
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
+    pub zipf: Option<f64>,
+
+    /// What the public hash functions of a sketch are made from
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub hash_seed: u64,
+
+    /// The survey's name
+    #[arg(long, default_value = "survey")]
+    pub name: String,
+
+    /// What is asked, in words that respondents see
+    #[arg(long, default_value = "")]
+    pub question: String,
+
+    /// The length of an epoch in seconds
+    #[arg(long, value_name = "S", default_value_t = 86_400)]
+    pub epoch_s: u64,
+
+    /// Where to write the survey file
+    #[arg(long, value_name = "FILE.toml")]
+    pub out: Option<PathBuf>,
+}
+
+/// How a value is written as bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EncodingArg {
+    /// One bit per value
+    OneHot,
+    /// A count-mean sketch
+    Sketch,
+}
+
+/// The arguments of `throng account`.
+#[derive(Args, Debug)]
+#[command(after_help = account_help())]
+pub struct AccountArgs {
+    /// How many respondents
+    #[arg(long, value_name = "N", conflicts_with = "rows")]
+    pub respondents: Option<u64>,
+
+    /// The probability that the guarantee is exceeded
+    #[arg(long, value_name = "D", allow_negative_numbers = true, conflicts_with = "rows")]
+    pub delta: Option<f64>,
+
+    /// What each respondent's report guarantees by itself: what does the crowd add?
+    #[arg(long, value_name = "E", allow_negative_numbers = true, conflicts_with_all = ["rows", "epsilon_central"])]
+    pub epsilon_local: Option<f64>,
+
+    /// What a release should guarantee: what may epsilon_local be?
+    #[arg(long, value_name = "E", allow_negative_numbers = true, conflicts_with = "rows")]
+    pub epsilon_central: Option<f64>,
+
+    /// The share of the respondents that may be relied on
+    #[arg(long, value_name = "H", default_value_t = 1.0, allow_negative_numbers = true)]
+    pub honest_fraction: f64,
+
+    /// How many report fragments each bit is sent in; epsilon_local is then that of the backstop
+    #[arg(long, value_name = "T", default_value_t = 1)]
+    pub report_fragments: u32,
+
+    /// What each report fragment is randomized with [default: equal variance]
+    #[arg(long, value_name = "E", allow_negative_numbers = true)]
+    pub epsilon_fragment: Option<f64>,
+
+    /// How many independent shuffler instances
+    #[arg(long, value_name = "K", default_value_t = 3)]
+    pub instances: u32,
+
+    /// Answer the questions of a file of JSON lines, or of standard input for -
+    #[arg(long, value_name = "FILE")]
+    pub rows: Option<PathBuf>,
+
+    /// Draw the trade-off under all bounds
+    #[arg(long, value_name = "FILE.svg|png", conflicts_with = "rows")]
+    pub plot: Option<PathBuf>,
+
+    /// What the plot shows epsilon_central against
+    #[arg(long, value_enum, default_value_t = Against::EpsilonLocal)]
+    pub against: Against,
+}
+
+/// The horizontal axis of the trade-off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Against {
+    /// What each report guarantees by itself
+    EpsilonLocal,
+    /// The standard deviation of a count
+    Error,
+}
+
+fn account_help() -> String {
+    let mut help = String::from(
+        "\
+Examples:
+  throng account --respondents 1914589 --delta 5e-8 --epsilon-local 8.55
+      what the paper's Horse setting guarantees, under all bounds
+  throng account --respondents 1914589 --delta 5e-8 --epsilon-central 1
+      how large epsilon_local may be for epsilon_central 1
+  throng account --respondents 1914589 --delta 5e-8 --epsilon-local 8.55 --plot trade-off.svg
+      the whole curve as a picture
+  echo '{\"bound\": \"exact_eps_a0\", \"params\": {\"n\": 200000000, \"eps_l\": 12.99, \"delta\": 5e-10}}' \\
+    | throng account --rows -
+      one of thousands of questions, as a line of JSON
+
+Questions for --rows, with their parameters:
+",
+    );
+    for question in QUESTIONS {
+        help += &format!("  {} ({})\n      {}\n", question.name, question.params.join(", "), question.about);
+    }
+    help
 }
 
 #[cfg(test)]

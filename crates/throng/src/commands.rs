@@ -1,6 +1,12 @@
 //! One file per command.
 
+pub mod account;
 pub mod demo;
+pub mod plan;
+
+use std::io::{self, ErrorKind, Write};
+
+use anyhow::Context;
 
 use crate::cli::{Cli, Command};
 
@@ -9,6 +15,8 @@ pub fn run(cli: Cli) -> anyhow::Result<()> {
     let format = if cli.json { Format::Json } else { Format::Text };
     match cli.command {
         Command::Demo(args) => demo::run(&args, format),
+        Command::Plan(args) => plan::run(&args, format),
+        Command::Account(args) => account::run(&args, format),
     }
 }
 
@@ -19,4 +27,13 @@ pub enum Format {
     Text,
     /// For a program.
     Json,
+}
+
+/// Prints a result. A reader who has seen enough (`throng demo | head`) is no failure.
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => other.context("cannot print the result"),
+    }
 }

@@ -22,4 +22,5 @@ pub mod exit;
 pub mod out_dir;
 pub mod picture;
 pub mod pipeline;
+pub mod plot;
 pub mod terminal;

@@ -6,8 +6,12 @@ use std::path::{Path, PathBuf};
 
 /// Each crate and what it may depend on within the workspace. A crate that is not listed here has no business
 /// existing until it is.
-const ARROWS: &[(&str, &[&str])] =
-    &[("throng-dp", &[]), ("throng-account", &["throng-dp"]), ("throng", &["throng-dp", "throng-account"])];
+const ARROWS: &[(&str, &[&str])] = &[
+    ("throng-dp", &[]),
+    ("throng-account", &["throng-dp"]),
+    ("throng-wire", &["throng-dp"]),
+    ("throng", &["throng-dp", "throng-account", "throng-wire"]),
+];
 
 /// What a pure crate must not name: sockets, files, clocks, entropy.
 const IO: &[&str] =

@@ -6,8 +6,8 @@
 
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Replacement};
 
-use super::randomized_bit::RandomizedBit;
-use super::{check_crowd, check_local, check_positive, guarantee, search};
+use super::randomized_bit::{RandomizedBit, Weights};
+use super::{check_crowd, check_local, check_positive, exact, guarantee, search};
 use crate::Error;
 use crate::binomial::Binomial;
 
@@ -121,25 +121,45 @@ impl Pair {
 
     fn delta(&self, epsilon: f64) -> f64 {
         let Some(w) = self.bit.weights(epsilon) else { return 0.0 };
-        let binned: f64 =
-            self.bins.iter().map(|&(c, probability)| probability * given(c, w.alpha, w.beta)).sum();
+        let binned: f64 = self.bins.iter().map(|&(c, probability)| probability * given(c, w)).sum();
         (binned + w.alpha * self.missing).min(1.0)
     }
 }
 
-/// δ given c clones.
+/// δ given c clones: Σ_j (αf(j) − βf(j − 1))₊ over f = Bin(c, 1/2).
 ///
-/// Σ_j f(j)(α − βj/(c + 1 − j))₊ over f = Bin(c, 1/2), where f(j)/(c + 1 − j) = 2h(j)/(c + 1) for
-/// h = Bin(c + 1, 1/2): so it is 2(α + β)/(c + 1) times the expected shortfall of h below α(c + 1)/(α + β).
-fn given(c: u64, alpha: f64, beta: f64) -> f64 {
-    let trials = (c + 1) as f64;
-    let x = alpha * trials / (alpha + beta);
-    let shortfall = Binomial::new(c + 1, 0.5, 0.5).ln_shortfall(x);
-    ((2.0 * (alpha + beta) / trials).ln() + shortfall).exp()
+/// With f(j − 1)/f(j) = j/(c + 1 − j) and f(j)/(c + 1 − j) = 2h(j)/(c + 1) for h = Bin(c + 1, 1/2), this is
+/// 2(α + β)/(c + 1) times the expected shortfall of h below α(c + 1)/(α + β). Many clones are faster by transform.
+fn given(c: u64, w: Weights) -> f64 {
+    if c > WALK_MAX {
+        return exact::divergence(w, c, 0, (0.5, 0.5));
+    }
+    let (trials, scale) = ((c + 1) as f64, w.alpha + w.beta);
+    let shortfall = Binomial::new(c + 1, 0.5, 0.5).ln_shortfall(trials * (w.alpha / scale));
+    ((2.0 * scale / trials).ln() + shortfall).exp()
 }
+
+/// From here on a walk takes longer than a transform.
+const WALK_MAX: u64 = 30_000;
 
 /// The probability of all numbers of clones that are left out. It is added, and far below any δ of interest.
 const MISSING: f64 = 1e-25;
 
 /// Bins are this wide relative to the number of clones: it moves ε by less than one part in ten thousand.
 const BIN_WIDTH: f64 = 1e-4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn walk_and_transform_agree_where_one_takes_over() {
+        let bit = RandomizedBit::new(3.0);
+        for epsilon in [0.0, 1e-4, 0.01, 0.05, 0.2, 1.0] {
+            let w = bit.weights(epsilon).expect("ε is below ε_local");
+            let (few, many) = (given(WALK_MAX, w), given(WALK_MAX + 1, w));
+            let change = many / few - 1.0;
+            assert!(change < 1e-8 && change > -0.03, "{epsilon}: {few:e} {many:e}");
+        }
+    }
+}

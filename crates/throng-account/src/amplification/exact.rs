@@ -27,6 +27,7 @@ mod thinned;
 
 pub use certify::{Curve, certify, epsilon_certified, epsilon_local_certified};
 pub use fragments::{fragments_merged_epsilon_a0, fragments_separate_epsilon};
+pub(super) use noise::divergence;
 pub use noise::{delta_a, delta_max_over_a};
 pub use replacement::replacement_epsilon_a0;
 pub use thinned::{

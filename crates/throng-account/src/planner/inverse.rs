@@ -53,7 +53,9 @@ pub fn fragment_cost(question: &Question) -> Result<FragmentCost, Error> {
 pub(super) fn least_crowd(question: &Question, share: f64) -> Result<Option<u64>, Error> {
     for respondents in steps().filter(|&n| n >= question.respondents) {
         let larger = Question { respondents, ..question.clone() };
-        if larger.honest() >= 2 && detectable(&larger).is_some_and(|count| count <= share * respondents as f64) {
+        if larger.honest() >= 2
+            && detectable(&larger).is_some_and(|count| count <= share * respondents as f64)
+        {
             return Ok(Some(respondents));
         }
     }

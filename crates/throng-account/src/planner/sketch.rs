@@ -27,7 +27,9 @@ impl Distribution {
                 let (sum, squares) = power_sums(domain, *exponent);
                 Ok((squares / (sum * sum)).min(1.0))
             }
-            Self::Zipf(exponent) => wrong("the exponent of the distribution", *exponent, "give a number from 0 on"),
+            Self::Zipf(exponent) => {
+                wrong("the exponent of the distribution", *exponent, "give a number from 0 on")
+            }
             Self::Sample(counts) => {
                 let total: f64 = counts.iter().map(|&count| count as f64).sum();
                 if total == 0.0 {
@@ -82,7 +84,8 @@ pub(super) fn best(question: &Question) -> Result<Plan, Error> {
             let (h, m) = (f64::from(rows), f64::from(cells));
             let encoding = Encoding::Sketch { rows, cells };
             let plan = build(question, encoding, u64::from(cells), floor, |n, channel| Spread {
-                floor: n * channel.variance() * m / (m - 1.0) + (n * (1.0 - 1.0 / h) + squares / h) / (m - 1.0),
+                floor: n * channel.variance() * m / (m - 1.0)
+                    + (n * (1.0 - 1.0 / h) + squares / h) / (m - 1.0),
                 linear: 0.0,
                 quadratic: 0.0,
                 least: n * channel.variance(),

@@ -167,6 +167,17 @@ pub fn fragment_epsilon(epsilon_backstop: Epsilon, tau: u32) -> Result<Epsilon, 
     Epsilon::new(2.0 * fragment)
 }
 
+/// The paper's own rule for it, sinh(ε_f) = sinh(ε_b)/tau, which makes its tables come out: the square on (1 − 2p)
+/// is missing from its "equal variance".
+pub fn fragment_epsilon_as_paper(epsilon_backstop: Epsilon, tau: u32) -> Result<Epsilon, Error> {
+    if tau == 0 {
+        return Err(Error::ZeroCount("the number of report fragments"));
+    }
+    let b = epsilon_backstop.value();
+    let fragment = if b > 300.0 { b - f64::from(tau).ln() } else { (b.sinh() / f64::from(tau)).asinh() };
+    Epsilon::new(fragment)
+}
+
 impl<T: Zeroize> Backstop<T> {
     /// A backstop that the caller had stored.
     pub fn from_report(report: T) -> Self {
@@ -233,6 +244,19 @@ mod tests {
             assert!((exposed_epsilon(epsilon(8.55), epsilon(f), tau).value() - all).abs() < 0.01);
             assert!((exposed_epsilon(epsilon(8.55), epsilon(f), 1).value() - one).abs() < 0.01);
         }
+    }
+
+    #[test]
+    fn the_papers_rule_gives_the_papers_fragments() {
+        // From the file names of the paper's pictures: epsilon_fragment for tau 4, 16, 256, to the nearest 0.005.
+        for (b, expected) in [(8.55, [7.165, 5.775, 3.005]), (2.94, [1.595, 0.56, 0.035])] {
+            for (tau, expected) in [4, 16, 256].into_iter().zip(expected) {
+                let ours = fragment_epsilon_as_paper(epsilon(b), tau).unwrap().value();
+                assert!((ours - expected).abs() < 0.0051, "{b} {tau}: {ours}");
+            }
+        }
+        assert!(fragment_epsilon_as_paper(epsilon(1.0), 0).is_err());
+        assert!(fragment_epsilon_as_paper(epsilon(1e4), 2).unwrap().value() < 1e4);
     }
 
     #[test]

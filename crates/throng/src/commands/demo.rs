@@ -2,7 +2,6 @@
 
 mod result;
 
-use std::io::{self, ErrorKind, Write};
 use std::thread::available_parallelism;
 use std::time::Instant;
 
@@ -15,7 +14,7 @@ use throng_dp::{Epsilon, OneHot};
 use result::expected_fragments;
 pub use result::{DemoResult, HeavyHitters, SimultaneousError};
 
-use super::Format;
+use super::{Format, print};
 use crate::cli::DemoArgs;
 use crate::out_dir::OutDir;
 use crate::picture::Picture;
@@ -108,15 +107,6 @@ fn progress_bar(truth: &Picture) -> Result<ProgressBar> {
         "{human_pos} of {human_len} respondents {wide_bar} {percent:>3} %, {eta} left",
     )?);
     Ok(bar)
-}
-
-/// Prints a result. A reader who has seen enough (`throng demo | head`) is no failure.
-fn print(text: &str) -> Result<()> {
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        other => other.context("cannot print the result"),
-    }
 }
 
 const HORSE: &[u8] = include_bytes!("../../data/horse.png");

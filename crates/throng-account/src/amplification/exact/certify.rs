@@ -21,9 +21,10 @@ pub fn epsilon_certified(
     check_crowd(n)?;
     check_local(epsilon_local)?;
     let bit = RandomizedBit::new(epsilon_local.value());
-    let start = others_zero_epsilon(smaller_crowd(n, SLACK), &bit, delta.value());
-    let epsilon =
-        first_certified(start, bit.epsilon, |epsilon| covering(n, &bit, epsilon, delta.value()).is_some());
+    let start = others_zero_epsilon(smaller_crowd(n), &bit, delta.value());
+    let epsilon = first_certified(start, bit.epsilon, EPSILON_STEP, |epsilon| {
+        covering(n, &bit, epsilon, delta.value()).is_some()
+    });
     guarantee(epsilon, epsilon_local, delta)
 }
 
@@ -35,16 +36,9 @@ pub fn epsilon_local_certified(n: u64, epsilon_central: Epsilon, delta: Delta) -
     check_local(epsilon_central)?;
     let (central, delta) = (epsilon_central.value(), delta.value());
     let certified = |local: f64| covering(n, &RandomizedBit::new(local), central, delta).is_some();
-    let mut slack = SLACK;
-    while slack < 1.0 {
-        let local = others_zero_epsilon_local(smaller_crowd(n, slack), central, delta);
-        if certified(local) {
-            return Ok(Epsilon::new(local)?);
-        }
-        slack *= 2.0;
-    }
+    let start = others_zero_epsilon_local(smaller_crowd(n), central, delta);
     // Without any amplification, ε_local = ε_central holds at δ = 0.
-    Ok(epsilon_central)
+    Ok(Epsilon::new(first_certified(start, central, EPSILON_STEP, certified))?)
 }
 
 /// Whether (ε, δ) holds for one attribute's shuffled bits, whatever the others hold. A yes is proved; a no can
@@ -90,8 +84,10 @@ impl Curve {
 pub(super) fn certified_delta(n: u64, bit: &RandomizedBit, epsilon: f64) -> f64 {
     let Some(w) = bit.weights(epsilon) else { return 0.0 };
     // At worst there is no noise at all, and the victim's own bit has δ = α.
-    let start = others_zero(smaller_crowd(n, SLACK), bit, epsilon);
-    first_certified(start, w.alpha, |delta| covering(n, bit, epsilon, delta).is_some())
+    let start = others_zero(smaller_crowd(n), bit, epsilon);
+    first_certified(start.min(w.alpha), w.alpha, DELTA_STEP, |delta| {
+        covering(n, bit, epsilon, delta).is_some()
+    })
 }
 
 /// The blocks that prove D_a(ε) ≤ δ for all a, or None.
@@ -118,24 +114,24 @@ pub(super) fn covering(n: u64, bit: &RandomizedBit, epsilon: f64, delta: f64) ->
     None
 }
 
-/// The first value from `start` towards `end` that is certified, given that `end` holds: `start` itself but for
-/// lattice effects in small crowds, where steps grow from a thousandth until one is certified and the last is
-/// then refined.
-fn first_certified(start: f64, end: f64, certified: impl Fn(f64) -> bool) -> f64 {
-    if start >= end || certified(start) {
-        return start.min(end);
+/// The first value from `start` towards `end` that is certified, given that `end` holds.
+///
+/// It is `start` itself, but for lattice effects in small crowds: there steps double from `step` (relative to
+/// `start`) until one is certified, and the last is then refined.
+pub(super) fn first_certified(start: f64, end: f64, step: f64, certified: impl Fn(f64) -> bool) -> f64 {
+    if start == end || certified(start) {
+        return start;
     }
-    // From 0 no factor leads anywhere, so steps begin a little above it.
-    let first = start.max(1e-6 * end);
-    let (mut bad, mut good, mut step) = (start, end, 1e-3);
-    while first * (1.0 + step) < end {
-        let value = first * (1.0 + step);
+    let step = if start > 0.0 { step * start } else { 1e-6 * end };
+    let (mut bad, mut good, mut moved) = (start, end, step);
+    while moved < (end - start).abs() {
+        let value = if end > start { start + moved } else { start - moved };
         if certified(value) {
             good = value;
             break;
         }
         bad = value;
-        step *= 2.0;
+        moved *= 2.0;
     }
     for _ in 0..REFINEMENTS {
         let middle = 0.5 * (bad + good);
@@ -148,15 +144,16 @@ fn first_certified(start: f64, end: f64, certified: impl Fn(f64) -> bool) -> f64
     good
 }
 
-fn smaller_crowd(n: u64, slack: f64) -> u64 {
-    (n - (n as f64 * slack) as u64).max(1)
+/// A crowd of 0.999n: what is given away lets blocks be wide.
+pub(super) fn smaller_crowd(n: u64) -> u64 {
+    n - n / 1000
 }
-
-/// How much of the crowd is given away so that blocks can be wide.
-const SLACK: f64 = 1e-3;
 
 /// A crowd with slack is covered with a few hundred evaluations, and a small one block by block; more than this
 /// is a no.
 const EVALUATIONS_MAX: u32 = 20_000;
 
-const REFINEMENTS: u32 = 4;
+/// First steps towards what is certified, where the start is not: finer than the covering's own cost.
+pub(super) const EPSILON_STEP: f64 = 2e-4;
+const DELTA_STEP: f64 = 1e-3;
+const REFINEMENTS: u32 = 6;

@@ -2,9 +2,9 @@
 
 use throng_dp::{Delta, Epsilon};
 
-use super::others_zero;
+use super::{others_zero, probability};
 use crate::Error;
-use crate::amplification::randomized_bit::RandomizedBit;
+use crate::amplification::randomized_bit::{RandomizedBit, Weights};
 use crate::amplification::{check_crowd, check_local};
 
 /// δ by which the victim's 0 stands out from a 1 when `a` of the n − 1 others truly hold a 1. The other
@@ -38,31 +38,34 @@ pub fn delta_max_over_a(n: u64, epsilon_local: Epsilon, epsilon: Epsilon) -> Res
 }
 
 /// D_a, from above.
-///
-/// Tilt f by θ = ln(β/α): f(k) = M e^{θk} g(k), where M = E[e^{-θN}] and g is again the law of a difference of two
-/// binomials. Since αe^θ = β, D_a = αM Σ_k e^{θk}(g(k) − g(k − 1))₊: the threshold is the mode of g. As a sum of
-/// independent bits (shifted), g has its mode at the integer below or above its mean (Darroch 1964), so
-/// D_a = αM max_m e^{θm}G(m) over these two, with G(m) = Σ_{j≥0} e^{-θj}(g(m − j) − g(m − j − 1)).
-/// G is computed from the transform of g, which is known in closed form.
 pub(super) fn left(n: u64, a: u64, bit: &RandomizedBit, epsilon: f64) -> f64 {
-    if a == 0 {
-        return others_zero(n, bit, epsilon);
-    }
+    if a == 0 { others_zero(n, bit, epsilon) } else { by_transform(n, a, bit, epsilon) }
+}
+
+fn by_transform(n: u64, a: u64, bit: &RandomizedBit, epsilon: f64) -> f64 {
     let Some(w) = bit.weights(epsilon) else { return 0.0 };
     if bit.is_noiseless() {
         return 1.0;
     }
-    let tilted = Tilted::new((n - 1 - a) as f64, a as f64, bit, (w.beta / w.alpha).ln());
-    probability_of(w.alpha, &tilted)
+    divergence(w, n - 1 - a, a, (bit.p, bit.q))
 }
 
-fn probability_of(alpha: f64, tilted: &Tilted) -> f64 {
+/// Σ_k (αf(k) − βf(k − 1))₊ for the law f of Bin(b, p) − Bin(a, p), from above.
+///
+/// Tilt f by θ = ln(β/α): f(k) = M e^{θk} g(k), where M = E[e^{-θN}] and g is again the law of a difference of two
+/// binomials. Since αe^θ = β, the sum is αM Σ_k e^{θk}(g(k) − g(k − 1))₊: the threshold is the mode of g. As a sum
+/// of independent bits (shifted), g has its mode at the integer below or above its mean (Darroch 1964), so the sum
+/// is αM max_m e^{θm}G(m) over these two, with G(m) = Σ_{j≥0} e^{-θj}(g(m − j) − g(m − j − 1)).
+/// G is computed from the transform of g, which is known in closed form.
+pub(in crate::amplification) fn divergence(w: Weights, b: u64, a: u64, (p, q): (f64, f64)) -> f64 {
+    let theta = (w.beta / w.alpha).ln().max(0.0);
+    let tilted = Tilted::new(b as f64, a as f64, (p, q), theta);
     let m = tilted.mean.floor();
     let (at, after) = tilted.threshold_sums(m);
-    let sum = at.max(after * tilted.theta.exp());
+    let sum = at.max(after * theta.exp());
     // The logarithms are large and of opposite sign; what their last digits can do is added.
-    let rounding = 4e-15 * (tilted.ln_mgf_size + (tilted.theta * m).abs()) + 1e-13;
-    super::probability(alpha.ln() + tilted.ln_mgf + tilted.theta * m + sum.ln() + rounding)
+    let rounding = 4e-15 * (tilted.ln_mgf_size + (theta * m).abs()) + 1e-13;
+    probability(w.alpha.ln() + tilted.ln_mgf + theta * m + sum.ln() + rounding)
 }
 
 /// The tilted noise: Bin(b, p₁) − Bin(a, p₂).
@@ -86,8 +89,7 @@ struct Flips {
 }
 
 impl Tilted {
-    fn new(b: f64, a: f64, bit: &RandomizedBit, theta: f64) -> Self {
-        let (p, q) = (bit.p, bit.q);
+    fn new(b: f64, a: f64, (p, q): (f64, f64), theta: f64) -> Self {
         let (down, up) = ((-theta).exp(), theta.exp());
         let others_zero = Flips { count: b, p: p * down / (q + p * down), q: q / (q + p * down) };
         let others_one = Flips { count: a, p: p * up / (q + p * up), q: q / (q + p * up) };
@@ -154,7 +156,8 @@ impl Tilted {
         } else {
             0.0
         };
-        let sum = |average: f64, copies: f64| (average / period - copies).max(0.0) + left_out;
+        // Below the threshold a sum is negative, and what was left out does not change that.
+        let sum = |average: f64, copies: f64| (average / period - copies + left_out).max(0.0);
         (sum(at, copies), sum(after, copies * (-self.theta).exp()))
     }
 
@@ -230,3 +233,41 @@ const NEGLIGIBLE: f64 = 50.0;
 
 /// Beyond this, trying every a takes longer than anyone waits.
 const BRUTE_FORCE_MAX: u64 = 100_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The walk and the transform share nothing but α and β.
+    #[test]
+    fn the_transform_agrees_with_the_walk_where_both_apply() {
+        for n in [1, 2, 3, 17, 1000, 100_000, 200_000_000, 10_000_000_000] {
+            for local in [0.0005, 0.3, 2.0, 5.6, 9.0, 13.0, 25.0] {
+                let bit = RandomizedBit::new(local);
+                let deviation = (n as f64 * bit.p * bit.q).sqrt();
+                // From no privacy loss at all to about twelve deviations, and close to ε_local.
+                for x in [0.0, 1e-3, 0.1, 1.0, 3.0, 6.0, 12.0] {
+                    let epsilon = x * (local / 2.0).tanh() / deviation;
+                    check(n, &bit, epsilon);
+                }
+                for share in [0.1, 0.5, 0.9, 0.999_999] {
+                    check(n, &bit, share * local);
+                }
+            }
+        }
+    }
+
+    fn check(n: u64, bit: &RandomizedBit, epsilon: f64) {
+        let (walk, transform) = (others_zero(n, bit, epsilon), by_transform(n, 0, bit, epsilon));
+        if walk < 1e-290 {
+            return;
+        }
+        let off = transform / walk - 1.0;
+        // Both are rounded up; far out in the tail of a large crowd more is added.
+        let slack = 1e-8 * (1.0 - walk.ln() / 30.0);
+        assert!(
+            off.abs() < slack,
+            "n {n}, {bit:?}, ε {epsilon}: {walk:e} against {transform:e}, off {off:e}"
+        );
+    }
+}

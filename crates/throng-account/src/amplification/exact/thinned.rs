@@ -6,7 +6,7 @@
 
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
 
-use super::certify::certified_delta;
+use super::certify::{EPSILON_STEP, certified_delta, first_certified, smaller_crowd};
 use super::{hopeless, others_zero, others_zero_epsilon, others_zero_epsilon_local};
 use crate::Error;
 use crate::amplification::randomized_bit::RandomizedBit;
@@ -141,20 +141,17 @@ impl Helpers {
 
     fn new(n: u64, epsilon_local: f64, share: f64, rest: f64) -> Self {
         let window = Binomial::new(n - 1, share, rest).window(MISSING);
-        let bins = window.bins(|m| (m as f64 * BIN_WIDTH) as u64);
+        let deviation = ((n - 1) as f64 * share * rest).sqrt();
+        let bins = window.bins(|m| (m as f64 * BIN_WIDTH).max(deviation * BIN_DEVIATIONS) as u64);
         Self { bit: RandomizedBit::new(epsilon_local), bins, missing: window.missing }
     }
 
     fn epsilon(&self, epsilon_local: Epsilon, delta: Delta) -> Result<CentralGuarantee<Removal>, Error> {
-        // The search is over what is nearly true, and its answer is then raised until it is certified.
-        let delta_value = delta.value();
-        let holds = |epsilon: f64| self.expected(epsilon, others_zero) <= delta_value;
-        let mut epsilon = search::smallest(0.0, self.bit.epsilon, holds);
-        let mut raise = 1e-3;
-        while epsilon < self.bit.epsilon && self.expected(epsilon, certified_delta) > delta_value {
-            epsilon = (epsilon.max(1e-9) * (1.0 + raise)).min(self.bit.epsilon);
-            raise *= 1.5;
-        }
+        // The search is over what is nearly certain to be certified; certifying is too slow to search with.
+        let holds = |epsilon: f64| self.expected(epsilon, likely_delta) <= delta.value();
+        let start = search::smallest(0.0, self.bit.epsilon, holds);
+        let certified = |epsilon: f64| self.expected(epsilon, certified_delta) <= delta.value();
+        let epsilon = first_certified(start, self.bit.epsilon, EPSILON_STEP, certified);
         guarantee(epsilon, epsilon_local, delta)
     }
 
@@ -178,14 +175,15 @@ fn largest_local(
     helpers: impl Fn(f64) -> Helpers,
 ) -> Result<Epsilon, Error> {
     let (central, delta) = (epsilon_central.value(), delta.value());
-    let holds = |local: f64| helpers(local).expected(central, others_zero) <= delta;
-    let mut local = search::largest(central, hopeless(n, central, delta), holds);
-    let mut lower = 1e-3;
-    while local > central && helpers(local).expected(central, certified_delta) > delta {
-        local = (local - lower).max(central);
-        lower *= 1.5;
-    }
-    Ok(Epsilon::new(local)?)
+    let holds = |local: f64| helpers(local).expected(central, likely_delta) <= delta;
+    let start = search::largest(central, hopeless(n, central, delta), holds);
+    let certified = |local: f64| helpers(local).expected(central, certified_delta) <= delta;
+    Ok(Epsilon::new(first_certified(start, central, EPSILON_STEP, certified))?)
+}
+
+/// What [`certified_delta`] usually is.
+fn likely_delta(n: u64, bit: &RandomizedBit, epsilon: f64) -> f64 {
+    others_zero(smaller_crowd(n), bit, epsilon)
 }
 
 fn check_hashes(hashes: u32) -> Result<(), Error> {
@@ -198,8 +196,9 @@ fn check_hashes(hashes: u32) -> Result<(), Error> {
 /// The probability of all numbers that are left out. It is added, and far below any δ of interest.
 const MISSING: f64 = 1e-20;
 
-/// Bins are this wide relative to the number they hold.
+/// Bins are this wide relative to the numbers they hold, or to the deviation of those: it costs about 0.1%.
 const BIN_WIDTH: f64 = 1e-3;
+const BIN_DEVIATIONS: f64 = 0.1;
 
 /// Bins of less than this are not worth an evaluation.
 const NEGLIGIBLE: f64 = 1e-19;

@@ -1,0 +1,251 @@
+//! `throng account`: what given parameters guarantee, under every bound that applies.
+
+mod bounds;
+mod curve;
+pub mod questions;
+mod rows;
+
+use std::fmt::Write as _;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::Serialize;
+use throng_account::amplification::noise_std;
+use throng_account::attacker::{Compromised, Exposure, Left};
+use throng_dp::fragmenting::fragment_epsilon;
+use throng_dp::{CentralGuarantee, Delta, Epsilon};
+
+use super::{Format, print};
+use crate::cli::AccountArgs;
+use bounds::BOUNDS;
+
+/// Answers one question, or a file of them.
+pub fn run(args: &AccountArgs, format: Format) -> Result<()> {
+    if let Some(path) = &args.rows {
+        return rows::run(path);
+    }
+    let asked = Asked::check(args)?;
+    if let Some(path) = &args.plot {
+        curve::plot(&asked, args.against)?.write(path)?;
+        eprintln!("wrote {}", path.display());
+    }
+    let account = Account::of(&asked)?;
+    match format {
+        Format::Json => print(&(serde_json::to_string_pretty(&account)? + "\n")),
+        Format::Text => print(&account.to_text()?),
+    }
+}
+
+/// The flags, checked.
+struct Asked {
+    respondents: u64,
+    honest: u64,
+    delta: Delta,
+    side: Side,
+    fragments: u32,
+    epsilon_fragment: Option<Epsilon>,
+    instances: u32,
+}
+
+/// Which epsilon is given.
+#[derive(Clone, Copy)]
+enum Side {
+    Local(Epsilon),
+    Central(Epsilon),
+}
+
+impl Asked {
+    fn check(args: &AccountArgs) -> Result<Self> {
+        let respondents =
+            args.respondents.context("give --respondents, or --rows for a file of questions")?;
+        let delta = Delta::new(args.delta.context("give --delta, for example --delta 1e-8")?)?;
+        ensure!(
+            args.honest_fraction > 0.0 && args.honest_fraction <= 1.0,
+            "--honest-fraction is {}; give a number above 0 and at most 1",
+            args.honest_fraction
+        );
+        let side = match (args.epsilon_local, args.epsilon_central) {
+            (Some(local), None) => Side::Local(Epsilon::new(local).context("--epsilon-local")?),
+            (None, Some(central)) => Side::Central(Epsilon::new(central).context("--epsilon-central")?),
+            _ => bail!(
+                "give either --epsilon-local (what does it guarantee?) or --epsilon-central (what may it be?)"
+            ),
+        };
+        ensure!(
+            args.report_fragments >= 1 && args.instances >= 1,
+            "--report-fragments and --instances are at least 1"
+        );
+        Ok(Self {
+            respondents,
+            honest: (respondents as f64 * args.honest_fraction) as u64,
+            delta,
+            side,
+            fragments: args.report_fragments,
+            epsilon_fragment: args
+                .epsilon_fragment
+                .map(Epsilon::new)
+                .transpose()
+                .context("--epsilon-fragment")?,
+            instances: args.instances,
+        })
+    }
+}
+
+/// The answer.
+#[derive(Debug, Serialize)]
+struct Account {
+    respondents: u64,
+    honest_respondents: u64,
+    delta: f64,
+    neighbors: &'static str,
+    bounds: Vec<Answer>,
+    if_compromised: Vec<Compromise>,
+}
+
+/// What one bound says.
+#[derive(Debug, Serialize)]
+struct Answer {
+    bound: &'static str,
+    source: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    epsilon_local: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    epsilon_central: Option<f64>,
+    /// The standard deviation of a count, in respondents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    noise_std: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_applicable: Option<String>,
+}
+
+/// What is left when some instances work together with the analyzer.
+#[derive(Debug, Serialize)]
+struct Compromise {
+    bad_instances: u32,
+    of_instances: u32,
+    exposed_fragments: u32,
+    epsilon_exposed: f64,
+}
+
+impl Account {
+    fn of(asked: &Asked) -> Result<Self> {
+        let answers: Vec<Answer> = BOUNDS
+            .iter()
+            .map(|bound| {
+                let pair = match asked.side {
+                    Side::Local(local) => {
+                        (bound.central)(asked.honest, local, asked.delta).map(|c| (local, c))
+                    }
+                    Side::Central(central) => {
+                        (bound.local)(asked.honest, central, asked.delta).map(|l| (l, central))
+                    }
+                };
+                let (name, source) = (bound.name, bound.source);
+                let mut answer = Answer {
+                    bound: name,
+                    source,
+                    epsilon_local: None,
+                    epsilon_central: None,
+                    noise_std: None,
+                    not_applicable: None,
+                };
+                match pair {
+                    Ok((local, central)) => {
+                        answer.epsilon_local = Some(local.value());
+                        answer.epsilon_central = Some(central.value());
+                        answer.noise_std = noise_std(asked.respondents, local).ok();
+                    }
+                    Err(error) => answer.not_applicable = Some(error.to_string()),
+                }
+                answer
+            })
+            .collect();
+        ensure!(
+            answers.iter().any(|answer| answer.not_applicable.is_none()),
+            "no bound applies: {}",
+            answers[0].not_applicable.as_deref().unwrap_or_default()
+        );
+        let if_compromised = match answers[0].epsilon_local {
+            Some(floor) => compromises(asked, Epsilon::new(floor)?)?,
+            None => Vec::new(),
+        };
+        Ok(Self {
+            respondents: asked.respondents,
+            honest_respondents: asked.honest,
+            delta: asked.delta.value(),
+            neighbors: "removal",
+            bounds: answers,
+            if_compromised,
+        })
+    }
+
+    fn to_text(&self) -> Result<String> {
+        let mut text = format!(
+            "{} respondents, {} of them honest, delta {:e}, removal neighbors\n\n{:<10}{:>15}{:>17}{:>14}  {}\n",
+            self.respondents,
+            self.honest_respondents,
+            self.delta,
+            "bound",
+            "epsilon_local",
+            "epsilon_central",
+            "count error",
+            "from"
+        );
+        for answer in &self.bounds {
+            match (answer.epsilon_local, answer.epsilon_central) {
+                (Some(local), Some(central)) => writeln!(
+                    text,
+                    "{:<10}{local:>15.4}{central:>17.6}{:>14.2}  {}",
+                    answer.bound,
+                    answer.noise_std.unwrap_or(f64::NAN),
+                    answer.source
+                )?,
+                _ => {
+                    let reason = answer.not_applicable.as_deref().unwrap_or_default();
+                    writeln!(text, "{:<10}{reason}", answer.bound)?;
+                }
+            }
+        }
+        if !self.if_compromised.is_empty() {
+            writeln!(
+                text,
+                "\nIf instances work together with the analyzer, a respondent keeps (exact bound's epsilon_local):"
+            )?;
+            for left in &self.if_compromised {
+                writeln!(
+                    text,
+                    "  {} of {} instances: {} fragment{} of a bit exposed, epsilon {:.4}",
+                    left.bad_instances,
+                    left.of_instances,
+                    left.exposed_fragments,
+                    if left.exposed_fragments == 1 { "" } else { "s" },
+                    left.epsilon_exposed
+                )?;
+            }
+        }
+        Ok(text)
+    }
+}
+
+fn compromises(asked: &Asked, floor: Epsilon) -> Result<Vec<Compromise>> {
+    let fragments = match (asked.fragments, asked.epsilon_fragment) {
+        (1, _) => None,
+        (tau, Some(epsilon)) => Some((epsilon, tau)),
+        (tau, None) => Some((fragment_epsilon(floor, tau)?, tau)),
+    };
+    let central = CentralGuarantee::new(floor, asked.delta);
+    let exposure = Exposure { epsilon_floor: floor, fragments, instances: asked.instances, central };
+    let mut left = Vec::new();
+    for bad in 1..=asked.instances {
+        if let Left::Local { fragments, exposed, .. } =
+            exposure.left(Compromised::AnalyzerAndInstances(bad))?
+        {
+            left.push(Compromise {
+                bad_instances: bad,
+                of_instances: asked.instances,
+                exposed_fragments: fragments,
+                epsilon_exposed: exposed.epsilon().value(),
+            });
+        }
+    }
+    Ok(left)
+}

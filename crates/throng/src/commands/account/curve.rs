@@ -1,0 +1,47 @@
+//! The trade-off as a picture: all bounds over a range of epsilon_local.
+
+use anyhow::{Result, ensure};
+use throng_account::amplification::noise_std;
+use throng_dp::Epsilon;
+
+use super::Asked;
+use super::bounds::BOUNDS;
+use crate::cli::Against;
+use crate::plot::{Axis, Plot, Scale, Series, Style};
+
+/// epsilon_central under every bound, against epsilon_local or against the error of a count.
+pub(super) fn plot(asked: &Asked, against: Against) -> Result<Plot> {
+    let mut series: Vec<Series> = Vec::new();
+    for bound in &BOUNDS {
+        let mut points = Vec::new();
+        for step in 1..=STEPS {
+            let local = Epsilon::new(f64::from(step) * EPSILON_MAX / f64::from(STEPS))?;
+            // Where a bound does not apply its line ends.
+            if let Ok(central) = (bound.central)(asked.honest, local, asked.delta) {
+                let x = match against {
+                    Against::EpsilonLocal => local.value(),
+                    Against::Error => noise_std(asked.respondents, local)?,
+                };
+                points.push((x, central.value()));
+            }
+        }
+        if !points.is_empty() {
+            let style = if bound.name == "exact" { Style::Line } else { Style::Dashed };
+            series.push(Series { name: bound.name.into(), points, style });
+        }
+    }
+    ensure!(!series.is_empty(), "no bound applies anywhere: raise --respondents or --delta");
+    let (label, scale) = match against {
+        Against::EpsilonLocal => ("epsilon_local", Scale::Linear),
+        Against::Error => ("error of a count (standard deviation, respondents)", Scale::Log),
+    };
+    Ok(Plot {
+        title: format!("{} honest respondents, delta {:e}", asked.honest, asked.delta.value()),
+        x: Axis { label: label.into(), scale },
+        y: Axis { label: "epsilon_central".into(), scale: Scale::Log },
+        series,
+    })
+}
+
+const STEPS: u32 = 60;
+const EPSILON_MAX: f64 = 15.0;

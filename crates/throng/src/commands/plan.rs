@@ -1,0 +1,235 @@
+//! `throng plan`: from a target guarantee to a survey file.
+
+mod consent;
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use throng_account::Error;
+use throng_account::attacker::{Compromised, Left};
+use throng_account::planner::{self, Choice, Distribution, Encoding, Plan, Question};
+use throng_dp::{Delta, Epsilon};
+use throng_wire::envelope::{body_len, envelope_len};
+use throng_wire::survey::{self, Claim, Cover, Crowd, Delivery, Survey};
+
+use super::{Format, print};
+use crate::cli::{EncodingArg, PlanArgs};
+use crate::exit::Refusal;
+use crate::out_dir::OutDir;
+
+/// Plans a survey, prints it, and writes its file where asked to.
+pub fn run(args: &PlanArgs, format: Format) -> Result<()> {
+    let question = question(args)?;
+    let plan = planner::plan(&question).map_err(refusal)?;
+    let survey = survey(args, &question, &plan);
+    let text = survey.to_toml()?;
+    if let Some(path) = &args.out {
+        write(path, &text)?;
+    }
+    let planned = Planned::of(&question, &plan, args.hops, survey)?;
+    match format {
+        Format::Json => print(&(serde_json::to_string_pretty(&planned)? + "\n")),
+        Format::Text => {
+            let mut page = planned.to_text(&question)?;
+            match &args.out {
+                Some(path) => writeln!(page, "\nSurvey file: {}", path.display())?,
+                None => writeln!(page, "\nWith --out FILE the survey file is written.")?,
+            }
+            print(&page)
+        }
+    }
+}
+
+fn question(args: &PlanArgs) -> Result<Question> {
+    Ok(Question {
+        epsilon_central: Epsilon::new(args.epsilon_central).context("--epsilon-central")?,
+        delta: Delta::new(args.delta).context("--delta")?,
+        respondents: args.respondents,
+        honest_fraction: args.honest_fraction,
+        domain: args.domain,
+        report_fragments: args.report_fragments,
+        instances: args.instances,
+        encoding: match args.encoding {
+            None => Choice::Recommend,
+            Some(EncodingArg::OneHot) => Choice::OneHot,
+            Some(EncodingArg::Sketch) => Choice::Sketch,
+        },
+        distribution: args.zipf.map_or(Distribution::Uniform, Distribution::Zipf),
+    })
+}
+
+/// A target that cannot be met is a refusal; a parameter that makes no sense is a failure.
+fn refusal(error: Error) -> anyhow::Error {
+    match error {
+        Error::Infeasible { .. } | Error::NotApplicable(_) => Refusal(error.to_string()).into(),
+        other => other.into(),
+    }
+}
+
+fn survey(args: &PlanArgs, question: &Question, plan: &Plan) -> Survey {
+    let domain = question.domain;
+    Survey {
+        version: 1,
+        name: args.name.clone(),
+        question: args.question.clone(),
+        epoch_s: args.epoch_s,
+        encoding: match plan.encoding {
+            Encoding::OneHot => survey::Encoding::OneHot { domain },
+            Encoding::Sketch { rows, cells } => {
+                survey::Encoding::Sketch { domain, rows, cells, seed: args.hash_seed }
+            }
+        },
+        randomizer: match plan.exposure.fragments {
+            None => {
+                survey::Randomizer::AttributeFragments { epsilon_local: plan.exposure.epsilon_floor.value() }
+            }
+            Some((epsilon, fragments)) => survey::Randomizer::ReportFragments {
+                epsilon_backstop: plan.exposure.epsilon_floor.value(),
+                epsilon_fragment: epsilon.value(),
+                fragments,
+            },
+        },
+        crowd: Crowd { respondents_min: question.respondents, honest_fraction: question.honest_fraction },
+        delivery: Delivery {
+            instances: question.instances,
+            hops: args.hops,
+            envelopes: plan.envelopes,
+            cover: Cover::Chaff,
+        },
+        claim: Claim {
+            epsilon_central: question.epsilon_central.value(),
+            delta: question.delta.value(),
+            neighbors: "removal".into(),
+            bound: "exact".into(),
+        },
+    }
+}
+
+/// Whole or not at all.
+fn write(path: &Path, text: &str) -> Result<()> {
+    let name = path.file_name().and_then(|name| name.to_str()).context("--out needs the name of a file")?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    OutDir::open(folder)?.write(&[(name, text.as_bytes().to_vec())])
+}
+
+/// The plan as it is printed.
+#[derive(Debug, Serialize)]
+struct Planned {
+    epsilon_central: f64,
+    delta: f64,
+    neighbors: &'static str,
+    bound: &'static str,
+    /// epsilon_local, or epsilon_backstop with report fragments.
+    epsilon_floor: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    epsilon_fragment: Option<f64>,
+    overflow_delta: f64,
+    fragments_per_respondent: f64,
+    envelopes_per_instance: u32,
+    envelope_bytes: u64,
+    bytes_per_respondent: u64,
+    standard_error: f64,
+    privacy_error: f64,
+    collision_error: f64,
+    simultaneous_error: f64,
+    noise_threshold: f64,
+    detectable_count: f64,
+    /// What one, two, ... bad instances leave together with the analyzer.
+    epsilon_if_instances_compromised: Vec<f64>,
+    reasons: Vec<String>,
+    consent: String,
+    survey: Survey,
+}
+
+impl Planned {
+    fn of(question: &Question, plan: &Plan, hops: u32, survey: Survey) -> Result<Self> {
+        let mut left = Vec::new();
+        for bad in 1..=question.instances {
+            if let Left::Local { exposed, .. } = plan.exposure.left(Compromised::AnalyzerAndInstances(bad))? {
+                left.push(exposed.epsilon().value());
+            }
+        }
+        Ok(Self {
+            epsilon_central: question.epsilon_central.value(),
+            delta: question.delta.value(),
+            neighbors: "removal",
+            bound: "exact",
+            epsilon_floor: plan.exposure.epsilon_floor.value(),
+            epsilon_fragment: plan.exposure.fragments.map(|(epsilon, _)| epsilon.value()),
+            overflow_delta: plan.overflow.value(),
+            fragments_per_respondent: plan.fragments,
+            envelopes_per_instance: plan.envelopes,
+            envelope_bytes: envelope_len(hops),
+            bytes_per_respondent: u64::from(question.instances) * body_len(hops, plan.envelopes),
+            standard_error: plan.accuracy.standard_error,
+            privacy_error: plan.accuracy.privacy_error,
+            collision_error: plan.accuracy.collision_error,
+            simultaneous_error: plan.accuracy.simultaneous_error,
+            noise_threshold: plan.accuracy.threshold,
+            detectable_count: plan.accuracy.detectable,
+            epsilon_if_instances_compromised: left,
+            reasons: plan.reasons.clone(),
+            consent: consent::summary(question, plan),
+            survey,
+        })
+    }
+
+    fn to_text(&self, question: &Question) -> Result<String> {
+        let mut text = String::new();
+        let floor = if self.epsilon_fragment.is_some() { "epsilon_backstop" } else { "epsilon_local" };
+        let mut line = |name: &str, value: String| writeln!(text, "{name:<28}{value}");
+        line(
+            "guarantee of a release",
+            format!(
+                "epsilon_central {}, delta {:e} (removal, exact bound)",
+                self.epsilon_central, self.delta
+            ),
+        )?;
+        line("whatever fails", format!("{floor} {}", self.epsilon_floor))?;
+        if let Some(fragment) = self.epsilon_fragment {
+            line("each report fragment", format!("epsilon_fragment {fragment}"))?;
+        }
+        let left: Vec<String> =
+            self.epsilon_if_instances_compromised.iter().map(|epsilon| format!("{epsilon:.3}")).collect();
+        line("bad instances + analyzer", format!("1 to {}: epsilon {}", left.len(), left.join(", ")))?;
+        line(
+            "respondents",
+            format!("{}, of whom {} % honest", question.respondents, 100.0 * question.honest_fraction),
+        )?;
+        line(
+            "each of them sends",
+            format!(
+                "{} envelopes of {} bytes to each of {} instances, {} bytes in all; {:.2} hold a fragment",
+                self.envelopes_per_instance,
+                self.envelope_bytes,
+                question.instances,
+                self.bytes_per_respondent,
+                self.fragments_per_respondent
+            ),
+        )?;
+        line(
+            "error of a count",
+            format!(
+                "{:.1} respondents (privacy {:.1}, collisions {:.1})",
+                self.standard_error, self.privacy_error, self.collision_error
+            ),
+        )?;
+        line(
+            "largest error, 95 %",
+            format!("{:.0} over all {} values", self.simultaneous_error, question.domain),
+        )?;
+        line(
+            "noise ends at",
+            format!("{:.0} (a value nobody holds exceeds it in 5 % of surveys)", self.noise_threshold),
+        )?;
+        line("smallest count seen", format!("{:.0} (told from zero with 95 %)", self.detectable_count))?;
+        writeln!(text, "\nWhy:")?;
+        for reason in &self.reasons {
+            writeln!(text, "- {reason}")?;
+        }
+        writeln!(text, "\nFor the consent form:\n{}", self.consent)?;
+        Ok(text)
+    }
+}

@@ -1,0 +1,32 @@
+//! What a plan means, in words that belong in a consent form.
+
+use throng_account::planner::{Plan, Question};
+
+/// A few sentences for people who will be asked.
+pub(super) fn summary(question: &Question, plan: &Plan) -> String {
+    let floor = plan.exposure.epsilon_floor.value();
+    let odds = |epsilon: f64| {
+        let factor = epsilon.exp();
+        if factor < 10.0 { format!("{factor:.1}") } else { format!("{factor:.0}") }
+    };
+    // A gambler's even odds after the worst evidence that the guarantee allows.
+    let guess = |epsilon: f64| 100.0 / (1.0 + (-epsilon).exp());
+    let central = question.epsilon_central.value();
+    format!(
+        "Your answer is mixed with random noise on your own device before anything is sent, cut into pieces that cannot \
+         be put together again, and passed through {} independent services that mix it with the answers of at least {} \
+         people. Whatever is published could have come about almost as easily without you: someone who thought it a \
+         toss-up whether you gave a certain answer would, after seeing everything published, be at most {:.0} % sure (a \
+         change of the odds by a factor of {} at most), except with a probability of {:e}. This holds if at least {:.0} % \
+         of the participants follow the rules. If all services and the organisers worked together against you, the noise \
+         added on your device would still be there, but it is weak by itself: it limits the change of the odds to a factor \
+         of {}. That you took part is not hidden from the first service.",
+        question.instances,
+        question.respondents,
+        guess(central),
+        odds(central),
+        question.delta.value(),
+        100.0 * question.honest_fraction,
+        odds(floor),
+    )
+}
