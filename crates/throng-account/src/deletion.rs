@@ -86,13 +86,18 @@ impl Deletion {
     ///
     /// For crowds larger than the shift; what is left of smaller ones is a post-processing of that.
     pub fn actual_delta(&self) -> Delta {
-        let (e, mut delta) = (self.epsilon.value(), 0.0);
-        let kept = self.outcomes();
-        for lost in &kept {
-            for gained in &kept {
-                // One crowd goes from n to n − 1, the other from n' − 1 to n'.
-                let (here, there) = (lost.with * gained.without, lost.without * gained.with);
-                delta += (here - e.exp() * there).max(0.0);
+        let outcomes = self.outcomes();
+        let mut delta = 0.0;
+        for lost in &outcomes {
+            for gained in &outcomes {
+                // One crowd goes from n to n − 1, the other from n' − 1 to n'. In halves of ε the terms that cancel
+                // do so exactly; differences of probabilities would leave noise above the smallest δ.
+                let halves = f64::from(lost.halves - gained.halves - 2);
+                let excess = halves * 0.5 * self.epsilon.value() + lost.extra - gained.extra;
+                let mass = lost.with * gained.without;
+                if mass > 0.0 && excess > 0.0 {
+                    delta += mass * -(-excess).exp_m1();
+                }
             }
         }
         // The exponentials' rounding, and that of the sampled ε/2 to a multiple of 2^-52, which a^shift multiplies.
@@ -138,21 +143,22 @@ impl Deletion {
     /// What is left of a large crowd, by its probability when the respondent is in it and when not. Outcomes with
     /// one ratio are one, in the order: nothing dropped, one fewer, the noise not negative, the noise negative.
     fn outcomes(&self) -> [Outcome; 4] {
-        let a = (-0.5 * self.epsilon.value()).exp();
+        let a = self.power(1);
         let scale = 1.0 / (1.0 + a);
         let (last, tail) = (self.power(self.shift - 1) * scale, self.tail());
         // Pr[L = x] is (1 − a)/(1 + a)·a^|x|: with the respondent L = x leaves what L = x + 1 leaves without.
+        let between = (a * scale - tail).max(0.0);
         [
-            Outcome { with: tail, without: 0.0 },
-            Outcome { with: (1.0 - a) * last, without: tail },
-            Outcome { with: scale - last, without: a * scale - tail },
-            Outcome { with: a * scale, without: scale },
+            Outcome { with: tail, without: 0.0, halves: 0, extra: f64::INFINITY },
+            Outcome { with: (1.0 - a) * last, without: tail, halves: 1, extra: (-a).ln_1p() },
+            Outcome { with: (scale - last).max(0.0), without: between, halves: 1, extra: 0.0 },
+            Outcome { with: a * scale, without: scale, halves: -1, extra: 0.0 },
         ]
     }
 
     /// Pr[L >= shift].
     fn tail(&self) -> f64 {
-        self.power(self.shift) / (1.0 + (-0.5 * self.epsilon.value()).exp())
+        self.power(self.shift) * (1.0 / (1.0 + self.power(1)))
     }
 
     /// a^n.
@@ -161,11 +167,15 @@ impl Deletion {
     }
 }
 
-/// A set of outcomes, by its probability in two worlds.
+/// A set of outcomes, by its probability in two worlds, and the logarithm of their ratio.
 #[derive(Clone, Copy, Debug)]
 struct Outcome {
     with: f64,
     without: f64,
+    /// The ratio, in multiples of ε/2 ...
+    halves: i32,
+    /// ... and what is not one.
+    extra: f64,
 }
 
 /// The ε below which the last outcome needs its own half of δ: there a/(1 − a) > 1/a.
@@ -264,7 +274,7 @@ mod tests {
         assert_eq!(deletion.drops(1000, -5), shift + 5);
         assert_eq!(deletion.drops(3, -5), 3);
         assert_eq!(deletion.drops(u64::MAX, i128::MIN), u64::MAX);
-        assert_eq!(deletion.noise().unwrap().epsilon(), 0.5);
+        assert_eq!(deletion.noise().unwrap(), DiscreteLaplace::new(Epsilon::new(0.5).unwrap()).unwrap());
     }
 
     /// The union bound over crowds, against the noise's own tail.

@@ -4,7 +4,7 @@ mod inverse;
 mod sketch;
 mod traffic;
 
-use throng_dp::estimate::{BitChannel, Spread};
+use throng_dp::estimate::{BitNoise, Spread};
 use throng_dp::fragmenting::fragment_epsilon;
 use throng_dp::sampling::Bernoulli;
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
@@ -140,8 +140,8 @@ fn one_hot(question: &Question) -> Result<Plan, Error> {
     }
     let floor =
         exact::epsilon_local_certified(question.honest(), question.epsilon_central, question.main_delta())?;
-    build(question, Encoding::OneHot, question.domain, tidy(floor), |n, channel| {
-        Spread::constant(n * channel.variance(), channel.range())
+    build(question, Encoding::OneHot, question.domain, tidy(floor), |n, noise| {
+        Spread::constant(n * noise.variance(), noise.range())
     })
 }
 
@@ -151,7 +151,7 @@ fn build(
     encoding: Encoding,
     width: u64,
     floor: Epsilon,
-    spread: impl FnOnce(f64, &BitChannel) -> Spread,
+    spread: impl FnOnce(f64, &BitNoise) -> Spread,
 ) -> Result<Plan, Error> {
     let coin = Bernoulli::flip(floor)?;
     let tau = question.report_fragments;
@@ -160,9 +160,9 @@ fn build(
         Some((epsilon, tau)) => Some((Bernoulli::flip(epsilon)?, tau)),
         None => None,
     };
-    let channel = match fragment_coins {
-        Some((fragment, tau)) => BitChannel::fragmented(coin, fragment, tau),
-        None => BitChannel::single(coin),
+    let noise = match fragment_coins {
+        Some((fragment, tau)) => BitNoise::fragmented(coin, fragment, tau),
+        None => BitNoise::single(coin),
     };
 
     // Envelopes: n K (1 + e^epsilon) Pr[overflow] stays below delta/100.
@@ -178,7 +178,7 @@ fn build(
     let n = question.respondents as f64;
     let central = CentralGuarantee::<Removal>::new(question.epsilon_central, question.delta);
     let exposure = Exposure { epsilon_floor: floor, fragments, instances: question.instances, central };
-    let accuracy = Accuracy::of(&spread(n, &channel), n * channel.variance(), question.domain);
+    let accuracy = Accuracy::of(&spread(n, &noise), question.domain);
     let mut plan = Plan {
         encoding,
         exposure,
@@ -268,16 +268,16 @@ impl Question {
 }
 
 impl Accuracy {
-    fn of(spread: &Spread, privacy: f64, domain: u64) -> Self {
-        let floor = spread.floor;
-        let threshold = spread.deviation(floor, 0.05 / domain as f64);
+    fn of(spread: &Spread, domain: u64) -> Self {
+        let variance = spread.variance(0.0);
+        let threshold = spread.deviation(0.0, 0.05 / domain as f64);
         Self {
-            standard_error: floor.sqrt(),
-            privacy_error: privacy.sqrt(),
-            collision_error: (floor - privacy).max(0.0).sqrt(),
-            simultaneous_error: spread.deviation(floor, 0.05 / (2.0 * domain as f64)),
+            standard_error: variance.sqrt(),
+            privacy_error: spread.noise.sqrt(),
+            collision_error: (variance - spread.noise).sqrt(),
+            simultaneous_error: spread.deviation(0.0, 0.05 / (2.0 * domain as f64)),
             threshold,
-            detectable: threshold + spread.deviation(floor, 0.05),
+            detectable: threshold + spread.deviation(0.0, 0.05),
         }
     }
 }

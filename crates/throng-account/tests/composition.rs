@@ -10,11 +10,11 @@ use throng_account::gaussian::Gaussian;
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
 
 fn epsilon(value: f64) -> Epsilon {
-    Epsilon::new(value).unwrap()
+    Epsilon::new(value).expect("a valid epsilon")
 }
 
 fn delta(value: f64) -> Delta {
-    Delta::new(value).unwrap()
+    Delta::new(value).expect("a valid delta")
 }
 
 /// All products of outcomes, one after the other.
@@ -132,7 +132,6 @@ fn gaussian_steps_match_one_gaussian() {
         for d in [1e-2, 1e-5, 1e-9, 1e-15] {
             let exact = one.repeated(steps).unwrap().epsilon(delta(d)).unwrap().value();
             let ours = gaussian_epsilon(one, steps, delta(d)).unwrap().value();
-            println!("{sigma} {steps} {d:e}: {exact} {:e}", ours / exact - 1.0);
             assert!(ours >= exact, "{sigma} {steps} {d}: {ours} below {exact}");
             assert!(ours <= exact * 1.001 + 1e-9, "{sigma} {steps} {d}: {ours} above {exact}");
         }
@@ -174,10 +173,8 @@ fn ldp_sgd_matches_the_table() {
         (50_000, 1.8, 25_000, 1000, 1.008),
         (50_000, 1.8, 25_000, 10_000, 3.647),
     ] {
-        let start = std::time::Instant::now();
         let ours = LdpSgd::new(n, m, epsilon(e), steps).unwrap().guarantee(delta(1e-5)).unwrap();
         let ours = ours.epsilon().value();
-        println!("{n} {m} {steps}: {printed} {ours} {:?}", start.elapsed());
         assert!((ours - printed).abs() <= 0.01 * printed, "{n} {m} {steps}: {ours}");
     }
 }
@@ -221,16 +218,17 @@ fn ldp_sgd_is_monotone_and_survives_extremes() {
     for n in [2, 1000, 10_000_000_000u64] {
         for m in [1, n / 2, n] {
             for e in [0.0005, 25.0] {
-                for (steps, d) in [(1, 1e-15), (10_000, 1e-3), (1_000_000_000, 1e-15), (10, 0.0)] {
-                    let start = std::time::Instant::now();
+                for (steps, d) in [(1, 1e-15), (10_000, 1e-3), (100_000, 1e-15), (10, 0.0)] {
                     let ours = ask(n, m, e, steps, d);
                     let pure = steps as f64 * (m as f64 / n as f64 * f64::exp_m1(e)).ln_1p();
-                    println!("{n} {m} {e} {steps} {d}: {ours} {pure} {:?}", start.elapsed());
                     assert!(ours >= 0.0 && ours <= pure * (1.0 + 1e-9), "{n} {m} {e} {steps} {d}: {ours}");
                 }
             }
         }
     }
+    // A billion steps are no more than a coarser grid; their sum is all but normal.
+    let many = ask(1000, 500, 0.0005, 1_000_000_000, 1e-15);
+    assert!((2.7..2.8).contains(&many), "{many}");
 }
 
 /// The guarantee alone, many times: below the sum, below Theorem advc, and exact for one.

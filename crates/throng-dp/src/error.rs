@@ -12,6 +12,9 @@ pub enum Error {
     /// A delta that is not a probability.
     #[error("delta is {0}; give a number between 0 and 1")]
     Delta(f64),
+    /// An epsilon for which there is no integer noise.
+    #[error("epsilon is {0} per unit; discrete noise needs a number between 2^-52 and 1000")]
+    NoiseEpsilon(f64),
     /// An epsilon that leaves nothing of the value in the report.
     #[error(
         "epsilon is {0}, so every report would be a fair coin and no estimate exists; give a larger epsilon"
@@ -67,11 +70,14 @@ pub enum Error {
         /// Runs or report fragments in the survey.
         expected: u32,
     },
+    /// A report that this mechanism cannot have made.
+    #[error("the report does not fit this mechanism; it was not counted")]
+    ForeignReport,
     /// A stored backstop does not fit the mechanism it is given to.
     #[error("the stored backstop does not fit this mechanism; it belongs to another survey")]
     ForeignBackstop,
-    /// Two tallies of different mechanisms.
-    #[error("tallies over {left} and {right} attributes cannot be merged; they belong to different surveys")]
+    /// A tally of another mechanism.
+    #[error("a tally over {left} attributes does not belong to a survey of {right}")]
     TallyMismatch {
         /// Attributes of the one.
         left: usize,

@@ -1,11 +1,11 @@
 //! Estimates that can be trusted: unbiased counts, each with its error, from the sums of randomized bits.
 
-mod channel;
 mod estimates;
+mod noise;
 mod postprocess;
 mod tally;
 
-pub use channel::BitChannel;
-pub use estimates::{Estimates, HeavyHitters, Spread};
+pub use estimates::{Collisions, Estimates, HeavyHitters, Spread};
+pub use noise::BitNoise;
 pub use postprocess::{clip, non_negative, norm_sub};
 pub use tally::Tally;

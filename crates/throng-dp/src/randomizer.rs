@@ -12,7 +12,7 @@ use num_rational::Ratio;
 use num_traits::One;
 use rand_core::CryptoRng;
 
-use crate::estimate::{BitChannel, Estimates, Tally};
+use crate::estimate::{BitNoise, Estimates, Tally};
 use crate::sampling::{Bernoulli, Flips};
 use crate::{Error, LocalGuarantee, Neighbors};
 
@@ -75,9 +75,9 @@ pub trait BitRandomizer: Randomizer {
         flips: &Flips,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Self::Report;
-    /// Estimates from attribute sums that came through `channel`.
-    fn estimate_through(&self, tally: &Tally, channel: &BitChannel) -> Result<Estimates, Error> {
-        Ok(channel.estimates(tally))
+    /// Estimates from attribute sums that went through `noise`.
+    fn estimate_through(&self, tally: &Tally, noise: &BitNoise) -> Result<Estimates, Error> {
+        noise.estimates(tally)
     }
 }
 
@@ -90,13 +90,18 @@ impl<R: BitRandomizer> Estimator for R {
     }
 
     fn add(&self, tally: &mut Tally, report: &Self::Report) -> Result<(), Error> {
+        if !self.fits(report) {
+            return Err(Error::ForeignReport);
+        }
+        check_tally(self, tally)?;
         tally.add_fragments(self.fragments(report))?;
         tally.add_respondents(1);
         Ok(())
     }
 
     fn estimate(&self, tally: &Tally) -> Result<Estimates, Error> {
-        self.estimate_through(tally, &BitChannel::single(self.coin()))
+        check_tally(self, tally)?;
+        self.estimate_through(tally, &BitNoise::single(self.coin()))
     }
 }
 
@@ -107,6 +112,18 @@ pub type Probability = Ratio<BigUint>;
 pub trait ExactDistribution: Randomizer {
     /// The probability of a report, given a value or none.
     fn probability(&self, value: Option<&Self::Value>, report: &Self::Report) -> Result<Probability, Error>;
+}
+
+/// A tally has to be over a mechanism's own attributes.
+pub(crate) fn check_tally<R: BitRandomizer>(mechanism: &R, tally: &Tally) -> Result<(), Error> {
+    let (left, right) = (tally.attributes(), mechanism.attributes() as usize);
+    if left == right { Ok(()) } else { Err(Error::TallyMismatch { left, right }) }
+}
+
+/// Exact laws are written out for short bit vectors only.
+pub(crate) fn check_exact<R: BitRandomizer>(mechanism: &R) -> Result<(), Error> {
+    let (what, got, limit) = ("the length of a bit vector with an exact law", mechanism.width(), 1 << 16);
+    if got > limit { Err(Error::TooLarge { what, got, limit }) } else { Ok(()) }
 }
 
 /// The probability that one coin, tossed for many bits, flips exactly these and keeps exactly those.

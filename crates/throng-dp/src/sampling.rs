@@ -13,7 +13,8 @@ mod laplace;
 mod uniform;
 
 pub use bernoulli::Bernoulli;
-pub use binomial::Binomial;
+pub(crate) use binomial::Binomial;
 pub use flips::{FlippedBits, Flips};
 pub use laplace::DiscreteLaplace;
-pub use uniform::{below, distinct_below};
+pub use uniform::below;
+pub(crate) use uniform::distinct_below;

@@ -27,6 +27,8 @@ pub(super) struct Summed {
     rounding: f64,
     /// By how much losses may have been rounded down in total.
     shift: f64,
+    /// Whether outcomes below the window were wrapped around with less than their mass.
+    tilted: bool,
 }
 
 impl Summed {
@@ -44,7 +46,7 @@ impl Summed {
                 for atom in &loss.atoms {
                     for (index, mass) in grid.split(atom.loss, atom.mass) {
                         let at = index as f64 * grid.step;
-                        // Outcomes outside the window wrap around into it, which only adds mass.
+                        // Outcomes outside the window wrap around into it, which only adds mass there.
                         masses[grid.slot(index)].re += mass * (tilt * at - here).exp();
                         far_mass += mass * (grid.far_tilt * at - far).exp();
                     }
@@ -59,7 +61,9 @@ impl Summed {
             shift += times * 4.0 * f64::EPSILON * extreme;
         }
         let (tilted, error) = spectrum.inverse();
-        if !error.is_finite() {
+        let end = (grid.lowest + grid.size as i64) as f64 * grid.step;
+        let tail = if grid.whole { 0.0 } else { (tail_exponent - grid.far_tilt * end).exp() };
+        if !(error.is_finite() && tail.is_finite()) {
             // Too many releases for double precision: nothing is known.
             let nothing = Vec::new();
             return Self {
@@ -70,6 +74,7 @@ impl Summed {
                 beyond: 1.0,
                 rounding: 1.0,
                 shift,
+                tilted: false,
             };
         }
         // The far lower end of the window may overflow; it is never asked for.
@@ -79,8 +84,6 @@ impl Summed {
         let allowance: Vec<f64> = (0..grid.size).map(|i| error * scale(i)).collect();
         let tilted = |i: usize| tilted[grid.slot(grid.lowest + i as i64)].re.max(0.0);
         let masses = (0..grid.size).map(|i| tilted(i) * scale(i) + allowance[i]).collect();
-        let end = (grid.lowest + grid.size as i64) as f64 * grid.step;
-        let tail = if grid.whole { 0.0 } else { (tail_exponent - grid.far_tilt * end).exp() };
         Self {
             step: grid.step,
             lowest: grid.lowest,
@@ -89,12 +92,16 @@ impl Summed {
             beyond: infinity + tail,
             rounding: 1.0 + 2.0 * f64::EPSILON * rounding,
             shift,
+            tilted: tilt > 0.0,
         }
     }
 
     /// An upper bound of δ at ε, and at most 1.
     pub(super) fn delta(&self, epsilon: f64) -> f64 {
         let epsilon = epsilon - self.shift;
+        if self.tilted && epsilon < self.at(0) {
+            return 1.0;
+        }
         let first = ((epsilon / self.step).floor() as i64 - self.lowest).max(-1);
         let above = usize::try_from(first + 1).unwrap_or(0).min(self.masses.len());
         let finite: f64 = (above..self.masses.len())

@@ -105,9 +105,13 @@ fn pure_epsilon(sum: &Sum<'_>) -> f64 {
     sum.iter().map(|&(loss, times)| (times as f64 * loss.largest()).next_up()).sum::<f64>() * (1.0 + 1e-15)
 }
 
-/// The probability of some separating outcome, at most.
+/// The probability of some separating outcome, at most; not rounded where that is exact, as for one release.
 fn separating(sum: &Sum<'_>) -> f64 {
-    sum.iter().map(|&(loss, times)| times as f64 * loss.infinity).sum::<f64>() * (1.0 + 1e-15)
+    let masses = sum.iter().map(|&(loss, times)| {
+        let (times, product) = (times as f64, times as f64 * loss.infinity);
+        if times.mul_add(loss.infinity, -product) > 0.0 { product.next_up() } else { product }
+    });
+    masses.reduce(|total, mass| (total + mass).next_up()).unwrap_or(0.0)
 }
 
 /// The share of δ that may be spent on leaving out rare outcomes of a large loss.

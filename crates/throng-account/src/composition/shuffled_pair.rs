@@ -343,7 +343,8 @@ mod tests {
                     assert!(ours >= exact * (1.0 - 1e-12) - 1e-15, "{crowd} {e0} {e}: {ours:e} {exact:e}");
                     assert!(ours <= exact * (1.0 + 1e-8) + 1e-15, "{crowd} {e0} {e}: {ours:e} {exact:e}");
                 }
-                for order in [1.1, 2.0, 8.0, 100.0] {
+                // Beyond, the reference itself overflows.
+                for order in [1.1, 2.0, 8.0, 100.0].into_iter().filter(|order| order * e0 < 500.0) {
                     let moment: f64 = p
                         .iter()
                         .zip(&q)

@@ -1,6 +1,6 @@
 //! The best size of a sketch for a target, a crowd and a distribution.
 
-use throng_dp::estimate::Spread;
+use throng_dp::estimate::{Collisions, Spread};
 
 use super::{Encoding, Plan, Question, build, tidy};
 use crate::Error;
@@ -83,13 +83,17 @@ pub(super) fn best(question: &Question) -> Result<Plan, Error> {
         for cells in CELLS {
             let (h, m) = (f64::from(rows), f64::from(cells));
             let encoding = Encoding::Sketch { rows, cells };
-            let plan = build(question, encoding, u64::from(cells), floor, |n, channel| Spread {
-                floor: n * channel.variance() * m / (m - 1.0)
-                    + (n * (1.0 - 1.0 / h) + squares / h) / (m - 1.0),
-                linear: 0.0,
-                quadratic: 0.0,
-                least: n * channel.variance(),
-                range: None,
+            let plan = build(question, encoding, u64::from(cells), floor, |n, noise| {
+                let correction = m / (m - 1.0);
+                let collisions = Collisions {
+                    floor: (n * (1.0 - 1.0 / h) + squares / h) / (m - 1.0),
+                    linear: 0.0,
+                    quadratic: 0.0,
+                    // No value is held by more than this, or the squares would not fit.
+                    range: squares.sqrt() / h * correction,
+                };
+                let spread = Spread::constant(n * noise.variance() * correction, noise.range() * correction);
+                Spread { collisions: Some(collisions), ..spread }
             });
             match plan {
                 Ok(plan) => {

@@ -16,15 +16,18 @@ pub fn non_negative(counts: &[f64]) -> Vec<f64> {
 /// One number is subtracted from all counts and what falls below zero is set to zero; the number is chosen such
 /// that the rest sums to `total`.
 pub fn norm_sub(counts: &[f64], total: f64) -> Vec<f64> {
+    if total <= 0.0 {
+        return vec![0.0; counts.len()];
+    }
     let mut falling = counts.to_vec();
     falling.sort_unstable_by(|a, b| b.total_cmp(a));
     let mut sum = 0.0;
-    let mut offset = f64::NEG_INFINITY;
+    let mut offset = 0.0;
     for (kept, count) in falling.iter().enumerate() {
         sum += count;
         let candidate = (sum - total) / (kept + 1) as f64;
         // The largest set of counts that all stay positive is the right one.
-        if *count <= candidate {
+        if kept > 0 && *count <= candidate {
             break;
         }
         offset = candidate;
@@ -44,6 +47,8 @@ mod tests {
         assert_eq!(norm_sub(&[5.0, 3.0, -4.0], 6.0), [4.0, 2.0, 0.0]);
         assert_eq!(norm_sub(&[1.0, 1.0], 4.0), [2.0, 2.0]);
         assert_eq!(norm_sub(&[], 4.0), [0.0; 0]);
+        assert_eq!(norm_sub(&[1.0, 2.0], 0.0), [0.0, 0.0]);
+        assert!(norm_sub(&[3e16, 1.0], 1.0).iter().all(|count| count.is_finite()));
     }
 
     proptest! {

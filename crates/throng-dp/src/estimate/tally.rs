@@ -7,7 +7,7 @@ use crate::Error;
 /// The analyzer's sums over one crowd: all that it needs of the fragments.
 ///
 /// A count is kept in 32 bits, because counting is bound by the cache; the rare count that outgrows them carries
-/// over into a map.
+/// over into a map. Sums stop at 2^64 - 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tally {
     respondents: u64,
@@ -48,7 +48,7 @@ impl Tally {
 
     /// Counts that `respondents` more took part. Their fragments are added one by one, in any order.
     pub fn add_respondents(&mut self, respondents: u64) {
-        self.respondents += respondents;
+        self.respondents = self.respondents.saturating_add(respondents);
     }
 
     /// Counts one anonymous fragment.
@@ -63,7 +63,8 @@ impl Tally {
         let sum = u128::from(*low) + u128::from(fragments);
         *low = sum as u32;
         if sum >> 32 > 0 {
-            *self.carries.entry(attribute).or_default() += (sum >> 32) as u64;
+            let carry = self.carries.entry(attribute).or_default();
+            *carry = (*carry + (sum >> 32) as u64).min(u64::from(u32::MAX));
         }
         Ok(())
     }
@@ -108,7 +109,7 @@ impl Tally {
         for (attribute, count) in other.counts().enumerate() {
             self.add_count(attribute as u32, count)?;
         }
-        self.respondents += other.respondents;
+        self.add_respondents(other.respondents);
         Ok(())
     }
 
@@ -119,7 +120,8 @@ impl Tally {
 
 #[cold]
 fn carry_one(carries: &mut BTreeMap<u32, u64>, attribute: u32) {
-    *carries.entry(attribute).or_default() += 1;
+    let carry = carries.entry(attribute).or_default();
+    *carry = (*carry + 1).min(u64::from(u32::MAX));
 }
 
 #[cfg(test)]
@@ -148,6 +150,12 @@ mod tests {
         tally.merge(&other).unwrap();
         assert_eq!(tally.counts().collect::<Vec<_>>(), [2 * ((5 << 40) + 1), 2 * ((1 << 32) + 1)]);
         assert!(tally.add_count(2, 1).is_err());
+        tally.add_count(0, u64::MAX).unwrap();
+        tally.add_count(0, u64::MAX).unwrap();
+        tally.add_respondents(u64::MAX);
+        tally.add_respondents(7);
+        assert_eq!(tally.respondents(), u64::MAX);
+        assert_eq!(tally.counts().next().unwrap() >> 32, u64::from(u32::MAX));
     }
 
     #[test]

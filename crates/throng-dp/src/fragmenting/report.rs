@@ -4,10 +4,10 @@ use rand_core::CryptoRng;
 use std::fmt;
 use zeroize::Zeroize;
 
-use crate::estimate::{BitChannel, Estimates, Tally};
-use crate::randomizer::repeated::add_parts;
-use crate::randomizer::{BitRandomizer, Estimator, Randomizer};
-use crate::sampling::Flips;
+use crate::estimate::{BitNoise, Estimates, Tally};
+use crate::randomizer::repeated::{add_parts, check_parts};
+use crate::randomizer::{BitRandomizer, Estimator, Randomizer, check_tally};
+use crate::sampling::{Bernoulli, Flips};
 use crate::{Epsilon, Error, LocalGuarantee};
 
 /// A mechanism whose report is `tau` fragments, each a fresh randomization of the same backstop.
@@ -27,8 +27,14 @@ pub struct ReportFragments<R> {
 }
 
 /// What a respondent stores for a survey and a value, and gives back in every epoch: the permanent randomized
-/// report, with the hash function or attribute that was sampled for it. Erased from memory when dropped.
-pub struct Backstop<T: Zeroize>(T);
+/// report, with the hash function or attribute that was sampled for it. It is erased when dropped (buffers that grew
+/// while it was drawn are not).
+///
+/// It remembers which coin it was drawn with, so that it cannot be passed off as a more private one.
+pub struct Backstop<T: Zeroize> {
+    report: T,
+    coin: Bernoulli,
+}
 
 impl<R: BitRandomizer> ReportFragments<R>
 where
@@ -39,6 +45,7 @@ where
         if tau == 0 {
             return Err(Error::ZeroCount("the number of report fragments"));
         }
+        check_parts("the number of report fragments", tau)?;
         let flips = Flips::new(backstop.width(), epsilon_fragment)?;
         Ok(Self { backstop, flips, tau })
     }
@@ -59,7 +66,7 @@ where
         value: Option<&R::Value>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Backstop<R::Report>, Error> {
-        Ok(Backstop(self.backstop.randomize(value, rng)?))
+        Ok(Backstop { report: self.backstop.randomize(value, rng)?, coin: self.backstop.coin() })
     }
 
     /// Lines 2 to 4: y_i = R_f(x'; ε_f), for i = 1..tau.
@@ -68,10 +75,10 @@ where
         backstop: &Backstop<R::Report>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Vec<R::Report>, Error> {
-        if !self.backstop.fits(&backstop.0) {
+        if backstop.coin != self.backstop.coin() || !self.backstop.fits(&backstop.report) {
             return Err(Error::ForeignBackstop);
         }
-        Ok((0..self.tau).map(|_| self.backstop.flip_again(&backstop.0, &self.flips, rng)).collect())
+        Ok((0..self.tau).map(|_| self.backstop.flip_again(&backstop.report, &self.flips, rng)).collect())
     }
 
     /// What is left when `t` of a respondent's fragments are exposed (Theorem record_frag).
@@ -82,9 +89,13 @@ where
             let (got, limit) = (u64::from(t), u64::from(self.tau));
             return Err(Error::TooLarge { what: "the number of exposed fragments", got, limit });
         }
+        Ok(self.guarantee_of(t))
+    }
+
+    fn guarantee_of(&self, fragments: u32) -> LocalGuarantee<R::Neighbors> {
         let (per_bit, fragment) = (self.backstop.coin().epsilon(), self.flips.coin().epsilon());
-        let epsilon = exposed_epsilon(per_bit, fragment, t).times(self.backstop.differing_bits());
-        Ok(LocalGuarantee::pure(epsilon))
+        let epsilon = exposed_epsilon(per_bit, fragment, fragments).times(self.backstop.differing_bits());
+        LocalGuarantee::pure(epsilon)
     }
 }
 
@@ -98,9 +109,7 @@ where
 
     /// What all fragments of one epoch say together. Over any number of epochs it is the backstop's guarantee.
     fn guarantee(&self) -> LocalGuarantee<R::Neighbors> {
-        let (per_bit, fragment) = (self.backstop.coin().epsilon(), self.flips.coin().epsilon());
-        let epsilon = exposed_epsilon(per_bit, fragment, self.tau).times(self.backstop.differing_bits());
-        LocalGuarantee::pure(epsilon)
+        self.guarantee_of(self.tau)
     }
 
     /// Backstop and fragments at once, for a survey of a single epoch: the backstop is forgotten.
@@ -129,8 +138,9 @@ where
     }
 
     fn estimate(&self, tally: &Tally) -> Result<Estimates, Error> {
-        let channel = BitChannel::fragmented(self.backstop.coin(), self.flips.coin(), self.tau);
-        self.backstop.estimate_through(tally, &channel)
+        check_tally(&self.backstop, tally)?;
+        let noise = BitNoise::fragmented(self.backstop.coin(), self.flips.coin(), self.tau);
+        self.backstop.estimate_through(tally, &noise)
     }
 }
 
@@ -179,14 +189,19 @@ pub fn fragment_epsilon_as_paper(epsilon_backstop: Epsilon, tau: u32) -> Result<
 }
 
 impl<T: Zeroize> Backstop<T> {
-    /// A backstop that the caller had stored.
-    pub fn from_report(report: T) -> Self {
-        Self(report)
+    /// A backstop that the caller had stored: its report, and the threshold of its coin.
+    pub fn from_stored(report: T, threshold: u128) -> Self {
+        Self { report, coin: Bernoulli::from_threshold(threshold) }
     }
 
     /// What to store. It says as much about the value as ε_backstop allows: keep it like the value itself.
     pub fn report(&self) -> &T {
-        &self.0
+        &self.report
+    }
+
+    /// What to store with it: the threshold of the coin it was drawn with.
+    pub fn threshold(&self) -> u128 {
+        self.coin.threshold()
     }
 }
 
@@ -198,19 +213,19 @@ impl<T: Zeroize> fmt::Debug for Backstop<T> {
 
 impl<T: Zeroize> Drop for Backstop<T> {
     fn drop(&mut self) {
-        self.0.zeroize();
+        self.report.zeroize();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::{check_estimator, check_randomizer};
+    use crate::contract::{check_estimator, check_randomizer, subsets};
     use crate::randomizer::binary::Binary;
     use crate::randomizer::count_sketch::{CountSketch, SketchShape};
     use crate::randomizer::one_hot::OneHot;
     use crate::randomizer::set_valued::{SetValued, Spend};
-    use crate::randomizer::{ExactDistribution, Probability, pattern_probability};
+    use crate::randomizer::{ExactDistribution, Probability, difference, pattern_probability};
     use crate::testing::{assert_share, rng};
     use proptest::prelude::*;
 
@@ -275,17 +290,44 @@ mod tests {
     /// Summed over what the backstop may be.
     impl ExactDistribution for ReportFragments<Binary> {
         fn probability(&self, value: Option<&bool>, report: &Vec<bool>) -> Result<Probability, Error> {
-            let mut sum = Probability::from_integer(0u32.into());
-            for backstop in [false, true] {
-                let mut path = self.backstop.probability(value, &backstop)?;
-                for fragment in report {
-                    let flipped = u64::from(*fragment != backstop);
-                    path *= pattern_probability(self.flips.coin(), flipped, 1 - flipped);
-                }
-                sum += path;
-            }
-            Ok(sum)
+            let bits = |bit: &bool| if *bit { vec![0] } else { vec![] };
+            let fragments: Vec<_> = report.iter().map(bits).collect();
+            exact(self, &[false, true], |b| self.backstop.probability(value, b), bits, &fragments)
         }
+    }
+
+    impl<R: BitRandomizer<Report = Vec<u32>> + ExactDistribution> ExactDistribution for ReportFragments<R> {
+        fn probability(
+            &self,
+            value: Option<&R::Value>,
+            report: &Vec<Vec<u32>>,
+        ) -> Result<Probability, Error> {
+            let backstops = subsets(self.backstop.width() as u32);
+            exact(self, &backstops, |b| self.backstop.probability(value, b), Clone::clone, report)
+        }
+    }
+
+    fn exact<R: BitRandomizer<Report: Zeroize>>(
+        mechanism: &ReportFragments<R>,
+        backstops: &[R::Report],
+        law: impl Fn(&R::Report) -> Result<Probability, Error>,
+        bits: impl Fn(&R::Report) -> Vec<u32>,
+        fragments: &[Vec<u32>],
+    ) -> Result<Probability, Error> {
+        let mut sum = Probability::from_integer(0u32.into());
+        for backstop in backstops {
+            let mut path = law(backstop)?;
+            for fragment in fragments {
+                let flipped = difference(&bits(backstop), fragment);
+                path *= pattern_probability(
+                    mechanism.flips.coin(),
+                    flipped,
+                    mechanism.backstop.width() - flipped,
+                );
+            }
+            sum += path;
+        }
+        Ok(sum)
     }
 
     #[test]
@@ -296,6 +338,17 @@ mod tests {
                 (0..1 << tau).map(|bits| (0..tau).map(|i| bits >> i & 1 == 1).collect()).collect();
             check_randomizer(&mechanism, &[&false, &true], &outcomes);
         }
+        // Two fragments of a one-hot vector, and of a set whose two bits share the budget.
+        let pairs: Vec<Vec<Vec<u32>>> = subsets(3)
+            .into_iter()
+            .flat_map(|first| subsets(3).into_iter().map(move |second| vec![first.clone(), second]))
+            .collect();
+        let one_hot = ReportFragments::new(OneHot::new(3, epsilon(2.0)).unwrap(), epsilon(1.0), 2).unwrap();
+        check_randomizer(&one_hot, &[&0, &2], &pairs);
+        let split = SetValued::new(3, 2, Spend::Split, epsilon(3.0)).unwrap();
+        let split = ReportFragments::new(split, epsilon(1.0), 2).unwrap();
+        check_randomizer(&split, &[[0, 1].as_slice(), &[2]], &pairs);
+        assert_eq!(split.exposed(2).unwrap(), split.guarantee());
     }
 
     fn fragmented(b: f64, f: f64, tau: u32) -> ReportFragments<Binary> {
@@ -317,7 +370,7 @@ mod tests {
         let (qb, qf) = (1f64.exp() / (1.0 + 1f64.exp()), 2f64.exp() / (1.0 + 2f64.exp()));
         assert_share(both, draws, qb * qf * qf + (1.0 - qb) * (1.0 - qf).powi(2), 2);
 
-        let stored = Backstop::from_report(false);
+        let stored = Backstop::from_stored(false, mechanism.backstop().coin().threshold());
         let ones = (0..draws)
             .flat_map(|_| mechanism.fragment(&stored, &mut rng).unwrap())
             .filter(|fragment| *fragment)
@@ -367,8 +420,15 @@ mod tests {
         assert!(matches!(ReportFragments::new(one_hot.clone(), epsilon(1.0), 0), Err(Error::ZeroCount(_))));
         assert!(matches!(ReportFragments::new(one_hot.clone(), Epsilon::ZERO, 1), Err(Error::NoSignal(_))));
         let mechanism = ReportFragments::new(one_hot, epsilon(1.0), 2).unwrap();
-        let foreign = Backstop::from_report(vec![3, 10]);
+        let threshold = mechanism.backstop().coin().threshold();
+        let foreign = Backstop::from_stored(vec![3, 10], threshold);
         assert_eq!(mechanism.fragment(&foreign, &mut rng(1)), Err(Error::ForeignBackstop));
+        let less_private = Backstop::from_stored(vec![3], threshold / 2);
+        assert_eq!(mechanism.fragment(&less_private, &mut rng(1)), Err(Error::ForeignBackstop));
+        let drawn = mechanism.draw_backstop(Some(&3), &mut rng(1)).unwrap();
+        let stored = Backstop::from_stored(drawn.report().clone(), drawn.threshold());
+        assert_eq!(mechanism.fragment(&stored, &mut rng(2)), mechanism.fragment(&drawn, &mut rng(2)));
+        assert!(ReportFragments::new(mechanism.backstop().clone(), epsilon(1.0), u32::MAX).is_err());
         assert!(matches!(mechanism.exposed(3), Err(Error::TooLarge { .. })));
         assert_eq!(mechanism.exposed(0).unwrap().epsilon(), Epsilon::ZERO);
         assert_eq!(format!("{foreign:?}"), "Backstop(..)", "a backstop is never printed");

@@ -79,7 +79,8 @@ impl Gradient {
         let mut direction = vec![0i16; self.dimension];
         Direction::new(report.seed).fill(&mut direction);
         let norm = direction.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>().sqrt();
-        let factor = if report.positive { self.sphere_scale() } else { -self.sphere_scale() } / norm;
+        // In one or two dimensions a direction can round to zero; it then says nothing.
+        let factor = if report.positive { self.sphere_scale() } else { -self.sphere_scale() } / norm.max(1.0);
         direction.iter().map(|&v| factor * f64::from(v)).collect()
     }
 
@@ -96,13 +97,21 @@ impl Gradient {
         if !norm.is_finite() {
             return Err(Error::GradientNotFinite);
         }
+        // Only the sign of the inner product matters: keep it from overflowing and underflowing.
+        let scale = if norm > 1e20 {
+            2f32.powi(-100)
+        } else if norm < 1e-20 {
+            2f32.powi(100)
+        } else {
+            1.0
+        };
         let agreement = if norm >= self.clip {
             Agreement::Sure
         } else {
             // 1/2 + |x|/(2L), as a threshold over 2^128: the comparison that decides is one of integers.
             Agreement::Coin(Bernoulli::from_threshold(((1.0 + norm / self.clip) * 2f64.powi(127)) as u128))
         };
-        Ok((agreement, Direction::new(seed).dot(gradient) >= 0.0))
+        Ok((agreement, Direction::new(seed).dot(gradient, scale) >= 0.0))
     }
 }
 
@@ -366,6 +375,34 @@ mod tests {
             for (got, want) in estimate.mean.iter().zip(expected) {
                 assert!((got - want).abs() < 5.0 * estimate.standard_error, "{estimate:?}");
             }
+        }
+    }
+
+    #[test]
+    fn huge_and_tiny_gradients_keep_their_direction() {
+        for size in [1e35f32, 1e-40] {
+            let value: Vec<f32> = (0..40).map(|i| if i < 20 { size } else { -size }).collect();
+            let mechanism = gradient(40, f64::from(size), 3.0);
+            let mut rng = rng(93);
+            let mut tally = mechanism.tally().unwrap();
+            for _ in 0..20_000 {
+                mechanism.add(&mut tally, &mechanism.randomize(Some(&value), &mut rng).unwrap()).unwrap();
+            }
+            let estimate = mechanism.estimate(&tally).unwrap();
+            for (i, got) in estimate.mean.iter().enumerate() {
+                let want = f64::from(size) / 40f64.sqrt() * if i < 20 { 1.0 } else { -1.0 };
+                assert!((got - want).abs() < 6.0 * estimate.standard_error, "{i}: {got} for {want}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_byte_of_a_seed_is_random() {
+        let mechanism = gradient(2, 1.0, 1.0);
+        let mut rng = rng(94);
+        let seeds: Vec<Seed> = (0..40).map(|_| mechanism.randomize(None, &mut rng).unwrap().seed).collect();
+        for byte in 0..16 {
+            assert!(seeds.iter().any(|seed| seed[byte] != seeds[0][byte]), "byte {byte} never changes");
         }
     }
 

@@ -3,7 +3,8 @@
 use rand_core::CryptoRng;
 
 use super::{
-    BitRandomizer, ExactDistribution, Probability, Randomizer, difference, is_bit_list, pattern_probability,
+    BitRandomizer, ExactDistribution, Probability, Randomizer, check_exact, difference, is_bit_list,
+    pattern_probability,
 };
 use crate::sampling::{Bernoulli, FlippedBits, Flips};
 use crate::{Epsilon, Error, LocalGuarantee, Removal};
@@ -127,7 +128,11 @@ impl BitRandomizer for OneHot {
 
 impl ExactDistribution for OneHot {
     fn probability(&self, value: Option<&u32>, report: &Vec<u32>) -> Result<Probability, Error> {
+        check_exact(self)?;
         let flipped = difference(self.bits(value)?, report);
+        if !self.fits(report) {
+            return Ok(Probability::from_integer(0u32.into()));
+        }
         Ok(pattern_probability(self.coin(), flipped, self.size() - flipped))
     }
 }
@@ -188,8 +193,17 @@ mod tests {
     fn a_report_from_elsewhere_is_not_counted() {
         let mechanism = one_hot(10, 1.0);
         let mut tally = mechanism.tally().unwrap();
-        assert!(mechanism.add(&mut tally, &vec![3, 10]).is_err());
+        for foreign in [vec![3, 10], vec![3; 1000], vec![4, 3]] {
+            assert_eq!(mechanism.add(&mut tally, &foreign), Err(Error::ForeignReport));
+        }
         assert_eq!(tally, mechanism.tally().unwrap());
+        let mut other = one_hot(5, 1.0).tally().unwrap();
+        assert!(matches!(mechanism.add(&mut other, &vec![3]), Err(Error::TallyMismatch { .. })));
+        assert!(matches!(mechanism.estimate(&other), Err(Error::TallyMismatch { .. })));
+        assert_eq!(
+            mechanism.probability(None, &vec![3, 10]).unwrap(),
+            Probability::from_integer(0u32.into())
+        );
     }
 
     proptest! {

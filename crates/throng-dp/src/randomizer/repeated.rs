@@ -2,8 +2,8 @@
 
 use rand_core::CryptoRng;
 
-use super::{BitRandomizer, Estimator, Randomizer};
-use crate::estimate::{BitChannel, Estimates, Tally};
+use super::{BitRandomizer, Estimator, Randomizer, check_tally};
+use crate::estimate::{BitNoise, Estimates, Tally};
 use crate::{Epsilon, Error, LocalGuarantee};
 
 /// A report made of `runs` independent reports, each with an equal share of the budget.
@@ -27,6 +27,7 @@ impl<R: BitRandomizer> Repeated<R> {
         runs: u32,
         run: impl FnOnce(Epsilon) -> Result<R, Error>,
     ) -> Result<Self, Error> {
+        check_parts("the number of runs", runs)?;
         Ok(Self { run: run(epsilon.share(runs)?)?, runs })
     }
 
@@ -67,7 +68,8 @@ impl<R: BitRandomizer> Estimator for Repeated<R> {
     }
 
     fn estimate(&self, tally: &Tally) -> Result<Estimates, Error> {
-        self.run.estimate_through(tally, &BitChannel::repeated(self.run.coin(), self.runs))
+        check_tally(&self.run, tally)?;
+        self.run.estimate_through(tally, &BitNoise::repeated(self.run.coin(), self.runs))
     }
 }
 
@@ -81,18 +83,29 @@ pub(crate) fn add_parts<R: BitRandomizer>(
     if parts.len() != expected as usize {
         return Err(Error::ReportParts { got: parts.len(), expected });
     }
+    if !parts.iter().all(|part| mechanism.fits(part)) {
+        return Err(Error::ForeignReport);
+    }
+    check_tally(mechanism, tally)?;
     let fragments: Vec<u32> = parts.iter().flat_map(|part| mechanism.fragments(part)).copied().collect();
     tally.add_fragments(&fragments)?;
     tally.add_respondents(1);
     Ok(())
 }
 
+/// A report of very many parts would not fit in memory; nobody needs one.
+pub(crate) fn check_parts(what: &'static str, parts: u32) -> Result<(), Error> {
+    let (got, limit) = (u64::from(parts), 1 << 16);
+    if got > limit { Err(Error::TooLarge { what, got, limit }) } else { Ok(()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::check_estimator;
+    use crate::contract::{check_estimator, check_randomizer, subsets};
     use crate::randomizer::one_hot::OneHot;
     use crate::randomizer::set_valued::{SetValued, Spend};
+    use crate::randomizer::{ExactDistribution, Probability};
 
     fn epsilon(value: f64) -> Epsilon {
         Epsilon::new(value).unwrap()
@@ -106,6 +119,24 @@ mod tests {
             assert!(spent <= 8.55 && spent > 8.55 - 1e-12);
         }
         assert!(Repeated::split(epsilon(8.55), 0, |e| OneHot::new(100, e)).is_err());
+    }
+
+    impl ExactDistribution for Repeated<OneHot> {
+        fn probability(&self, value: Option<&u32>, report: &Vec<Vec<u32>>) -> Result<Probability, Error> {
+            let runs: Result<Vec<_>, _> = report.iter().map(|run| self.run.probability(value, run)).collect();
+            Ok(runs?.into_iter().product())
+        }
+    }
+
+    #[test]
+    fn keeps_the_contract() {
+        let repeated = Repeated::split(epsilon(2.0), 2, |e| OneHot::new(2, e)).unwrap();
+        let pairs: Vec<Vec<Vec<u32>>> = subsets(2)
+            .into_iter()
+            .flat_map(|first| subsets(2).into_iter().map(move |second| vec![first.clone(), second]))
+            .collect();
+        check_randomizer(&repeated, &[&0, &1], &pairs);
+        assert!(Repeated::split(epsilon(8.0), u32::MAX, |e| OneHot::new(2, e)).is_err());
     }
 
     #[test]

@@ -52,11 +52,8 @@ impl Bernoulli {
 
     /// 1 - 2p, the share of the signal that survives the flips, rounded to a double.
     pub fn gain(self) -> f64 {
-        if self.threshold <= HALF {
-            (2 * (HALF - self.threshold)) as f64 / TWO_128
-        } else {
-            -((2 * (self.threshold - HALF)) as f64 / TWO_128)
-        }
+        let half = HALF.abs_diff(self.threshold) as f64 * 2.0 / TWO_128;
+        if self.threshold <= HALF { half } else { -half }
     }
 
     /// The least double that is at least ln((1 - p)/p): what randomized response with this flip coin guarantees.
@@ -118,6 +115,8 @@ mod tests {
             assert!((coin.probability() / p - 1.0).abs() < 4e-15, "{value}");
             assert!((coin.gain() - (value / 2.0).tanh()).abs() < 4e-16, "{value}");
         }
+        assert_eq!(Bernoulli::from_threshold(0).gain(), 1.0);
+        assert!(Bernoulli::from_threshold(u128::MAX).gain() <= -1.0 + 1e-15);
         // 2^128 / (1 + e^20), rounded up, from Python's decimal module.
         let coin = Bernoulli::flip(Epsilon::new(20.0).unwrap()).unwrap();
         assert_eq!(coin.threshold(), 701_374_231_785_418_758_809_028_607_463);

@@ -14,7 +14,7 @@ use super::bracket::Bracket;
 /// on which side of some F(j) the number U lies (once in about 2^64/`table length` draws), more bits of both are
 /// made until they do not. So the law is the binomial's, with no rounding at all.
 #[derive(Clone, Debug)]
-pub struct Binomial {
+pub(crate) struct Binomial {
     trials: u64,
     coin: Bernoulli,
     /// floor(2^64 F(j)) for j = 0, 1, ...; the last entry is 2^64 - 1.
@@ -25,7 +25,7 @@ pub struct Binomial {
 
 impl Binomial {
     /// The largest expected number of heads that the table is meant for.
-    pub const MEAN_MAX: f64 = 4096.0;
+    pub(crate) const MEAN_MAX: f64 = 4096.0;
 
     /// A table for `trials` tosses; `trials * probability` may be at most [`Binomial::MEAN_MAX`].
     pub(crate) fn new(trials: u64, coin: Bernoulli) -> Self {
@@ -55,7 +55,7 @@ impl Binomial {
 
     /// One draw.
     #[inline]
-    pub fn draw(&self, rng: &mut (impl CryptoRng + ?Sized)) -> u64 {
+    pub(crate) fn draw(&self, rng: &mut (impl CryptoRng + ?Sized)) -> u64 {
         let word = rng.next_u64();
         let mut heads = usize::from(self.starts[(word >> 56) as usize]);
         while word > self.cuts[heads] {

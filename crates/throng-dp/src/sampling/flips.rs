@@ -1,5 +1,7 @@
 //! Every bit of a long, sparse bit vector flipped by its own coin, in time proportional to the bits that are set.
 
+use std::fmt;
+
 use rand_core::CryptoRng;
 
 use super::{Bernoulli, Binomial, distinct_below};
@@ -58,14 +60,19 @@ impl Flips {
     /// The set bits of `bits` after the flips, in rising order. `bits` must be rising and below the size.
     ///
     /// The order says nothing about which bits were set before: it is the order of the indices.
-    pub fn flip(&self, bits: &[u32], rng: &mut (impl CryptoRng + ?Sized)) -> Vec<u32> {
+    pub(crate) fn flip(&self, bits: &[u32], rng: &mut (impl CryptoRng + ?Sized)) -> Vec<u32> {
         let mut out = Vec::new();
         self.flip_into(bits, &mut out, rng);
         out
     }
 
     /// [`Flips::flip`] into a buffer that is cleared first and can be used again.
-    pub fn flip_into(&self, mut bits: &[u32], out: &mut Vec<u32>, rng: &mut (impl CryptoRng + ?Sized)) {
+    pub(crate) fn flip_into(
+        &self,
+        mut bits: &[u32],
+        out: &mut Vec<u32>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) {
         out.clear();
         let mut base = 0;
         while base < self.size {
@@ -74,7 +81,7 @@ impl Flips {
     }
 
     /// The same bits one block at a time, for vectors in which very many bits are set.
-    pub fn flip_iter<'a, R: CryptoRng + ?Sized>(
+    pub(crate) fn flip_iter<'a, R: CryptoRng + ?Sized>(
         &'a self,
         bits: &'a [u32],
         rng: &'a mut R,
@@ -123,7 +130,6 @@ impl Flips {
 }
 
 /// The set bits of a flipped vector, in rising order, drawn as they are asked for.
-#[derive(Debug)]
 pub struct FlippedBits<'a, R: ?Sized> {
     flips: &'a Flips,
     bits: &'a [u32],
@@ -131,6 +137,13 @@ pub struct FlippedBits<'a, R: ?Sized> {
     base: u64,
     buffer: Vec<u32>,
     next: usize,
+}
+
+// It holds the respondent's value.
+impl<R: ?Sized> fmt::Debug for FlippedBits<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FlippedBits(..)")
+    }
 }
 
 impl<R: CryptoRng + ?Sized> Iterator for FlippedBits<'_, R> {
@@ -205,6 +218,7 @@ mod tests {
                 .collect();
             let all: Vec<u32> = flips.flip_iter(&bits, &mut rng(9)).collect();
             assert_eq!(all, flips.flip(&bits, &mut rng(9)));
+            assert_eq!(format!("{:?}", flips.flip_iter(&bits, &mut rng(9))), "FlippedBits(..)");
             assert!(all.windows(2).all(|w| w[0] < w[1]));
             assert!(all.iter().all(|&b| u64::from(b) < size));
         }

@@ -2,6 +2,9 @@
 
 use rand_core::CryptoRng;
 
+use num_bigint::BigUint;
+
+use super::bracket::dyadic_parts;
 use super::uniform::below_u128;
 use crate::{Epsilon, Error};
 
@@ -21,11 +24,8 @@ impl DiscreteLaplace {
     pub fn new(epsilon: Epsilon) -> Result<Self, Error> {
         // Multiplying by a power of two is exact; the conversion cuts off the rest.
         let numerator = epsilon.value() * GRID as f64;
-        if numerator < 1.0 {
-            return Err(Error::NoSignal(epsilon.value()));
-        }
-        if numerator >= (1u64 << 62) as f64 {
-            return Err(Error::Epsilon(epsilon.value()));
+        if !(1.0..1000.0 * GRID as f64).contains(&numerator) {
+            return Err(Error::NoiseEpsilon(epsilon.value()));
         }
         Ok(Self { numerator: numerator as u64, denominator: GRID })
     }
@@ -38,9 +38,13 @@ impl DiscreteLaplace {
         Ok(Self { numerator, denominator })
     }
 
-    /// The loss per unit, rounded to the nearest double (exact when it was given as a double above 2^-52).
-    pub fn epsilon(self) -> f64 {
-        self.numerator as f64 / self.denominator as f64
+    /// The loss per unit, rounded up to a double (and exact when it was a multiple of 2^-52).
+    pub fn epsilon(self) -> Epsilon {
+        let quotient = self.numerator as f64 / self.denominator as f64;
+        // quotient >= numerator/denominator, as integers: a double is a fraction with a power of two below.
+        let (mantissa, shift) = dyadic_parts(quotient);
+        let short = mantissa * self.denominator < BigUint::from(self.numerator) << shift;
+        Epsilon::new(if short { quotient.next_up() } else { quotient }).unwrap_or(Epsilon::INFINITE)
     }
 
     /// One draw.
@@ -104,7 +108,7 @@ mod tests {
                     _ => beyond += 1,
                 }
             }
-            let a = (-noise.epsilon()).exp();
+            let a = (-noise.epsilon().value()).exp();
             let mut rest = 1.0;
             for (x, &count) in (-20i32..=20).zip(&seen) {
                 let mass = (1.0 - a) / (1.0 + a) * a.powi(x.abs());
@@ -117,15 +121,19 @@ mod tests {
 
     #[test]
     fn a_double_is_rounded_towards_more_noise() {
-        assert_eq!(DiscreteLaplace::new(Epsilon::new(0.5).unwrap()).unwrap().epsilon(), 0.5);
+        assert_eq!(DiscreteLaplace::new(Epsilon::new(0.5).unwrap()).unwrap().epsilon().value(), 0.5);
         for value in [0.1, 1.0 / 3.0, 1e-9, 7.3] {
             let noise = DiscreteLaplace::new(Epsilon::new(value).unwrap()).unwrap();
-            assert!(noise.epsilon() <= value && value - noise.epsilon() < 3e-16);
+            let rounded = noise.epsilon().value();
+            assert!(rounded <= value && value - rounded < 3e-16);
         }
         assert!(DiscreteLaplace::new(Epsilon::ZERO).is_err());
         assert!(DiscreteLaplace::new(Epsilon::INFINITE).is_err());
         assert!(DiscreteLaplace::new(Epsilon::new(1e9).unwrap()).is_err());
         assert!(DiscreteLaplace::from_ratio(0, 1).is_err());
         assert!(DiscreteLaplace::from_ratio(1, 0).is_err());
+        // One third is not a double: rounded up.
+        let third = DiscreteLaplace::from_ratio(1, 3).unwrap().epsilon().value();
+        assert!(third.mul_add(3.0, -1.0) >= 0.0 && third.next_down().mul_add(3.0, -1.0) < 0.0);
     }
 }

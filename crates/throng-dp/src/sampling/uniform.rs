@@ -48,7 +48,12 @@ pub(crate) fn below_u128(bound: u128, rng: &mut (impl CryptoRng + ?Sized)) -> u1
 ///
 /// The set holds the first `count` different values of a uniform sequence, so every set is equally likely.
 /// `count` must not exceed `bound`, nor `bound` 2^31; meant for counts well below the bound.
-pub fn distinct_below(bound: u32, count: usize, out: &mut Vec<u32>, rng: &mut (impl CryptoRng + ?Sized)) {
+pub(crate) fn distinct_below(
+    bound: u32,
+    count: usize,
+    out: &mut Vec<u32>,
+    rng: &mut (impl CryptoRng + ?Sized),
+) {
     debug_assert!(count as u64 <= u64::from(bound), "a set cannot be larger than its universe");
     let start = out.len();
     match count {
@@ -129,6 +134,25 @@ mod tests {
             }
             for count in seen.into_iter().chain(seen_u32).chain(seen_u128) {
                 assert_share(count, draws, 1.0 / bound as f64, 69);
+            }
+        }
+    }
+
+    /// Every size class of the sampler: how often each number is in the set, first and last included.
+    #[test]
+    fn sets_of_any_size_hold_each_number_alike() {
+        let mut rng = rng(7);
+        let draws = 40_000;
+        for (bound, count) in [(9u32, 7usize), (20, 13), (30, 21), (40, 30), (45, 40), (64, 50)] {
+            let mut seen = vec![0u64; bound as usize];
+            for _ in 0..draws {
+                let mut set = Vec::new();
+                distinct_below(bound, count, &mut set, &mut rng);
+                assert!(set.len() == count && set.windows(2).all(|w| w[0] < w[1]));
+                set.iter().for_each(|&number| seen[number as usize] += 1);
+            }
+            for hits in seen {
+                assert_share(hits, draws, count as f64 / f64::from(bound), 208);
             }
         }
     }

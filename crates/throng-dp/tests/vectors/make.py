@@ -83,7 +83,6 @@ def main():
                 {"row": row, "value": value, "cell": cell(rows[row], value, 65_536)} for row, value in points
             ],
         },
-        "direction_table_sha256": hashlib.sha256(struct.pack("<32768h", *table)).hexdigest(),
         "directions": directions,
     }
     print(json.dumps(vectors, indent=1))

@@ -43,12 +43,13 @@ impl Direction {
     }
 
     /// The inner product with a vector, in units of the coordinates, without holding the direction.
-    pub(super) fn dot(mut self, vector: &[f32]) -> f64 {
+    /// `scale` is multiplied to every coordinate of the vector.
+    pub(super) fn dot(mut self, vector: &[f32], scale: f32) -> f64 {
         let mut block = [0; BLOCK];
         let mut sum = 0.0;
         for chunk in vector.chunks(BLOCK) {
             self.next_block(&mut block);
-            sum += dot_block(chunk, &block);
+            sum += dot_block(chunk, scale, &block);
         }
         sum
     }
@@ -81,19 +82,19 @@ impl Direction {
     }
 }
 
-fn dot_block(vector: &[f32], block: &[i16; BLOCK]) -> f64 {
+fn dot_block(vector: &[f32], scale: f32, block: &[i16; BLOCK]) -> f64 {
     // Independent partial sums, which the compiler can keep in vector registers.
     let mut sums = [0.0f32; 16];
     let (vectors, rest) = vector.as_chunks::<16>();
     for (x, v) in vectors.iter().zip(block.as_chunks::<16>().0) {
         for lane in 0..16 {
-            sums[lane] += x[lane] * f32::from(v[lane]);
+            sums[lane] += x[lane] * scale * f32::from(v[lane]);
         }
     }
     let tail: f64 = rest
         .iter()
         .zip(&block[vector.len() - rest.len()..])
-        .map(|(&x, &v)| f64::from(x) * f64::from(v))
+        .map(|(&x, &v)| f64::from(x * scale) * f64::from(v))
         .sum();
     sums.iter().map(|&sum| f64::from(sum)).sum::<f64>() + tail
 }
@@ -152,7 +153,7 @@ mod tests {
 
         let vector: Vec<f32> = (0..long.len()).map(|i| (i % 7) as f32 - 3.0).collect();
         let exact: f64 = vector.iter().zip(&long).map(|(&x, &v)| f64::from(x) * f64::from(v)).sum();
-        assert!((Direction::new([9; 16]).dot(&vector) - exact).abs() < 1e-6 * exact.abs().max(1e6));
+        assert!((Direction::new([9; 16]).dot(&vector, 1.0) - exact).abs() < 1e-6 * exact.abs().max(1e6));
 
         let mut sums = vec![5; long.len()];
         Direction::new([9; 16]).add(false, &mut sums);

@@ -314,11 +314,11 @@ pub const QUESTIONS: &[Question] = &[
         params: &["n", "eps_b", "eps_f", "tau"],
         about: "the standard deviation of a count from report fragments",
         answer: |p| {
-            use throng_dp::{estimate::BitChannel, sampling::Bernoulli};
+            use throng_dp::{estimate::BitNoise, sampling::Bernoulli};
             let (b, f) = (Bernoulli::flip(p.epsilon("eps_b")?)?, Bernoulli::flip(p.epsilon("eps_f")?)?);
             let tau = p.small("tau")?;
             ensure!(tau > 0, "tau is 0; give at least 1");
-            Ok((p.n()? as f64 * BitChannel::fragmented(b, f, tau).variance()).sqrt())
+            Ok((p.n()? as f64 * BitNoise::fragmented(b, f, tau).variance()).sqrt())
         },
     },
     Question {

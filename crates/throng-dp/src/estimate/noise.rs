@@ -1,6 +1,7 @@
 //! What all coins between a value's bit and the analyzer's sum amount to.
 
 use super::{Estimates, Spread, Tally};
+use crate::Error;
 use crate::sampling::Bernoulli;
 
 /// The way of one bit to the analyzer: flipped with some probability, one or more times, and summed.
@@ -9,13 +10,13 @@ use crate::sampling::Bernoulli;
 /// c is estimated without bias by (S/draws − n·flip)/(1 − 2·flip).
 ///
 /// # Utility
-/// The variance of that estimate is n times [`BitChannel::variance`], whatever c is:
+/// The variance of that estimate is n times [`BitNoise::variance`], whatever c is:
 /// - one report: p(1 − p)/(1 − 2p)²;
 /// - r runs, each with its own coin: the same, divided by r;
 /// - tau fragments behind a backstop: [p_b q_b + p_f q_f/(tau (1 − 2p_f)²)]/(1 − 2p_b)². The paper's proof of its
 ///   accuracy theorem has twice the variance of one report.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct BitChannel {
+pub struct BitNoise {
     draws: f64,
     encodings: f64,
     flip: f64,
@@ -23,7 +24,7 @@ pub struct BitChannel {
     variance: f64,
 }
 
-impl BitChannel {
+impl BitNoise {
     /// One report.
     pub fn single(coin: Bernoulli) -> Self {
         Self::repeated(coin, 1)
@@ -64,7 +65,7 @@ impl BitChannel {
         (sum / self.draws - respondents * self.flip) / self.gain
     }
 
-    /// The sum and the sum of squares of [`BitChannel::count`] over many sums with the same number of respondents,
+    /// The sum and the sum of squares of [`BitNoise::count`] over many sums with the same number of respondents,
     /// from how many they are, their total and the total of their squares.
     pub(crate) fn count_moments(&self, total: f64, squares: f64, sums: f64, respondents: f64) -> (f64, f64) {
         let (mean, square) = (total / self.draws, squares / (self.draws * self.draws));
@@ -90,11 +91,14 @@ impl BitChannel {
     }
 
     /// Estimates of all attributes, where a value is one attribute.
-    pub(crate) fn estimates(&self, tally: &Tally) -> Estimates {
+    pub(crate) fn estimates(&self, tally: &Tally) -> Result<Estimates, Error> {
         let respondents = tally.respondents() as f64;
-        let counts = tally.counts().map(|sum| self.count(sum as f64, respondents)).collect();
-        let floor = respondents * self.variance;
-        Estimates::new(tally.respondents(), counts, Spread::constant(floor, self.range()))
+        let attributes = tally.attributes() as u64;
+        let mut counts = Vec::new();
+        counts.try_reserve_exact(tally.attributes()).map_err(|_| Error::TallyMemory { attributes })?;
+        counts.extend(tally.counts().map(|sum| self.count(sum as f64, respondents)));
+        let spread = Spread::constant(respondents * self.variance, self.range());
+        Ok(Estimates::new(tally.respondents(), counts, spread))
     }
 
     /// How far one respondent's draws can move a count.
@@ -115,28 +119,28 @@ mod tests {
     #[test]
     fn the_mean_of_a_sum_gives_back_the_count() {
         let (n, c) = (1000.0, 30.0);
-        for channel in [
-            BitChannel::single(coin(2.0)),
-            BitChannel::repeated(coin(0.5), 5),
-            BitChannel::fragmented(coin(3.0), coin(1.0), 16),
-            BitChannel::noiseless(),
+        for noise in [
+            BitNoise::single(coin(2.0)),
+            BitNoise::repeated(coin(0.5), 5),
+            BitNoise::fragmented(coin(3.0), coin(1.0), 16),
+            BitNoise::noiseless(),
         ] {
-            let mean = channel.draws * (c * (1.0 - channel.flip) + (n - c) * channel.flip);
-            assert!((channel.count(mean, n) - c).abs() < 1e-9);
+            let mean = noise.draws * (c * (1.0 - noise.flip) + (n - c) * noise.flip);
+            assert!((noise.count(mean, n) - c).abs() < 1e-9);
         }
     }
 
     #[test]
     fn variances_are_those_of_the_accounting_notes() {
         // One report: e^ε/(e^ε − 1)², which the paper's appendix states as 2/(e^ε − 1).
-        let single = BitChannel::single(coin(8.55));
+        let single = BitNoise::single(coin(8.55));
         let e = 8.55f64.exp();
         assert!((single.variance() / (e / (e - 1.0).powi(2)) - 1.0).abs() < 1e-12);
         // Horse, epsilon_backstop 8.55, tau 16, epsilon_fragment 5.775: standard deviation 27.3.
-        let horse = BitChannel::fragmented(coin(8.55), coin(5.775), 16);
+        let horse = BitNoise::fragmented(coin(8.55), coin(5.775), 16);
         assert!(((1_914_589.0 * horse.variance()).sqrt() - 27.3).abs() < 0.05);
         // Many precise fragments are as good as the backstop itself.
-        let limit = BitChannel::fragmented(coin(3.0), coin(20.0), 256);
-        assert!((limit.variance() / BitChannel::single(coin(3.0)).variance() - 1.0).abs() < 1e-7);
+        let limit = BitNoise::fragmented(coin(3.0), coin(20.0), 256);
+        assert!((limit.variance() / BitNoise::single(coin(3.0)).variance() - 1.0).abs() < 1e-7);
     }
 }
