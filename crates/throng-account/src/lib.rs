@@ -2,6 +2,15 @@
 //!
 //! Everything here takes guarantees and counts, as data, and answers with a guarantee or with the reason why none
 //! can be given. n always counts honest respondents.
+//!
+//! | question | where |
+//! |---|---|
+//! | what does a crowd add to a local guarantee? | [`amplification`], one bound per file |
+//! | what do several releases guarantee together? | [`composition`], [`epochs`], [`ledger`] |
+//! | what does a crowd label cost? | [`label`], [`deletion`] |
+//! | what is left if parties are compromised? | [`attacker`] |
+//! | which parameters does a survey need? | [`planner`] |
+//! | what would a trusted party have to add? | [`gaussian`] |
 
 pub mod amplification;
 pub mod attacker;
@@ -11,6 +20,7 @@ pub mod deletion;
 pub mod epochs;
 mod error;
 pub mod gaussian;
+pub mod label;
 pub mod ledger;
 pub mod planner;
 

@@ -179,32 +179,34 @@ fn report_fragments() {
     assert_near(exact::epsilon_a0(n, epsilon(11.965), d).unwrap().value(), 11.955, 1e-3);
 }
 
-/// Section 4 (i). The last column was recomputed with a plain lgamma sum over D_0 where two digits are not enough.
+/// Section 4 (i). The last column to four digits, from a plain Python sum of lgamma terms over M and D_0(M + 1);
+/// the certified answer is at most 0.002 below.
 #[test]
 fn whole_one_hot_reports() {
     for ((n, d), at_two, allowed) in
-        [(MAP, 0.00182, 7.60), (HORSE, 0.01816, 5.3466), (CHILD, 0.00366, 6.8971), (HEAVY, 0.00197, 7.52)]
+        [(MAP, 0.00182, 7.5978), (HORSE, 0.01816, 5.3466), (CHILD, 0.00366, 6.8971), (HEAVY, 0.00197, 7.5236)]
     {
         let d = delta(d);
         let got = exact::rappor_whole_epsilon(n, epsilon(2.0), d).unwrap().epsilon().value();
         assert_near(got / at_two, 1.0, 3e-3);
         let got = exact::rappor_whole_epsilon_local(n, epsilon(1.0), d).unwrap().value();
-        assert_near(got, allowed, 5e-3);
+        assert_near(got, allowed - 0.001, 1e-3);
     }
 }
 
-/// Section 4 (ii), 1024 hash functions of 65536 cells. The lgamma sum gives 3.7965 and 6.8627 for horse and child.
+/// Section 4 (ii), 1024 hash functions of 65536 cells. The first column to four digits by the same lgamma sum; a
+/// covering of 0.2% and bins cost at most 0.006.
 #[test]
 fn count_sketches() {
     for ((n, d), allowed, paper, hidden, hidden_allowed) in [
-        (MAP, 8.26, 13.14, 0.274, 15.18),
+        (MAP, 8.2639, 13.14, 0.274, 15.18),
         (HORSE, 3.7965, 8.55, 0.400, 10.25),
         (CHILD, 6.8627, 11.70, 0.272, 13.75),
-        (HEAVY, 8.12, 12.99, 0.274, 15.03),
+        (HEAVY, 8.1156, 12.99, 0.274, 15.03),
     ] {
         let d = delta(d);
         let got = exact::cms_revealed_epsilon_local(n, epsilon(1.0), d, 1024).unwrap().value();
-        assert_near(got, allowed, 7e-3);
+        assert_near(got, allowed - 0.003, 3e-3);
         // At the paper's ε_local a revealed hash leaves no amplification.
         let paper = epsilon(paper);
         let got = exact::cms_revealed_epsilon(n, paper, d, 1024).unwrap().epsilon().value();

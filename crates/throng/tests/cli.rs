@@ -120,14 +120,95 @@ fn demo_stopped_halfway_leaves_no_file() {
 }
 
 #[test]
+fn plan_writes_a_survey_that_can_be_read_and_holds() {
+    let dir = directory();
+    let arguments =
+        "plan --epsilon-central 1 --delta 1e-6 --respondents 3000 --domain 784 --out a/survey.toml --json";
+    let output = throng(&dir, &arguments.split(' ').collect::<Vec<_>>());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let file = fs::read_to_string(dir.path().join("a/survey.toml")).unwrap();
+    let survey = throng_wire::Survey::from_toml(&file).unwrap();
+    assert_eq!(survey.domain(), 784);
+    assert_eq!(u64::from(survey.delivery.envelopes), plan["envelopes_per_instance"].as_u64().unwrap());
+    let local = plan["epsilon_floor"].as_f64().unwrap();
+    assert!((3.0..5.5).contains(&local), "{local}");
+    // The design's rule of thumb: about 6 respondents of noise per pixel at epsilon_central 1.
+    let error = plan["standard_error"].as_f64().unwrap();
+    assert!((5.0..8.0).contains(&error), "{error}");
+    assert!(plan["consent"].as_str().unwrap().contains("at least 3000"));
+    // Ask the accountant whether the file's parameters keep its claim.
+    let question = format!("account --respondents 3000 --delta 0.99e-6 --epsilon-local {local} --json");
+    let account = throng(&dir, &question.split(' ').collect::<Vec<_>>());
+    let account: serde_json::Value = serde_json::from_slice(&account.stdout).unwrap();
+    assert_eq!(account["bounds"][0]["bound"], "exact");
+    assert!(account["bounds"][0]["epsilon_central"].as_f64().unwrap() <= 1.0);
+}
+
+#[test]
+fn plan_refuses_what_cannot_be_and_says_what_can() {
+    let dir = directory();
+    let arguments =
+        "plan --epsilon-central 0.01 --delta 1e-9 --respondents 100 --domain 1000 --out survey.toml";
+    let output = throng(&dir, &arguments.split(' ').collect::<Vec<_>>());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("feasible would be"), "{}", text(&output.stderr));
+    assert!(!dir.path().join("survey.toml").exists());
+    let nonsense = throng(
+        &dir,
+        &"plan --epsilon-central -1 --delta 1e-9 --respondents 100 --domain 5".split(' ').collect::<Vec<_>>(),
+    );
+    assert_eq!(nonsense.status.code(), Some(2));
+}
+
+#[test]
+fn account_answers_rows_line_by_line() {
+    let dir = directory();
+    let rows = [
+        r#"{"bound": "exact_eps_a0", "params": {"n": 1914589, "eps_l": 8.55, "delta": 5e-8}}"#,
+        "",
+        r#"{"bound": "cheu_lemma_eps", "params": {"n": 10, "eps_l": 8.55, "delta": 5e-8}}"#,
+    ];
+    fs::write(dir.path().join("rows"), rows.join("\n")).unwrap();
+    let output = throng(&dir, &["account", "--rows", "rows"]);
+    assert_eq!(output.status.code(), Some(0), "errors are answers");
+    let answers: Vec<serde_json::Value> =
+        text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(answers.len(), 2);
+    assert!((answers[0]["value"].as_f64().unwrap() - 0.2527).abs() < 1e-4);
+    assert!(answers[1]["error"].as_str().unwrap().starts_with("not applicable"));
+    fs::write(dir.path().join("rows"), "nonsense").unwrap();
+    assert_eq!(throng(&dir, &["account", "--rows", "rows"]).status.code(), Some(2));
+    assert_eq!(throng(&dir, &["account", "--rows", "missing"]).status.code(), Some(2));
+    assert_eq!(throng(&dir, &["account"]).status.code(), Some(2));
+}
+
+#[test]
+fn account_draws_the_trade_off() {
+    let dir = directory();
+    let arguments =
+        "account --respondents 1000 --delta 1e-6 --epsilon-central 1 --plot curve.svg --against error";
+    let output = throng(&dir, &arguments.split(' ').collect::<Vec<_>>());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("exact"));
+    assert!(fs::read_to_string(dir.path().join("curve.svg")).unwrap().contains("epsilon_central"));
+}
+
+#[test]
 fn help_shows_examples() {
     let dir = directory();
-    for arguments in [&["--help"][..], &["demo", "--help"], &["demo", "-h"]] {
+    for (arguments, example) in [
+        (&["--help"][..], "throng demo --json"),
+        (&["demo", "--help"], "throng demo --json"),
+        (&["demo", "-h"], "throng demo --json"),
+        (&["plan", "--help"], "--out survey.toml"),
+        (&["account", "--help"], "pld_sgd_fmt23_subsampled_eps (n, m, eps0, T, delta)"),
+    ] {
         let output = throng(&dir, arguments);
         assert_eq!(output.status.code(), Some(0));
         let help = text(&output.stdout);
-        assert!(help.contains("Examples:") && help.contains("throng demo --json"), "{help}");
-        assert!(help.lines().all(|line| line.len() <= 100), "{help}");
+        assert!(help.contains("Examples:") && help.contains(example), "{help}");
+        assert!(help.lines().all(|line| line.len() <= 120), "{help}");
     }
     for wrong in [&[][..], &["dmeo"], &["demo", "--imag"]] {
         assert_eq!(throng(&dir, wrong).status.code(), Some(2));

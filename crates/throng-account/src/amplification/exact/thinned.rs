@@ -6,7 +6,8 @@
 
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
 
-use super::certify::{EPSILON_STEP, certified_delta, first_certified, smaller_crowd};
+use super::certify::{EPSILON_STEP, certified_delta, first_certified};
+use super::noise::left;
 use super::{hopeless, others_zero, others_zero_epsilon, others_zero_epsilon_local};
 use crate::Error;
 use crate::amplification::randomized_bit::RandomizedBit;
@@ -18,7 +19,8 @@ use crate::binomial::Binomial;
 /// # Privacy
 /// Removal, proved. R(e_m) = e^-ε_local R(0) + (1 − e^-ε_local) R(0 | bit m := 1): each other report is, with
 /// probability e^-ε_local, as if its value were absent, and those of the second kind are revealed. Only those of
-/// the first kind (and the victim) have a bit at the victim's value that hides it, so s = e^-ε_local.
+/// the first kind (and the victim) have a bit at the victim's value that hides it, so s = e^-ε_local. All of those
+/// hold 0 there, so both directions at a = 0 are all there is, and nothing is lost to a covering.
 /// # Paper
 /// What Table central_no_attr asks, and answers up to 60 times too high ([`super::super::blanket::central_no_attr`]).
 pub fn rappor_whole_epsilon(
@@ -122,49 +124,90 @@ fn hidden_hash_crowd(n: u64, p: f64, delta: f64, hashes: u32, cells: u32) -> u64
     ((size * rows_kept * (-z * load.sqrt() - load).exp()) as u64).max(1)
 }
 
+/// What the helpers of the victim hold.
+#[derive(Clone, Copy)]
+enum Data {
+    /// All of them 0.
+    Zero,
+    /// Anything.
+    Any,
+}
+
+impl Data {
+    /// δ in a crowd of n, the victim included.
+    fn delta(self, n: u64, bit: &RandomizedBit, epsilon: f64) -> f64 {
+        match self {
+            Self::Zero => left(n, 0, bit, epsilon).max(left(n, n - 1, bit, epsilon)),
+            Self::Any => certified_delta(n, n / COVERING, bit, epsilon),
+        }
+    }
+
+    /// What `delta` nearly always is, and fast.
+    fn likely_delta(self, n: u64, bit: &RandomizedBit, epsilon: f64) -> f64 {
+        match self {
+            Self::Zero => others_zero(n, bit, epsilon),
+            Self::Any => others_zero(n - n / COVERING, bit, epsilon),
+        }
+    }
+}
+
 /// How many of the others hide the victim, in bins: the least number of each, and its probability.
 struct Helpers {
     bit: RandomizedBit,
+    data: Data,
     bins: Vec<(u64, f64)>,
     missing: f64,
 }
 
 impl Helpers {
     fn unrandomized(n: u64, epsilon_local: f64) -> Self {
-        Self::new(n, epsilon_local, (-epsilon_local).exp(), -(-epsilon_local).exp_m1())
+        Self::new(n, epsilon_local, Data::Zero, ((-epsilon_local).exp(), -(-epsilon_local).exp_m1()))
     }
 
     fn same_hash(n: u64, epsilon_local: f64, hashes: u32) -> Self {
         let share = 1.0 / f64::from(hashes);
-        Self::new(n, epsilon_local, share, 1.0 - share)
+        Self::new(n, epsilon_local, Data::Any, (share, 1.0 - share))
     }
 
-    fn new(n: u64, epsilon_local: f64, share: f64, rest: f64) -> Self {
+    /// Each of the others helps with probability `share` = 1 − `rest`.
+    fn new(n: u64, epsilon_local: f64, data: Data, (share, rest): (f64, f64)) -> Self {
         let window = Binomial::new(n - 1, share, rest).window(MISSING);
         let deviation = ((n - 1) as f64 * share * rest).sqrt();
         let bins = window.bins(|m| (m as f64 * BIN_WIDTH).max(deviation * BIN_DEVIATIONS) as u64);
-        Self { bit: RandomizedBit::new(epsilon_local), bins, missing: window.missing }
+        Self { bit: RandomizedBit::new(epsilon_local), data, bins, missing: window.missing }
     }
 
     fn epsilon(&self, epsilon_local: Epsilon, delta: Delta) -> Result<CentralGuarantee<Removal>, Error> {
         // The search is over what is nearly certain to be certified; certifying is too slow to search with.
-        let holds = |epsilon: f64| self.expected(epsilon, likely_delta) <= delta.value();
-        let start = search::smallest(0.0, self.bit.epsilon, holds);
-        let certified = |epsilon: f64| self.expected(epsilon, certified_delta) <= delta.value();
+        let start = search::smallest(0.0, self.bit.epsilon, |epsilon| self.is_likely(epsilon, delta.value()));
+        let certified = |epsilon: f64| self.is_certified(epsilon, delta.value());
         let epsilon = first_certified(start, self.bit.epsilon, EPSILON_STEP, certified);
         guarantee(epsilon, epsilon_local, delta)
     }
 
-    /// E[D(M + 1)] for a D that falls in its first argument.
-    fn expected(&self, epsilon: f64, d: impl Fn(u64, &RandomizedBit, f64) -> f64) -> f64 {
+    fn is_likely(&self, epsilon: f64, delta: f64) -> bool {
+        self.expected(epsilon, delta, |m, bit, epsilon| self.data.likely_delta(m, bit, epsilon)) <= delta
+    }
+
+    fn is_certified(&self, epsilon: f64, delta: f64) -> bool {
+        self.expected(epsilon, delta, |m, bit, epsilon| self.data.delta(m, bit, epsilon)) <= delta
+    }
+
+    /// E[D(M + 1)] for a D that falls in its first argument. Stops as soon as it exceeds `enough`.
+    fn expected(&self, epsilon: f64, enough: f64, d: impl Fn(u64, &RandomizedBit, f64) -> f64) -> f64 {
         let Some(w) = self.bit.weights(epsilon) else { return 0.0 };
-        let mut sum = w.alpha * self.missing;
+        let (mut sum, mut last) = (w.alpha * self.missing, w.alpha);
         for &(m, probability) in &self.bins {
-            // A bin that cannot matter is counted without any noise.
-            let certain = probability * w.alpha;
-            sum += if certain < NEGLIGIBLE { certain } else { probability * d(m + 1, &self.bit, epsilon) };
+            // A bin that hardly matters is counted with what held for fewer helpers.
+            if probability * last > NEGLIGIBLE * enough {
+                last = last.min(d(m + 1, &self.bit, epsilon));
+            }
+            sum += probability * last;
+            if sum > enough {
+                break;
+            }
         }
-        sum.min(1.0)
+        sum
     }
 }
 
@@ -175,15 +218,10 @@ fn largest_local(
     helpers: impl Fn(f64) -> Helpers,
 ) -> Result<Epsilon, Error> {
     let (central, delta) = (epsilon_central.value(), delta.value());
-    let holds = |local: f64| helpers(local).expected(central, likely_delta) <= delta;
+    let holds = |local: f64| helpers(local).is_likely(central, delta);
     let start = search::largest(central, hopeless(n, central, delta), holds);
-    let certified = |local: f64| helpers(local).expected(central, certified_delta) <= delta;
+    let certified = |local: f64| helpers(local).is_certified(central, delta);
     Ok(Epsilon::new(first_certified(start, central, EPSILON_STEP, certified))?)
-}
-
-/// What [`certified_delta`] usually is.
-fn likely_delta(n: u64, bit: &RandomizedBit, epsilon: f64) -> f64 {
-    others_zero(smaller_crowd(n), bit, epsilon)
 }
 
 fn check_hashes(hashes: u32) -> Result<(), Error> {
@@ -200,5 +238,8 @@ const MISSING: f64 = 1e-20;
 const BIN_WIDTH: f64 = 1e-3;
 const BIN_DEVIATIONS: f64 = 0.1;
 
-/// Bins of less than this are not worth an evaluation.
-const NEGLIGIBLE: f64 = 1e-19;
+/// Bins that add less than this share of δ are not worth an evaluation.
+const NEGLIGIBLE: f64 = 1e-4;
+
+/// The least blocks of a covering have this share of the crowd: finer costs more than it gains here.
+const COVERING: u64 = 500;

@@ -69,9 +69,9 @@ fn blanket_local(n: u64, central: Epsilon, delta: Delta) -> Result<Epsilon, Erro
     while high - low > 1e-9 * high {
         let middle = (low + high) / 2.0;
         if blanket_central(n, Epsilon::new(middle)?, delta)? <= central {
-            low = middle
+            low = middle;
         } else {
-            high = middle
+            high = middle;
         }
     }
     Ok(Epsilon::new(low)?)

@@ -1,6 +1,7 @@
 //! The trade-off as a picture: all bounds over a range of epsilon_local.
 
 use anyhow::{Result, ensure};
+use indicatif::ProgressBar;
 use throng_account::amplification::noise_std;
 use throng_dp::Epsilon;
 
@@ -12,9 +13,11 @@ use crate::plot::{Axis, Plot, Scale, Series, Style};
 /// epsilon_central under every bound, against epsilon_local or against the error of a count.
 pub(super) fn plot(asked: &Asked, against: Against) -> Result<Plot> {
     let mut series: Vec<Series> = Vec::new();
+    let bar = ProgressBar::new(BOUNDS.len() as u64 * u64::from(STEPS));
     for bound in &BOUNDS {
         let mut points = Vec::new();
         for step in 1..=STEPS {
+            bar.inc(1);
             let local = Epsilon::new(f64::from(step) * EPSILON_MAX / f64::from(STEPS))?;
             // Where a bound does not apply its line ends.
             if let Ok(central) = (bound.central)(asked.honest, local, asked.delta) {
@@ -30,6 +33,7 @@ pub(super) fn plot(asked: &Asked, against: Against) -> Result<Plot> {
             series.push(Series { name: bound.name.into(), points, style });
         }
     }
+    bar.finish_and_clear();
     ensure!(!series.is_empty(), "no bound applies anywhere: raise --respondents or --delta");
     let (label, scale) = match against {
         Against::EpsilonLocal => ("epsilon_local", Scale::Linear),
@@ -43,5 +47,5 @@ pub(super) fn plot(asked: &Asked, against: Against) -> Result<Plot> {
     })
 }
 
-const STEPS: u32 = 60;
+const STEPS: u32 = 45;
 const EPSILON_MAX: f64 = 15.0;

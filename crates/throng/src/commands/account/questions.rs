@@ -54,7 +54,7 @@ impl Params<'_> {
     fn whole(&self, name: &str) -> Result<u64> {
         let number = self.number(name)?;
         ensure!(
-            number >= 0.0 && number <= 1e15 && number.fract() == 0.0,
+            (0.0..=1e15).contains(&number) && number.fract() == 0.0,
             "{name} is {number}; give a whole number"
         );
         Ok(number as u64)

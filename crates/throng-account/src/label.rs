@@ -1,0 +1,69 @@
+//! Natural crowds: what a label on a report costs.
+//!
+//! Paper: Section V. A label that the survey lists (a language, an app version) splits the respondents into crowds of
+//! their own, and tells whoever sees a report which crowd it is from.
+
+use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
+
+use crate::Error;
+use crate::deletion::Deletion;
+
+/// What is known about a label before a report carries it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Label {
+    /// Everyone knows it anyway: it costs nothing.
+    Public,
+    /// The respondent randomizes it with this epsilon.
+    Randomized(Epsilon),
+    /// It is the respondent's secret, and sent as it is.
+    Private,
+}
+
+impl Label {
+    /// What a labelled report guarantees by itself: epsilon_local + epsilon_label. Nothing, if the label is a secret.
+    pub fn local(self, epsilon_local: Epsilon) -> Epsilon {
+        match self {
+            Self::Public => epsilon_local,
+            Self::Randomized(epsilon_label) => epsilon_local + epsilon_label,
+            Self::Private => Epsilon::INFINITE,
+        }
+    }
+}
+
+/// What a release of a labelled crowd guarantees when every one of `instances` deletes reports at random before it
+/// checks the crowd: the release, and the deletions that its size went through.
+pub fn with_deletion(
+    release: CentralGuarantee<Removal>,
+    deletion: &Deletion,
+    instances: u32,
+) -> Result<CentralGuarantee<Removal>, Error> {
+    let one = deletion.removal_guarantee()?;
+    let delta = Delta::new((one.delta().value() * f64::from(instances) * (1.0 + 1e-15)).min(1.0))?;
+    Ok(CentralGuarantee::new(release.epsilon() + one.epsilon().times(instances), release.delta() + delta))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn epsilon(value: f64) -> Epsilon {
+        Epsilon::new(value).unwrap()
+    }
+
+    #[test]
+    fn a_secret_label_leaves_nothing() {
+        assert_eq!(Label::Public.local(epsilon(2.0)), epsilon(2.0));
+        assert_eq!(Label::Randomized(epsilon(0.5)).local(epsilon(2.0)), epsilon(2.5));
+        assert_eq!(Label::Private.local(epsilon(2.0)), Epsilon::INFINITE);
+    }
+
+    #[test]
+    fn every_instance_deletes_and_every_deletion_counts() {
+        let release = CentralGuarantee::new(epsilon(1.0), Delta::new(1e-7).unwrap());
+        let deletion = Deletion::new(epsilon(0.2), Delta::new(1e-9).unwrap()).unwrap();
+        let labelled = with_deletion(release, &deletion, 3).unwrap();
+        assert!((labelled.epsilon().value() - 1.3).abs() < 1e-12, "{labelled}");
+        assert!(labelled.delta().value() > 1e-7 && labelled.delta().value() <= 1e-7 + 3e-9 * (1.0 + 1e-9));
+        assert_eq!(with_deletion(release, &deletion, 0).unwrap(), release);
+    }
+}
