@@ -213,8 +213,8 @@ const SIMULATION: &str = "\
 Everything ran in this one process: respondents were simulated from the picture,
 and there was no encryption, no network and no shuffler yet. What is real: each
 respondent's randomizer, the fragments and the estimator. Only the local
-guarantee is stated here: the central one needs the accountant, which is not
-part of this version.";
+guarantee is stated here, because nothing was shuffled; `throng account` says
+what a shuffled crowd would add to it.";
 
 #[cfg(test)]
 mod tests {
