@@ -139,6 +139,14 @@ pub struct PlanArgs {
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     pub zipf: Option<f64>,
 
+    /// The values are distributed like this sample: lines that end in a count, for example value,count
+    #[arg(long, value_name = "FILE.csv", conflicts_with = "zipf")]
+    pub sample: Option<PathBuf>,
+
+    /// Also say how many respondents it takes until a value held by this share of them can be told from zero
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    pub crowd_for_share: Option<f64>,
+
     /// What the public hash functions of a sketch are made from
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub hash_seed: u64,

@@ -146,6 +146,24 @@ fn plan_writes_a_survey_that_can_be_read_and_holds() {
 }
 
 #[test]
+fn plan_answers_the_inverse_questions() {
+    let dir = directory();
+    fs::write(dir.path().join("sample.csv"), "value,count\na,70\nb,20\nc,10\n").unwrap();
+    let arguments = "plan --epsilon-central 1 --delta 1e-6 --respondents 50000 --domain 100000 --encoding sketch \
+                     --sample sample.csv --crowd-for-share 0.01 --json";
+    let output = throng(&dir, &arguments.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(plan["collision_error"].as_f64().unwrap() > 0.0);
+    assert!(plan["respondents_for_share"].as_u64().unwrap() >= 1000);
+    assert!(plan["one_more_fragment"]["envelopes_per_instance"].as_u64().unwrap() > 0);
+    fs::write(dir.path().join("sample.csv"), "value,count\na,many\n").unwrap();
+    let refused = throng(&dir, &arguments.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("line 2"), "{}", text(&refused.stderr));
+}
+
+#[test]
 fn plan_refuses_what_cannot_be_and_says_what_can() {
     let dir = directory();
     let arguments =

@@ -57,7 +57,7 @@ fn power_sums(k: u64, s: f64) -> (f64, f64) {
     (sum(s), sum(2.0 * s))
 }
 
-/// The plan with the smallest error among sketches of power-of-two sizes.
+/// The plan that can tell the smallest count from zero, among sketches of power-of-two sizes.
 ///
 /// # Privacy
 /// The row of a report is taken to be visible (proved): the crowd of a respondent is those with the same row. So more
@@ -97,9 +97,8 @@ pub(super) fn best(question: &Question) -> Result<Plan, Error> {
             });
             match plan {
                 Ok(plan) => {
-                    let better = best
-                        .as_ref()
-                        .is_none_or(|best| plan.accuracy.standard_error < best.accuracy.standard_error);
+                    let better =
+                        best.as_ref().is_none_or(|best| plan.accuracy.detectable < best.accuracy.detectable);
                     if better {
                         best = Some(plan);
                     }

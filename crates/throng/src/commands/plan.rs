@@ -5,7 +5,7 @@ mod consent;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use throng_account::Error;
 use throng_account::attacker::{Compromised, Left};
@@ -28,7 +28,10 @@ pub fn run(args: &PlanArgs, format: Format) -> Result<()> {
     if let Some(path) = &args.out {
         write(path, &text)?;
     }
-    let planned = Planned::of(&question, &plan, args.hops, survey)?;
+    let mut planned = Planned::of(&question, &plan, args.hops, survey)?;
+    if let Some(share) = args.crowd_for_share {
+        planned.respondents_for_share = planner::respondents_for_share(&question, share)?;
+    }
     match format {
         Format::Json => print(&(serde_json::to_string_pretty(&planned)? + "\n")),
         Format::Text => {
@@ -56,8 +59,26 @@ fn question(args: &PlanArgs) -> Result<Question> {
             Some(EncodingArg::OneHot) => Choice::OneHot,
             Some(EncodingArg::Sketch) => Choice::Sketch,
         },
-        distribution: args.zipf.map_or(Distribution::Uniform, Distribution::Zipf),
+        distribution: match (&args.sample, args.zipf) {
+            (Some(path), _) => Distribution::Sample(sample(path)?),
+            (None, Some(exponent)) => Distribution::Zipf(exponent),
+            (None, None) => Distribution::Uniform,
+        },
     })
+}
+
+/// The counts of a CSV file: what follows the last comma of each line. A first line without one is a header.
+fn sample(path: &Path) -> Result<Vec<u64>> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut counts = Vec::new();
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        match line.rsplit(',').next().unwrap_or_default().trim().parse() {
+            Ok(count) => counts.push(count),
+            Err(_) if number == 0 => {}
+            Err(_) => bail!("{}, line {}: no count after the last comma", path.display(), number + 1),
+        }
+    }
+    Ok(counts)
 }
 
 /// A target that cannot be met is a refusal; a parameter that makes no sense is a failure.
@@ -138,9 +159,23 @@ struct Planned {
     detectable_count: f64,
     /// What one, two, ... bad instances leave together with the analyzer.
     epsilon_if_instances_compromised: Vec<f64>,
+    /// What one more report fragment would change; absent where that is no plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    one_more_fragment: Option<OneMore>,
+    /// The crowd that `--crowd-for-share` asks for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    respondents_for_share: Option<u64>,
     reasons: Vec<String>,
     consent: String,
     survey: Survey,
+}
+
+/// The same plan with one more report fragment.
+#[derive(Debug, Serialize)]
+struct OneMore {
+    envelopes_per_instance: u32,
+    standard_error: f64,
+    epsilon_if_one_instance_compromised: f64,
 }
 
 impl Planned {
@@ -170,6 +205,12 @@ impl Planned {
             noise_threshold: plan.accuracy.threshold,
             detectable_count: plan.accuracy.detectable,
             epsilon_if_instances_compromised: left,
+            one_more_fragment: planner::fragment_cost(question).ok().map(|cost| OneMore {
+                envelopes_per_instance: cost.envelopes.1,
+                standard_error: cost.standard_error.1,
+                epsilon_if_one_instance_compromised: cost.exposed.1.value(),
+            }),
+            respondents_for_share: None,
             reasons: plan.reasons.clone(),
             consent: consent::summary(question, plan),
             survey,
@@ -225,6 +266,19 @@ impl Planned {
             format!("{:.0} (a value nobody holds exceeds it in 5 % of surveys)", self.noise_threshold),
         )?;
         line("smallest count seen", format!("{:.0} (told from zero with 95 %)", self.detectable_count))?;
+        if let Some(more) = &self.one_more_fragment {
+            let envelopes = more.envelopes_per_instance;
+            line(
+                "one more report fragment",
+                format!(
+                    "{envelopes} envelopes, error {:.1}, one bad instance: epsilon {:.3}",
+                    more.standard_error, more.epsilon_if_one_instance_compromised
+                ),
+            )?;
+        }
+        if let Some(respondents) = self.respondents_for_share {
+            line("crowd for that share", format!("{respondents} respondents"))?;
+        }
         writeln!(text, "\nWhy:")?;
         for reason in &self.reasons {
             writeln!(text, "- {reason}")?;
