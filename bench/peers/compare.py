@@ -26,6 +26,7 @@ class Peer(NamedTuple):
     target: float | None  # the ratio we want; None: shown to be fair, no target is set
     program: str  # a key of `programs` in main
     peer_case: str  # as the peer's program knows it
+    ours: str = "rust"  # which of our programs, a key of `programs`
 
 
 PEERS = [
@@ -40,6 +41,8 @@ PEERS = [
     Peer("sum-sparse-large", "numpy bincount", 1.0, "current", "sum-sparse-large-numpy"),
     Peer("gradient-report", "numpy", 3, "current", "gradient-report-numpy"),
     Peer("direction-expand", "rand_distr", 1.5, "rust", "direction-expand-rand-distr"),
+    Peer("pld-gaussian", "dp-accounting", None, "current", "pld-gaussian-dp-accounting", "account"),
+    Peer("clones21-epsilon", "scipy by hand", None, "current", "clones21-epsilon-scipy", "account"),
 ]
 CASES = list(dict.fromkeys(peer.case for peer in PEERS))
 
@@ -53,6 +56,7 @@ def main():
     peers_py = str(Path(__file__).with_name("peers.py"))
     programs = {
         "rust": [options.rust],
+        "account": [options.account],
         "current": [options.current, peers_py],
         "sketch": [options.sketch, peers_py],
     }
@@ -80,7 +84,7 @@ def parse_options():
     parser.add_argument("--rounds", type=round_count, default=7, metavar="N", help="per side, 5 or more (default 7)")
     # Opened now: a path that cannot be written is better known before minutes of measuring.
     parser.add_argument("--json", type=argparse.FileType("w"), metavar="FILE", help="write every round to FILE")
-    for program in ("rust", "current", "sketch"):  # `run` gives these.
+    for program in ("rust", "account", "current", "sketch"):  # `run` gives these.
         parser.add_argument(f"--{program}", required=True, help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -105,7 +109,7 @@ def compare(peer, programs, rounds):
     for part in range(PARTS):
         part_rounds = (rounds + part) // PARTS  # The parts add up to `rounds`.
         for seconds, program, case in (
-            (ours, programs["rust"], peer.case),
+            (ours, programs[peer.ours], peer.case),
             (theirs, programs[peer.program], peer.peer_case),
         ):
             unit, part_seconds = measure([*program, case, str(part_rounds)])

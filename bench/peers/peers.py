@@ -232,5 +232,46 @@ def gradient_report_numpy():
     return 1, report
 
 
+# The accountant.
+
+
+@case("pld-gaussian-dp-accounting", unit="answer")
+def pld_gaussian_dp_accounting():
+    from dp_accounting.pld import privacy_loss_distribution
+
+    def epsilon():
+        one = privacy_loss_distribution.from_gaussian_mechanism(100.0)
+        return one.self_compose(10_000).get_epsilon_for_delta(1e-6)
+
+    return 1, epsilon
+
+
+@case("clones21-epsilon-scipy", unit="answer")
+def clones21_epsilon_scipy():
+    """The numerical bound as one would write it: bisection over epsilon, all numbers of clones at once."""
+    from scipy.stats import binom
+
+    n, local, delta = 100_000, 4.0, 1e-6
+    clones = np.arange(n)
+    weight = binom.pmf(clones, n - 1, math.exp(-local))
+    clones, weight = clones[weight > 1e-20], weight[weight > 1e-20]
+    q = 1 / (1 + math.exp(-local))
+
+    def delta_at(epsilon):
+        alpha, beta = q - math.exp(epsilon) * (1 - q), math.exp(epsilon) * q - (1 - q)
+        threshold = np.floor(alpha * (clones + 1) / (alpha + beta))
+        given = alpha * binom.cdf(threshold, clones, 0.5) - beta * binom.cdf(threshold - 1, clones, 0.5)
+        return weight @ given
+
+    def epsilon():
+        low, high = 0.0, local
+        while high - low > 1e-9:
+            middle = (low + high) / 2
+            low, high = (low, middle) if delta_at(middle) <= delta else (middle, high)
+        return high
+
+    return 1, epsilon
+
+
 if __name__ == "__main__":
     main()
