@@ -12,9 +12,10 @@ mod loss;
 mod sgd;
 mod shuffled_pair;
 
-use throng_dp::{CentralGuarantee, Delta, Epsilon, Neighbors};
+use throng_dp::{CentralGuarantee, Delta, Epsilon, Neighbors, Removal};
 
 use crate::Error;
+use crate::amplification::exact;
 use crate::gaussian::Gaussian;
 pub use connect::Curve;
 pub use fold::Composition;
@@ -78,6 +79,23 @@ pub fn curves_epsilon(curves: &[(Curve<'_>, u64)], delta: Delta) -> Result<Epsil
         all = all.with(LossPair::from_curve(curve, tail)?, times);
     }
     all.epsilon(delta)
+}
+
+/// The ε of one respondent who moves `counts` counts of n randomized bits each: split attributes, several LDP runs, or
+/// several epochs without a backstop.
+///
+/// # Privacy
+/// Removal, certified: the exact trade-off of one count, composed. A sampled attribute in a union of domains moves one
+/// count only, and has the exact bound itself.
+pub fn counts_epsilon(
+    n: u64,
+    epsilon_each: Epsilon,
+    counts: u64,
+    delta: Delta,
+) -> Result<CentralGuarantee<Removal>, Error> {
+    let curve = exact::Curve::new(n, epsilon_each)?;
+    let epsilon = curves_epsilon(&[(&|epsilon| curve.delta(epsilon), counts)], delta)?;
+    Ok(CentralGuarantee::new(epsilon, delta))
 }
 
 /// The ε of `steps` Gaussian releases, by the same convolution as everything else: a check of it against the exact

@@ -1,10 +1,12 @@
-//! Several epochs of one survey: what all their releases guarantee together.
+//! Several epochs behind one backstop: what all their releases guarantee together.
+//!
+//! Without a backstop every epoch spends again: [`crate::composition::counts_epsilon`].
 
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
 
 use crate::Error;
-use crate::amplification::exact::{self, Curve};
-use crate::composition::curves_epsilon;
+use crate::amplification::exact;
+use crate::composition::counts_epsilon;
 
 /// Epochs in which each respondent draws fresh fragments from a permanent backstop.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,7 +53,7 @@ impl BackstopSeries {
         match membership {
             Membership::Identical => exact::epsilon_certified(self.honest, self.epsilon_backstop, delta),
             Membership::Changing => {
-                let composed = fresh_epochs(self.honest, self.epsilon_fragment, releases, delta)?;
+                let composed = counts_epsilon(self.honest, self.epsilon_fragment, releases, delta)?;
                 Ok(if composed.epsilon() < self.epsilon_backstop {
                     composed
                 } else {
@@ -60,18 +62,6 @@ impl BackstopSeries {
             }
         }
     }
-}
-
-/// Epochs without a backstop: every one spends again.
-pub fn fresh_epochs(
-    honest: u64,
-    epsilon_local: Epsilon,
-    epochs: u64,
-    delta: Delta,
-) -> Result<CentralGuarantee<Removal>, Error> {
-    let curve = Curve::new(honest, epsilon_local)?;
-    let epsilon = curves_epsilon(&[(&|epsilon| curve.delta(epsilon), epochs)], delta)?;
-    Ok(CentralGuarantee::new(epsilon, delta))
 }
 
 #[cfg(test)]

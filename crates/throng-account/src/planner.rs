@@ -11,7 +11,7 @@ use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
 
 use crate::Error;
 use crate::amplification::exact;
-use crate::attacker::Exposure;
+use crate::attacker::{Compromised, Exposure, Left};
 pub use inverse::{FragmentCost, fragment_cost, respondents_for_share};
 pub use sketch::Distribution;
 pub use traffic::Traffic;
@@ -124,6 +124,7 @@ fn recommend(question: &Question) -> Result<Plan, Error> {
                  send fewer fragments and add an error that depends on the data."
                     .into(),
             );
+            plan.reasons.extend(other_choices(question, &plan));
             return feasible(question, plan);
         }
         Err(Error::NotApplicable(reason)) => reason,
@@ -132,6 +133,42 @@ fn recommend(question: &Question) -> Result<Plan, Error> {
     let mut plan = sketch::best(question)?;
     plan.reasons.insert(0, format!("A sketch, because with one bit per value {too_many}."));
     feasible(question, plan)
+}
+
+/// Why this tau and this K: what others would cost and buy.
+fn other_choices(question: &Question, plan: &Plan) -> Vec<String> {
+    let mut reasons = Vec::new();
+    let exposed = |plan: &Plan| match plan.exposure.left(Compromised::AnalyzerAndInstances(1)) {
+        Ok(Left::Local { exposed, .. }) => exposed.epsilon().value(),
+        _ => plan.exposure.epsilon_floor.value(),
+    };
+    if question.report_fragments == 1
+        && question.instances > 1
+        && let Ok(more) = one_hot(&Question { report_fragments: question.instances, ..question.clone() })
+    {
+        reasons.push(format!(
+                "One fragment per bit is the fewest to send, and right if no instance will work together with the analyzer. \
+             With {} report fragments, one for each instance, such an instance would learn epsilon {:.2} instead of \
+             {:.2}, at the same central guarantee, for {} envelopes instead of {} and an error of {:.1} instead of {:.1}.",
+            question.instances,
+            exposed(&more),
+                exposed(plan),
+                more.envelopes,
+                plan.envelopes,
+                more.accuracy.standard_error,
+                plan.accuracy.standard_error
+            ));
+    }
+    if let Ok(more) = one_hot(&Question { instances: question.instances + 2, ..question.clone() }) {
+        let total = |plan: &Plan, instances: u32| u64::from(plan.envelopes) * u64::from(instances);
+        reasons.push(format!(
+            "{} instances: two more would cost {} envelopes instead of {}, and leave each of them fewer fragments.",
+            question.instances,
+            total(&more, question.instances + 2),
+            total(plan, question.instances)
+        ));
+    }
+    reasons
 }
 
 fn one_hot(question: &Question) -> Result<Plan, Error> {
@@ -294,7 +331,6 @@ fn tidy(epsilon: Epsilon) -> Epsilon {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attacker::{Compromised, Left};
 
     fn question(epsilon: f64, delta: f64, respondents: u64, domain: u64) -> Question {
         Question {
@@ -322,7 +358,12 @@ mod tests {
         assert!(plan.overflow.value() <= 5e-10 && plan.overflow.value() > 0.0);
         assert!((15..30).contains(&plan.envelopes), "{}", plan.envelopes);
         assert_eq!(plan.accuracy.collision_error, 0.0);
-        assert!(plan.reasons.len() >= 3);
+        assert!(
+            plan.reasons.iter().any(|reason| reason.contains("3 report fragments, one for each instance")),
+            "{:?}",
+            plan.reasons
+        );
+        assert!(plan.reasons.iter().any(|reason| reason.starts_with("3 instances")), "{:?}", plan.reasons);
     }
 
     /// The plan's guarantee is what the accountant certifies for its parameters, with the honest crowd only.

@@ -84,7 +84,7 @@ const EXCEPTIONS: &[(&str, f64, f64, &str)] = &[
 ];
 
 fn epsilon(value: f64) -> Epsilon {
-    Epsilon::new(value).unwrap()
+    Epsilon::new(value).expect("it is printed in the paper")
 }
 
 /// Differences above 0.01, as cells.

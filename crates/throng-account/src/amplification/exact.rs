@@ -31,8 +31,8 @@ pub(super) use noise::divergence;
 pub use noise::{delta_a, delta_max_over_a};
 pub use replacement::replacement_epsilon_a0;
 pub use thinned::{
-    cms_revealed_epsilon, cms_revealed_epsilon_local, rappor_whole_epsilon, rappor_whole_epsilon_local,
-    research_hidden_hash_epsilon, research_hidden_hash_epsilon_local,
+    cms_revealed_epsilon, cms_revealed_epsilon_local, cms_split_revealed_epsilon, rappor_whole_epsilon,
+    rappor_whole_epsilon_local, research_hidden_hash_epsilon, research_hidden_hash_epsilon_local,
 };
 
 use throng_dp::{Delta, Epsilon};

@@ -72,6 +72,40 @@ pub fn cms_revealed_epsilon_local(
     largest_local(n, epsilon_central, delta, |local| Helpers::same_hash(n, local, hashes))
 }
 
+/// ε_central of reports on `per_report` different hash functions, each bit with `epsilon_each`, the rows visible.
+///
+/// # Privacy
+/// Removal, proved. The rows are released one after the other: of those whose first k rows are known, each draws a
+/// given other row with probability (r − k)/(H − k) at least, so the k-th row has the bound of a crowd thinned to that
+/// share; the losses are added, each at δ/r. A sum, not the tightest composition.
+/// # Paper
+/// Table horse_1_sketch_report (two and five hash functions).
+pub fn cms_split_revealed_epsilon(
+    n: u64,
+    epsilon_each: Epsilon,
+    delta: Delta,
+    hashes: u32,
+    per_report: u32,
+) -> Result<CentralGuarantee<Removal>, Error> {
+    check_crowd(n)?;
+    check_local(epsilon_each)?;
+    if per_report == 0 || per_report >= hashes {
+        return Err(Error::Parameter {
+            what: "the number of hash functions in a report",
+            got: f64::from(per_report),
+            expected: "give at least 1 and fewer than there are",
+        });
+    }
+    let each = Delta::new(delta.value() / f64::from(per_report))?;
+    let mut sum = Epsilon::ZERO;
+    for known in 0..per_report {
+        let share = f64::from(per_report - known) / f64::from(hashes - known);
+        let helpers = Helpers::new(n, epsilon_each.value(), Data::Any, (share, 1.0 - share));
+        sum = sum + helpers.epsilon(epsilon_each, each)?.epsilon();
+    }
+    Ok(CentralGuarantee::new(sum, delta))
+}
+
 /// RESEARCH, not a guarantee: ε of a count-mean sketch whose hash index is hidden and whose cells are unlinkable.
 ///
 /// # Privacy
@@ -243,3 +277,24 @@ const NEGLIGIBLE: f64 = 1e-4;
 
 /// The least blocks of a covering have this share of the crowd: finer costs more than it gains here.
 const COVERING: u64 = 500;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_hash_functions_add_up() {
+        let (each, delta) = (Epsilon::new(2.0).unwrap(), Delta::new(1e-6).unwrap());
+        let one = cms_split_revealed_epsilon(100_000, each, delta, 64, 1).unwrap().epsilon().value();
+        let plain = cms_revealed_epsilon(100_000, each, delta, 64).unwrap().epsilon().value();
+        assert_eq!(one, plain);
+        // Two rows: crowds thinned to 2/64 and 1/63, each at half of δ.
+        let two = cms_split_revealed_epsilon(100_000, each, delta, 64, 2).unwrap().epsilon().value();
+        let half = Delta::new(0.5e-6).unwrap();
+        let parts = [32, 63].map(|h| cms_revealed_epsilon(100_000, each, half, h).unwrap().epsilon().value());
+        assert!((two - parts[0] - parts[1]).abs() < 1e-9, "{two} {parts:?}");
+        for bad in [0, 64, 65] {
+            assert!(cms_split_revealed_epsilon(100_000, each, delta, 64, bad).is_err());
+        }
+    }
+}

@@ -267,6 +267,25 @@ pub const QUESTIONS: &[Question] = &[
         },
     },
     Question {
+        name: "cms_split_revealed_eps",
+        params: &["n", "eps_each", "delta", "H", "r"],
+        about: "count sketch on r hash functions with eps_each for each, the rows visible",
+        answer: |p| {
+            let (n, each, delta) = (p.n()?, p.epsilon("eps_each")?, p.delta("delta")?);
+            let guarantee = exact::cms_split_revealed_epsilon(n, each, delta, p.small("H")?, p.small("r")?)?;
+            Ok(guarantee.epsilon().value())
+        },
+    },
+    Question {
+        name: "several_counts_eps",
+        params: &["n", "eps_each", "counts", "delta"],
+        about: "split attributes or several LDP runs: one respondent moves several counts",
+        answer: |p| {
+            let (n, each, counts) = (p.n()?, p.epsilon("eps_each")?, p.whole("counts")?);
+            Ok(composition::counts_epsilon(n, each, counts, p.delta("delta")?)?.epsilon().value())
+        },
+    },
+    Question {
         name: "cms_hidden_research_eps",
         params: &["n", "eps_l", "delta", "H", "m"],
         about: "the row hidden: a research bound with named gaps, no guarantee",
