@@ -1,4 +1,5 @@
-//! The reference tables of docs/accounting.md and the numbers that the paper prints.
+//! Reference values for the four data sets of the paper, computed once by an independent Python program, and numbers
+//! that the paper prints.
 
 use throng_account::amplification::clones::Clones;
 use throng_account::amplification::{blanket, exact, lemma, noise_std, theorem};
@@ -12,7 +13,7 @@ const HEAVY: (u64, f64) = (203_950_512, 5e-10);
 /// Data set; ε_central; ε_local by lemma, Theorem III.1, clones 2021, 2023, exact; noise std by lemma and exact.
 type Row = ((u64, f64), f64, [f64; 5], [f64; 2]);
 
-/// docs/accounting.md, Section 2, "Admissible eps_l and count-noise std", all rows.
+/// Admissible epsilon_local and the standard deviation of a count, under five bounds.
 const ADMISSIBLE: [Row; 20] = [
     (MAP, 0.05, [7.380, 6.004, 8.679, 9.371, 10.031], [384.3, 102.1]),
     (MAP, 0.25, [10.548, 9.223, 11.770, 12.463, 13.002], [78.8, 23.1]),
@@ -119,7 +120,7 @@ fn the_papers_own_parameters() {
     }
 }
 
-/// Section 1: the first row of the unified table at its stated ε_local of 2, by lemma and exactly.
+/// The first row of the unified table at its stated ε_local of 2, by lemma and exactly.
 #[test]
 fn the_unified_tables_first_row() {
     for ((n, d), by_lemma, exact) in
@@ -131,7 +132,7 @@ fn the_unified_tables_first_row() {
     }
 }
 
-/// Section 1, Table central_no_attr. Values from mpmath at 30 digits, bisecting the formula of `hoeffding_epsilon`.
+/// Table central_no_attr. Values from mpmath at 30 digits, bisecting the formula of `hoeffding_epsilon`.
 #[test]
 fn table_central_no_attr_as_the_paper_computed_it() {
     for ((n, d), expected, printed) in [
@@ -150,7 +151,7 @@ fn table_central_no_attr_as_the_paper_computed_it() {
     }
 }
 
-/// Section 3, horse.
+/// Report fragments on Horse.
 #[test]
 fn report_fragments() {
     let (n, d) = (HORSE.0, delta(HORSE.1));
@@ -179,7 +180,7 @@ fn report_fragments() {
     assert_near(exact::epsilon_a0(n, epsilon(11.965), d).unwrap().value(), 11.955, 1e-3);
 }
 
-/// Section 4 (i). The last column to four digits, from a plain Python sum of lgamma terms over M and D_0(M + 1);
+/// Whole one-hot reports. The last column to four digits, from a plain Python sum of lgamma terms over M and D_0(M + 1);
 /// the certified answer is at most 0.002 below.
 #[test]
 fn whole_one_hot_reports() {
@@ -194,7 +195,7 @@ fn whole_one_hot_reports() {
     }
 }
 
-/// Section 4 (ii), 1024 hash functions of 65536 cells. The first column to four digits by the same lgamma sum; a
+/// Sketches with 1024 hash functions of 65536 cells. The first column to four digits by the same lgamma sum; a
 /// covering of 0.2% and bins cost at most 0.006.
 #[test]
 fn count_sketches() {
@@ -219,7 +220,7 @@ fn count_sketches() {
     }
 }
 
-/// Section 2, "Other notions".
+/// Replacement.
 #[test]
 fn replacement_of_a_one_hot_value() {
     let (n, d) = (HORSE.0, delta(HORSE.1));
@@ -228,7 +229,7 @@ fn replacement_of_a_one_hot_value() {
     }
 }
 
-/// Section 2: a = 0 is not the maximum to the last digit.
+/// a = 0 is not the maximum to the last digit.
 #[test]
 fn small_a_can_be_slightly_worse_than_none() {
     for (n, local, e, worst, excess) in [(2000, 5.5, 0.7, 43, 0.023), (1000, 4.0, 0.5, 4, 0.005)] {

@@ -158,7 +158,7 @@ fn different_releases_match_dp_accounting() {
     }
 }
 
-/// accounting.md, Section 4 (iii): δ = 1e-5; two other implementations of the same reduction.
+/// LDP-SGD at δ = 1e-5: two other implementations of the same reduction.
 #[test]
 fn ldp_sgd_matches_the_table() {
     for (n, e, m, steps, printed) in [

@@ -130,6 +130,23 @@ mod tests {
         }
     }
 
+    /// One respondent's draws lie between none and all of them set, so a count moves by 1/(1 − 2·flip) at most, and by
+    /// that exactly.
+    #[test]
+    fn the_range_is_that_of_one_respondent() {
+        for noise in [
+            BitNoise::single(coin(2.0)),
+            BitNoise::repeated(coin(0.5), 5),
+            BitNoise::fragmented(coin(3.0), coin(1.0), 16),
+            BitNoise::noiseless(),
+        ] {
+            let reach = noise.count(noise.draws, 1.0) - noise.count(0.0, 1.0);
+            assert!((noise.range() / reach - 1.0).abs() < 1e-12, "{noise:?}");
+        }
+        assert_eq!(BitNoise::repeated(coin(1.0), 3).encodings(), 3.0);
+        assert_eq!(BitNoise::fragmented(coin(1.0), coin(1.0), 3).encodings(), 1.0);
+    }
+
     #[test]
     fn variances_are_those_of_the_accounting_notes() {
         // One report: e^ε/(e^ε − 1)², which the paper's appendix states as 2/(e^ε − 1).

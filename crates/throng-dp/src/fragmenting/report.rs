@@ -450,6 +450,23 @@ mod tests {
             prop_assert!(whole.value() > 0.0);
         }
 
+        /// Up to 256 fragments over 2^32 values, at epsilons that leave them sparse.
+        #[test]
+        fn fragments_of_the_largest_domain_are_sparse(
+            b in prop::sample::select(vec![20.0, 25.0]),
+            f in prop::sample::select(vec![20.0, 25.0]),
+            tau in prop::sample::select(vec![1u32, 4, 256]),
+            seed: u64,
+        ) {
+            let backstop = OneHot::new(1 << 32, epsilon(b)).unwrap();
+            let mechanism = ReportFragments::new(backstop, epsilon(f), tau).unwrap();
+            let report = mechanism.randomize(Some(&u32::MAX), &mut rng(seed)).unwrap();
+            prop_assert_eq!(report.len(), tau as usize);
+            prop_assert!(report.iter().all(|fragment| mechanism.backstop().fits(fragment)));
+            // About nine flips at epsilon 20 in the backstop, and as many in each fragment.
+            prop_assert!(report.iter().all(|fragment| fragment.len() < 80));
+        }
+
         /// Any tau and epsilon make a mechanism whose reports it accepts itself.
         #[test]
         fn extremes_hold(

@@ -222,6 +222,9 @@ mod tests {
             let spread = mechanism.estimate(&tally).unwrap().spread();
             (spread.variance(0.0), spread.variance(10_000.0))
         };
+        let sampled = set_valued(40, 4, Spend::Sample, 8.0);
+        let range = sampled.estimate(&Tally::new(40).unwrap()).unwrap().spread().range;
+        assert!((range * sampled.coin().gain() / 4.0 - 1.0).abs() < 1e-12, "a sampled bit counts four times");
         for epsilon in [0.1, 1.0, 4.0, 8.0, 16.0] {
             assert!(variances(Spend::Sample, epsilon).0 < variances(Spend::Split, epsilon).0);
         }
