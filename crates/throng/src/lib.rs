@@ -18,7 +18,9 @@
 
 pub mod cli;
 pub mod commands;
+pub mod dataset;
 pub mod exit;
+pub mod experiments;
 pub mod out_dir;
 pub mod picture;
 pub mod pipeline;

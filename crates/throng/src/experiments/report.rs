@@ -1,0 +1,1 @@
+//! A report of measured sections, for people: one self-contained HTML page, Markdown, CSV.
