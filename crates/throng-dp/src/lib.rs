@@ -14,6 +14,7 @@
 //! | several runs with a split budget | [`Repeated`] |
 //! | fragments behind a permanent backstop | [`ReportFragments`], [`Backstop`] |
 //! | a gradient in 129 bits | [`Gradient`] |
+//! | whichever of these a survey names | [`Mechanism`] |
 //! | counts with their errors | [`Tally`], [`Estimates`], [`estimate`] |
 
 #[cfg(test)]
@@ -22,6 +23,7 @@ mod error;
 pub mod estimate;
 pub mod fragmenting;
 mod guarantee;
+mod mechanism;
 pub mod normal;
 pub mod randomizer;
 pub mod sampling;
@@ -32,8 +34,9 @@ pub use error::Error;
 pub use estimate::{Estimates, Tally};
 pub use fragmenting::{Attributes, Backstop, ReportFragments};
 pub use guarantee::{CentralGuarantee, Delta, Epsilon, LocalGuarantee, Neighbors, Removal, Replacement};
+pub use mechanism::{Coins, Mechanism};
 pub use randomizer::binary::Binary;
-pub use randomizer::count_sketch::{CountSketch, PlainSketch, SketchShape};
+pub use randomizer::count_sketch::{CountSketch, PlainSketch, SketchShape, SketchSums};
 pub use randomizer::gradient::{Gradient, GradientReport};
 pub use randomizer::one_hot::OneHot;
 pub use randomizer::repeated::Repeated;

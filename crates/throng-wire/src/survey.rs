@@ -4,7 +4,7 @@
 //! refused, so that a misspelt one cannot be ignored.
 
 use serde::{Deserialize, Serialize};
-use throng_dp::{Epsilon, SketchShape};
+use throng_dp::{CountSketch, Epsilon, Mechanism, OneHot, ReportFragments, SketchShape};
 
 use crate::Error;
 
@@ -142,6 +142,31 @@ impl Survey {
         match self.encoding {
             Encoding::OneHot { domain } | Encoding::Sketch { domain, .. } => domain,
         }
+    }
+
+    /// The mechanism that respondents and analyzer share.
+    pub fn mechanism(&self) -> Result<Mechanism, throng_dp::Error> {
+        let (floor, fragments) = match self.randomizer {
+            Randomizer::AttributeFragments { epsilon_local } => (epsilon_local, None),
+            Randomizer::ReportFragments { epsilon_backstop, epsilon_fragment, fragments } => {
+                (epsilon_backstop, Some((Epsilon::new(epsilon_fragment)?, fragments)))
+            }
+        };
+        let floor = Epsilon::new(floor)?;
+        Ok(match (self.encoding.sketch_shape(), fragments) {
+            (None, None) => Mechanism::OneHot(OneHot::new(self.domain(), floor)?),
+            (None, Some((epsilon, tau))) => Mechanism::FragmentedOneHot(ReportFragments::new(
+                OneHot::new(self.domain(), floor)?,
+                epsilon,
+                tau,
+            )?),
+            (Some(shape), None) => Mechanism::Sketch(CountSketch::new(shape, floor)?),
+            (Some(shape), Some((epsilon, tau))) => Mechanism::FragmentedSketch(ReportFragments::new(
+                CountSketch::new(shape, floor)?,
+                epsilon,
+                tau,
+            )?),
+        })
     }
 
     /// Everything that a single field or two can be wrong about. Whether the claim holds is for an accountant.

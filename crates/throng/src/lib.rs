@@ -25,4 +25,5 @@ pub mod out_dir;
 pub mod picture;
 pub mod pipeline;
 pub mod plot;
+pub mod simulation;
 pub mod terminal;

@@ -10,7 +10,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("throng-dp", &[]),
     ("throng-account", &["throng-dp"]),
     ("throng-wire", &["throng-dp"]),
-    ("throng", &["throng-dp", "throng-account", "throng-wire"]),
+    ("throng-encode", &["throng-dp", "throng-account", "throng-wire"]),
+    ("throng-analyze", &["throng-dp", "throng-account", "throng-wire"]),
+    ("throng", &["throng-dp", "throng-account", "throng-wire", "throng-encode", "throng-analyze"]),
 ];
 
 /// What a pure crate must not name: sockets, files, clocks, entropy.

@@ -80,6 +80,11 @@ impl BitNoise {
         self.flip / self.gain
     }
 
+    /// The probability that a bit arrives flipped.
+    pub fn flip(&self) -> f64 {
+        self.flip
+    }
+
     /// The variance of an estimated count, per respondent.
     pub fn variance(&self) -> f64 {
         self.variance

@@ -4,11 +4,11 @@ use rand_core::CryptoRng;
 use std::fmt;
 use zeroize::Zeroize;
 
-use crate::estimate::{BitNoise, Estimates, Tally};
+use crate::estimate::{Estimates, Tally};
 use crate::randomizer::repeated::{add_parts, check_parts};
 use crate::randomizer::{BitRandomizer, Estimator, Randomizer, check_tally};
 use crate::sampling::{Bernoulli, Flips};
-use crate::{Epsilon, Error, LocalGuarantee};
+use crate::{Coins, Epsilon, Error, LocalGuarantee};
 
 /// A mechanism whose report is `tau` fragments, each a fresh randomization of the same backstop.
 ///
@@ -58,6 +58,11 @@ where
     /// The number of fragments.
     pub fn tau(&self) -> u32 {
         self.tau
+    }
+
+    /// The coins between a bit and the analyzer's sums.
+    pub fn coins(&self) -> Coins {
+        Coins::Fragments { backstop: self.backstop.coin(), fragment: self.flips.coin(), tau: self.tau }
     }
 
     /// Line 1 of Algorithm 2: x' <- R_b(x; ε_b). Draw once per value, then store it.
@@ -139,8 +144,7 @@ where
 
     fn estimate(&self, tally: &Tally) -> Result<Estimates, Error> {
         check_tally(&self.backstop, tally)?;
-        let noise = BitNoise::fragmented(self.backstop.coin(), self.flips.coin(), self.tau);
-        self.backstop.estimate_through(tally, &noise)
+        self.backstop.estimate_through(tally, &self.coins().noise())
     }
 }
 

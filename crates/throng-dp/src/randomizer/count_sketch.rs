@@ -1,6 +1,7 @@
 //! Count-mean sketches: a large domain hashed to few cells, by many hash functions.
 
 mod hashes;
+mod sums;
 
 use num_bigint::BigUint;
 use num_rational::Ratio;
@@ -11,10 +12,11 @@ use super::{
     BitRandomizer, ExactDistribution, Probability, Randomizer, check_exact, difference, is_bit_list,
     pattern_probability,
 };
-use crate::estimate::{BitNoise, Collisions, Estimates, Spread, Tally};
+use crate::estimate::{BitNoise, Estimates, Tally};
 use crate::sampling::{Bernoulli, Flips, distinct_below};
 use crate::{Epsilon, Error, LocalGuarantee, Removal};
 use hashes::{Hashes, Values};
+pub use sums::SketchSums;
 
 /// The sizes of a sketch and the seed of its public hash functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +120,7 @@ impl CountSketch {
         noise: &BitNoise,
         values: &[u64],
     ) -> Result<Estimates, Error> {
-        estimate_values(&self.hashes, self.per_report, tally, noise, &Values::List(values))
+        estimate_values(&self.hashes, self.per_report, tally, noise, Values::List(values))
     }
 
     /// The part of a row's cells in a rising list of attributes.
@@ -242,7 +244,7 @@ impl BitRandomizer for CountSketch {
 
     fn estimate_through(&self, tally: &Tally, noise: &BitNoise) -> Result<Estimates, Error> {
         let domain = Values::Range(0..self.shape().domain);
-        estimate_values(&self.hashes, self.per_report, tally, noise, &domain)
+        estimate_values(&self.hashes, self.per_report, tally, noise, domain)
     }
 }
 
@@ -306,101 +308,32 @@ impl PlainSketch {
     /// The counts of all values, with the error that collisions cause.
     pub fn estimate(&self, tally: &Tally) -> Result<Estimates, Error> {
         let SketchShape { domain, rows, .. } = self.hashes.shape();
-        estimate_values(&self.hashes, rows, tally, &BitNoise::noiseless(), &Values::Range(0..domain))
+        estimate_values(&self.hashes, rows, tally, &BitNoise::noiseless(), Values::Range(0..domain))
     }
 }
 
-/// The estimator of both sketches: mean over rows, collision correction, errors.
+/// The estimator of both sketches, from a whole tally. A row is summed while it is in the cache.
 fn estimate_values(
     hashes: &Hashes,
     per_report: u32,
     tally: &Tally,
     noise: &BitNoise,
-    values: &Values,
+    values: Values,
 ) -> Result<Estimates, Error> {
-    let SketchShape { domain, rows, cells, .. } = hashes.shape();
+    let SketchShape { rows, cells, .. } = hashes.shape();
     if tally.attributes() as u64 != hashes.shape().attributes() {
         let right = hashes.shape().attributes() as usize;
         return Err(Error::TallyMismatch { left: tally.attributes(), right });
     }
-    if values.max().is_some_and(|value| value >= domain) {
-        return Err(Error::OutsideDomain { size: domain });
-    }
-    let (n, r, h, m) = (tally.respondents() as f64, f64::from(per_report), f64::from(rows), f64::from(cells));
-    let correction = m / (m - 1.0);
-
-    // S(x) = sum over rows of the cell that x hashes to; its debiased mean is c + (n_v - c)/m, where n_v is the
-    // number of respondents that hold any value. A row is summed while it is in the cache.
-    let mut sums = Vec::new();
-    sums.try_reserve_exact(values.len()).map_err(|_| Error::TallyMemory { attributes: domain })?;
-    sums.resize(values.len(), 0u64);
-    let (mut total, mut squares, mut largest) = (0.0, 0.0, 0.0f64);
+    let mut sums = SketchSums::of_values(hashes, values)?;
     let (counts, carries) = tally.parts();
     for (row, counts) in (0..rows).zip(counts.chunks_exact(cells as usize)) {
-        total += counts.iter().map(|&count| u64::from(count)).sum::<u64>() as f64;
-        squares += counts.iter().map(|&count| f64::from(count) * f64::from(count)).sum::<f64>();
-        largest = largest.max(f64::from(counts.iter().copied().max().unwrap_or(0)));
-        hashes.for_each_cell(row, values, |i, cell| sums[i] += u64::from(counts[cell as usize]));
+        sums.add_row(row, counts)?;
     }
     for (attribute, carry) in carries {
-        let count = carry << 32;
-        let low = f64::from(counts[*attribute as usize]);
-        total += count as f64;
-        squares += count as f64 * (count as f64 + 2.0 * low);
-        largest = largest.max(count as f64 + low);
-        hashes.for_each_cell(attribute / cells, values, |i, cell| {
-            sums[i] += if cell == attribute % cells { count } else { 0 };
-        });
+        sums.add_carry(attribute / cells, attribute % cells, counts[*attribute as usize], *carry);
     }
-    let moments = Moments::of(n, total, squares, noise, [r, h, m]);
-    let counts = sums
-        .iter()
-        .map(|&sum| (noise.count(sum as f64, n * r) / r - moments.holders / m) * correction)
-        .collect();
-
-    // The estimate is S(x) minus the mean of the m - 1 other cells, whose noise it takes on.
-    let privacy = n * noise.variance() / r * correction;
-    let single = (1.0 - r / h) / (r * noise.encodings());
-    let collisions = Collisions {
-        floor: (moments.holders * single + moments.squares / h).max(0.0) / (m - 1.0),
-        linear: -single / (m - 1.0),
-        quadratic: -1.0 / (h * (m - 1.0)),
-        range: (noise.count(largest, n * r / h) / r * correction).max(0.0),
-    };
-    let spread =
-        Spread { collisions: Some(collisions), ..Spread::constant(privacy, noise.range() * correction) };
-    Ok(Estimates::new(tally.respondents(), counts, spread))
-}
-
-/// What a sketch says about the whole crowd.
-struct Moments {
-    /// How many respondents hold a value (the others had nothing to say).
-    holders: f64,
-    /// F₂, the sum of squared counts.
-    squares: f64,
-}
-
-impl Moments {
-    /// Unbiased from the sums of the debiased cells and of their squares.
-    ///
-    /// Write ρ = r/H, e for the encodings per respondent, v and p/g for the noise's variance and flip over gain.
-    /// A debiased cell is C + (n_h − nρ)p/g + noise, where C counts the respondents of that row and cell, n_h those
-    /// of the row, and the noise has variance n_h·v. Summed over all cells, squares have the expectation
-    ///   n_v·r(1−ρ)/e·(1 + 2p/g) + n·r(1−ρ)/e·m(p/g)² + m·n·r·v + (r²/H)·[F₂(1 − 1/m) + n_v²/m],
-    /// which is solved for F₂.
-    fn of(n: f64, total: f64, squares: f64, noise: &BitNoise, [r, h, m]: [f64; 3]) -> Self {
-        let cells = h * m;
-        let (sum, sum_of_squares) = noise.count_moments(total, squares, cells, n * r / h);
-        let holders = sum / r;
-        let sampled = r * (1.0 - r / h) / noise.encodings();
-        let odds = noise.flip_over_gain();
-        let noise = holders * sampled * (1.0 + 2.0 * odds)
-            + n * sampled * m * odds * odds
-            + m * n * r * noise.variance();
-        let squares = ((sum_of_squares - noise) * h / (r * r) - holders * holders / m) / (1.0 - 1.0 / m);
-        // Counts are whole numbers, so their squares sum to at least their sum.
-        Self { holders, squares: squares.max(holders) }
-    }
+    Ok(sums.estimates(tally.respondents(), per_report, noise))
 }
 
 /// Hash functions are held in memory, 24 bytes each.

@@ -35,6 +35,11 @@ impl<R: BitRandomizer> Repeated<R> {
     pub fn run(&self) -> &R {
         &self.run
     }
+
+    /// How many runs.
+    pub fn runs(&self) -> u32 {
+        self.runs
+    }
 }
 
 impl<R: BitRandomizer> Randomizer for Repeated<R> {

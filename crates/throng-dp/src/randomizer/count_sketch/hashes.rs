@@ -76,6 +76,7 @@ impl Hashes {
 }
 
 /// Values whose counts are asked for.
+#[derive(Clone, Debug)]
 pub(super) enum Values<'a> {
     Range(Range<u64>),
     List(&'a [u64]),

@@ -1,0 +1,134 @@
+//! What an analyzer keeps of a sketch while it reads it row by row.
+
+use super::hashes::{Hashes, Values};
+use super::{CountSketch, SketchShape};
+use crate::Error;
+use crate::estimate::{BitNoise, Collisions, Estimates, Spread};
+
+/// For every value, the sum over rows of the cell that it hashes to; and the moments of all cells.
+///
+/// A sketch that is too large to hold can be estimated through this, one row after another, on several threads: sums
+/// are integers, so neither the order of the rows nor the number of threads matters.
+#[derive(Clone, Debug)]
+pub struct SketchSums<'a> {
+    hashes: &'a Hashes,
+    values: Values<'a>,
+    sums: Vec<u64>,
+    total: u128,
+    squares: u128,
+    largest: u64,
+}
+
+impl<'a> SketchSums<'a> {
+    /// Sums for the whole domain of a sketch, all zero.
+    pub fn new(mechanism: &'a CountSketch) -> Result<Self, Error> {
+        Self::of_values(&mechanism.hashes, Values::Range(0..mechanism.shape().domain))
+    }
+
+    pub(super) fn of_values(hashes: &'a Hashes, values: Values<'a>) -> Result<Self, Error> {
+        let domain = hashes.shape().domain;
+        if values.max().is_some_and(|value| value >= domain) {
+            return Err(Error::OutsideDomain { size: domain });
+        }
+        let mut sums = Vec::new();
+        sums.try_reserve_exact(values.len()).map_err(|_| Error::TallyMemory { attributes: domain })?;
+        sums.resize(values.len(), 0);
+        Ok(Self { hashes, values, sums, total: 0, squares: 0, largest: 0 })
+    }
+
+    /// Adds a row, each row once. There is one count per cell.
+    pub fn add_row(&mut self, row: u32, counts: &[u32]) -> Result<(), Error> {
+        let SketchShape { rows, cells, .. } = self.hashes.shape();
+        if row >= rows || counts.len() != cells as usize {
+            return Err(Error::TallyMismatch { left: counts.len(), right: cells as usize });
+        }
+        let square = |count: &u32| u128::from(u64::from(*count) * u64::from(*count));
+        self.total += u128::from(counts.iter().map(|&count| u64::from(count)).sum::<u64>());
+        self.squares += counts.iter().map(square).sum::<u128>();
+        self.largest = self.largest.max(counts.iter().copied().max().unwrap_or(0).into());
+        let sums = &mut self.sums;
+        self.hashes.for_each_cell(row, &self.values, |i, cell| sums[i] += u64::from(counts[cell as usize]));
+        Ok(())
+    }
+
+    /// Adds what a cell of a row that was added as `low` has beyond 32 bits.
+    pub fn add_carry(&mut self, row: u32, cell: u32, low: u32, carry: u64) {
+        let count = carry << 32;
+        self.total += u128::from(count);
+        self.squares += u128::from(count) * (u128::from(count) + 2 * u128::from(low));
+        self.largest = self.largest.max(count + u64::from(low));
+        let sums = &mut self.sums;
+        self.hashes.for_each_cell(row, &self.values, |i, at| sums[i] += if at == cell { count } else { 0 });
+    }
+
+    /// Adds the sums over other rows of the same sketch.
+    pub fn merge(&mut self, other: &Self) -> Result<(), Error> {
+        let (left, right) = (self.sums.len(), other.sums.len());
+        if left != right || self.hashes.shape() != other.hashes.shape() {
+            return Err(Error::TallyMismatch { left, right });
+        }
+        self.sums.iter_mut().zip(&other.sums).for_each(|(sum, more)| *sum += more);
+        self.total += other.total;
+        self.squares += other.squares;
+        self.largest = self.largest.max(other.largest);
+        Ok(())
+    }
+
+    /// The estimator of all sketches: mean over rows, collision correction, errors. Every respondent is in
+    /// `per_report` rows, and each bit went through `noise`.
+    pub fn estimates(&self, respondents: u64, per_report: u32, noise: &BitNoise) -> Estimates {
+        let SketchShape { rows, cells, .. } = self.hashes.shape();
+        let (n, r, h, m) = (respondents as f64, f64::from(per_report), f64::from(rows), f64::from(cells));
+        let correction = m / (m - 1.0);
+
+        // S(x) = sum over rows of the cell that x hashes to; its debiased mean is c + (n_v - c)/m, where n_v is the
+        // number of respondents that hold any value.
+        let moments = Moments::of(n, self.total as f64, self.squares as f64, noise, [r, h, m]);
+        let count = |&sum: &u64| (noise.count(sum as f64, n * r) / r - moments.holders / m) * correction;
+        let counts = self.sums.iter().map(count).collect();
+
+        // The estimate is S(x) minus the mean of the m - 1 other cells, whose noise it takes on.
+        let privacy = n * noise.variance() / r * correction;
+        let single = (1.0 - r / h) / (r * noise.encodings());
+        let collisions = Collisions {
+            floor: (moments.holders * single + moments.squares / h).max(0.0) / (m - 1.0),
+            linear: -single / (m - 1.0),
+            quadratic: -1.0 / (h * (m - 1.0)),
+            range: (noise.count(self.largest as f64, n * r / h) / r * correction).max(0.0),
+        };
+        let spread =
+            Spread { collisions: Some(collisions), ..Spread::constant(privacy, noise.range() * correction) };
+        Estimates::new(respondents, counts, spread)
+    }
+}
+
+/// What a sketch says about the whole crowd.
+struct Moments {
+    /// How many respondents hold a value (the others had nothing to say).
+    holders: f64,
+    /// F₂, the sum of squared counts.
+    squares: f64,
+}
+
+impl Moments {
+    /// Unbiased from the sums of the debiased cells and of their squares.
+    ///
+    /// Write ρ = r/H, e for the encodings per respondent, v and p/g for the noise's variance and flip over gain.
+    /// A debiased cell is C + (n_h − nρ)p/g + noise, where C counts the respondents of that row and cell, n_h those
+    /// of the row, and the noise has variance n_h·v. Summed over all cells, squares have the expectation
+    ///   n_v·r(1−ρ)/e·(1 + 2p/g) + n·r(1−ρ)/e·m(p/g)² + m·n·r·v + (r²/H)·[F₂(1 − 1/m) + n_v²/m],
+    /// which is solved for F₂.
+    fn of(n: f64, total: f64, squares: f64, noise: &BitNoise, [r, h, m]: [f64; 3]) -> Self {
+        let cells = h * m;
+        let (sum, sum_of_squares) = noise.count_moments(total, squares, cells, n * r / h);
+        let holders = sum / r;
+        let sampled = r * (1.0 - r / h) / noise.encodings();
+        let odds = noise.flip_over_gain();
+        let noise = holders * sampled * (1.0 + 2.0 * odds)
+            + n * sampled * m * odds * odds
+            + m * n * r * noise.variance();
+        let squares = ((sum_of_squares - noise) * h / (r * r) - holders * holders / m) / (1.0 - 1.0 / m);
+        // Counts are whole numbers, so their squares sum to at least their sum.
+        Self { holders, squares: squares.max(holders) }
+    }
+}

@@ -1,0 +1,123 @@
+//! A survey on a crowd whose truth is known, in two modes.
+//!
+//! `respondent` draws every respondent's fragments with the encoder that a real one runs, and counts them with the
+//! analyzer's code: cost grows with the fragments sent. `aggregate` draws the analyzer's counts at once from the law
+//! that they have: cost grows with the domain (and with the cells of a sketch), not with the crowd. In both, the
+//! estimates are made by the estimator of the mechanism.
+//!
+//! All randomness comes from one seed, cut into streams that belong to pieces of the work and not to threads: the same
+//! seed gives the same result on any machine and any number of threads.
+//!
+//! The samplers of `respondent` are exact. Those of `aggregate` are exact up to the rounding of doubles: see
+//! [`binomial`].
+
+pub mod binomial;
+mod cells;
+mod one_hot;
+mod respondents;
+mod rows;
+mod streams;
+
+use anyhow::{Context, Result, ensure};
+use serde::Serialize;
+use throng_dp::{Estimates, Mechanism};
+
+use crate::exit::Refusal;
+use streams::Streams;
+
+/// How a crowd is simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// The analyzer's counts, each drawn at once from its law
+    Aggregate,
+    /// Every respondent's fragments, one by one
+    Respondent,
+}
+
+/// A crowd and the survey it answers.
+#[derive(Clone, Copy, Debug)]
+pub struct Simulation<'a> {
+    /// What respondents and analyzer run.
+    pub mechanism: &'a Mechanism,
+    /// How many respondents hold each value of the domain.
+    pub counts: &'a [u64],
+    /// How it is simulated.
+    pub mode: Mode,
+    /// What all randomness comes from.
+    pub seed: u64,
+    /// How many threads to use.
+    pub threads: usize,
+}
+
+/// What the analyzer knows at the end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Simulated {
+    /// The estimated counts, with their errors.
+    pub estimates: Estimates,
+    /// How many fragments arrived.
+    pub fragments: u64,
+}
+
+impl Simulation<'_> {
+    /// Runs it. `progress` is told, from any thread, how much more of [`Simulation::steps`] is done.
+    pub fn run(&self, progress: impl Fn(u64) + Sync) -> Result<Simulated> {
+        self.check()?;
+        let streams = Streams::new(self.seed);
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(self.threads)
+            .build()
+            .context("cannot start the threads")?;
+        let progress = &progress;
+        pool.install(|| match (self.mode, self.mechanism.sketch()) {
+            (Mode::Respondent, _) => respondents::run(self, &streams, progress),
+            (Mode::Aggregate, None) => one_hot::run(self, &streams, progress),
+            (Mode::Aggregate, Some(sketch)) => rows::run(self, sketch, &streams, progress),
+        })
+    }
+
+    /// How many steps a progress bar has.
+    pub fn steps(&self) -> u64 {
+        match (self.mode, self.mechanism.sketch()) {
+            (Mode::Respondent, _) => self.respondents(),
+            (Mode::Aggregate, None) => self.counts.len() as u64,
+            (Mode::Aggregate, Some(sketch)) => u64::from(sketch.shape().rows),
+        }
+    }
+
+    /// How many take part.
+    pub fn respondents(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    fn check(&self) -> Result<()> {
+        ensure!(
+            self.counts.len() as u64 == self.mechanism.domain(),
+            "the data has {} values and the survey {}; they must be the same",
+            self.counts.len(),
+            self.mechanism.domain()
+        );
+        let respondents = self.counts.iter().try_fold(0u64, |sum, &count| sum.checked_add(count));
+        let draws = u64::from(self.mechanism.coins().draws());
+        let within = respondents.and_then(|n| n.checked_mul(draws)).is_some_and(|n| n <= TRIALS_MAX);
+        ensure!(
+            within,
+            "the crowd is too large to simulate: at most 2^52 respondents times report fragments"
+        );
+        ensure!(self.respondents() > 0, "nobody holds any value, so nobody would answer");
+        let fragments = self.respondents() as f64 * self.mechanism.fragments_expected();
+        if self.mode == Mode::Respondent && fragments > FRAGMENTS_MAX {
+            return Err(Refusal(format!(
+                "respondent mode would draw {fragments:.1e} fragments, more than {FRAGMENTS_MAX:.0e}; use --mode \
+                 aggregate, a larger epsilon or fewer respondents"
+            ))
+            .into());
+        }
+        Ok(())
+    }
+}
+
+/// Beyond this a run takes hours, and says nothing that the aggregate does not.
+const FRAGMENTS_MAX: f64 = 1e10;
+/// Numbers of trials are exact as doubles up to 2^53.
+const TRIALS_MAX: u64 = 1 << 52;

@@ -1,0 +1,40 @@
+//! Aggregate mode with one bit per value: the bits of a report are independent, so each value's count is.
+
+use anyhow::Result;
+use rayon::prelude::*;
+use throng_analyze::Analyzer;
+
+use super::cells::CellNoise;
+use super::streams::{Purpose, Streams};
+use super::{Simulated, Simulation};
+
+pub(super) fn run(
+    simulation: &Simulation,
+    streams: &Streams,
+    progress: &(impl Fn(u64) + Sync),
+) -> Result<Simulated> {
+    let respondents = simulation.respondents();
+    let sums: Vec<Vec<u64>> = simulation
+        .counts
+        .par_chunks(CHUNK)
+        .enumerate()
+        .map(|(chunk, counts)| {
+            let mut rng = streams.rng(Purpose::Noise, chunk as u64);
+            let mut noise = CellNoise::new(simulation.mechanism.coins(), respondents);
+            let sums = counts.iter().map(|&count| noise.draw(count, &mut rng)).collect();
+            progress(counts.len() as u64);
+            sums
+        })
+        .collect();
+    let mut analyzer = Analyzer::new(simulation.mechanism.clone())?;
+    let mut fragments = 0;
+    for (attribute, sum) in (0..).zip(sums.into_iter().flatten()) {
+        analyzer.add_count(attribute, sum)?;
+        fragments += sum;
+    }
+    analyzer.add_respondents(respondents);
+    Ok(Simulated { estimates: analyzer.estimates()?, fragments })
+}
+
+/// Values that share a stream. Part of what a seed means.
+const CHUNK: usize = 1 << 13;

@@ -1,0 +1,109 @@
+//! Respondent mode: everyone encodes, and the analyzer counts.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::Result;
+use throng_analyze::Analyzer;
+use throng_encode::Encoder;
+
+use super::streams::{Purpose, Streams};
+use super::{Simulated, Simulation};
+
+/// A tally does not depend on the order of the fragments, so they are counted as they are drawn; a shuffled batch would
+/// give the same sums.
+pub(super) fn run(
+    simulation: &Simulation,
+    streams: &Streams,
+    progress: &(impl Fn(u64) + Sync),
+) -> Result<Simulated> {
+    let encoder = Encoder::new(simulation.mechanism.clone());
+    let crowd = Crowd::new(simulation.counts);
+    let total = Mutex::new(Analyzer::new(simulation.mechanism.clone())?);
+    let next_block = AtomicU64::new(0);
+    // Each worker takes the next block until none is left, and counts into a tally of its own.
+    let work = |_| -> Result<()> {
+        let mut analyzer = Analyzer::new(simulation.mechanism.clone())?;
+        let (mut fragments, mut batch) = (Vec::new(), Vec::new());
+        loop {
+            let first = BLOCK * next_block.fetch_add(1, Ordering::Relaxed);
+            if first >= crowd.size() {
+                break;
+            }
+            let size = BLOCK.min(crowd.size() - first);
+            let mut rng = streams.rng(Purpose::Reports, first / BLOCK);
+            for value in crowd.values_from(first).take(size as usize) {
+                // At the respondent: the value becomes fragments, and only they go on.
+                encoder.encode(Some(value), &mut fragments, &mut rng)?;
+                batch.extend_from_slice(&fragments);
+                if batch.len() >= BATCH {
+                    // At the analyzer: fragments that belong to nobody.
+                    analyzer.add_fragments(&batch)?;
+                    batch.clear();
+                }
+            }
+            analyzer.add_fragments(&batch)?;
+            batch.clear();
+            analyzer.add_respondents(size);
+            progress(size);
+        }
+        let mut total = total.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        Ok(total.merge(&analyzer)?)
+    };
+    rayon::broadcast(|context| work(context.index())).into_iter().collect::<Result<()>>()?;
+    let analyzer = total.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    Ok(Simulated { estimates: analyzer.estimates()?, fragments: analyzer.tally().counts().sum() })
+}
+
+/// The respondents in the order of their values, found by number.
+struct Crowd<'a> {
+    counts: &'a [u64],
+    /// How many respondents hold the values up to each one.
+    ends: Vec<u64>,
+}
+
+impl<'a> Crowd<'a> {
+    fn new(counts: &'a [u64]) -> Self {
+        let ends = counts
+            .iter()
+            .scan(0, |sum, count| {
+                *sum += count;
+                Some(*sum)
+            })
+            .collect();
+        Self { counts, ends }
+    }
+
+    fn size(&self) -> u64 {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
+    /// The value of a respondent and of all after them.
+    fn values_from(&self, respondent: u64) -> impl Iterator<Item = u64> {
+        let first = self.ends.partition_point(|&end| end <= respondent);
+        let rest = self.ends.get(first).map_or(0, |end| end - respondent);
+        let counts = self.counts.get(first + 1..).unwrap_or_default();
+        let later = (first as u64 + 1..).zip(counts);
+        std::iter::repeat_n(first as u64, rest as usize)
+            .chain(later.flat_map(|(value, &count)| std::iter::repeat_n(value, count as usize)))
+    }
+}
+
+/// Respondents that share a stream. Part of what a seed means.
+const BLOCK: u64 = 1 << 14;
+const BATCH: usize = 1 << 12;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn respondents_hold_what_the_counts_say() {
+        let crowd = Crowd::new(&[0, 2, 0, 3, 1, 0]);
+        assert_eq!(crowd.size(), 6);
+        let all = [1, 1, 3, 3, 3, 4];
+        for from in 0..=6 {
+            assert_eq!(crowd.values_from(from).collect::<Vec<_>>(), all[from as usize..]);
+        }
+    }
+}
