@@ -1,6 +1,7 @@
 //! What a crowd holds: how many respondents hold each value. The truth of a simulation.
 
 mod csv;
+mod picture;
 mod rows;
 mod texts;
 
@@ -151,6 +152,14 @@ mod tests {
         let flat = Dataset::of_counts("flat", vec![1; 100]).unwrap();
         assert!(flat.scaled_down(99).unwrap_err().to_string().contains("allow more"));
         assert!(flat.scaled_down(0).is_err());
+    }
+
+    #[test]
+    fn a_scaled_picture_is_drawn_as_bright_as_before() {
+        let picture = Picture::new(2, 1, vec![100, 200]).unwrap();
+        let scaled = Dataset::of_picture("two", picture.clone(), 10.0).unwrap().scaled_down(300).unwrap();
+        assert_eq!(scaled.counts(), [100, 200]);
+        assert_eq!(scaled.canvas().unwrap().draw(&[100.0, 200.0]), picture);
     }
 
     #[test]
