@@ -1,6 +1,7 @@
 //! What a crowd holds: how many respondents hold each value. The truth of a simulation.
 
 mod csv;
+mod generator;
 mod picture;
 mod rows;
 mod texts;
@@ -10,6 +11,8 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 
 use crate::picture::Picture;
+
+pub use generator::{Generator, GeneratorArg};
 
 /// A histogram of true values: at least one value, and at least one respondent who holds it.
 #[derive(Clone, Debug, PartialEq)]
