@@ -3,6 +3,7 @@
 mod csv;
 mod generator;
 mod picture;
+mod records;
 mod rows;
 mod texts;
 
@@ -13,6 +14,7 @@ use anyhow::{Context, Result, ensure};
 use crate::picture::Picture;
 
 pub use generator::{Generator, GeneratorArg};
+pub use records::Records;
 
 /// A histogram of true values: at least one value, and at least one respondent who holds it.
 #[derive(Clone, Debug, PartialEq)]
