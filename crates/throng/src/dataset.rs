@@ -1,5 +1,6 @@
 //! What a crowd holds: how many respondents hold each value. The truth of a simulation.
 
+mod built_in;
 mod csv;
 mod generator;
 mod picture;
