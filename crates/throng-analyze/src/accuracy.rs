@@ -1,6 +1,7 @@
 //! How far estimates are from a truth that is known, as in simulations.
 
 use throng_dp::Estimates;
+use throng_dp::estimate::Spread;
 
 /// Errors over a whole domain, in respondents.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,10 +15,10 @@ pub struct Accuracy {
 }
 
 impl Accuracy {
-    /// Compares estimates with the true counts, value by value. Panics unless there is one for each.
-    pub fn of(estimates: &Estimates, truth: &[u64]) -> Self {
+    /// Compares estimates with the true counts, value by value. `spread` is what theory says of them, given that
+    /// truth. Panics unless there is one true count for each estimate.
+    pub fn of(estimates: &Estimates, truth: &[u64], spread: &Spread) -> Self {
         assert_eq!(estimates.counts().len(), truth.len(), "one true count per value");
-        let spread = estimates.spread();
         let size = truth.len().max(1) as f64;
         let variance: f64 = truth.iter().map(|&count| spread.variance(count as f64)).sum();
         let largest = errors(estimates.counts(), truth).fold(0.0, |most: f64, error| most.max(error.abs()));
@@ -41,13 +42,12 @@ fn errors<'a>(counts: &'a [f64], truth: &'a [u64]) -> impl Iterator<Item = f64> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use throng_dp::estimate::Spread;
 
     #[test]
     fn errors_are_measured_against_the_truth() {
         let spread = Spread { per_holder: 2.0, ..Spread::constant(9.0, 1.0) };
         let estimates = Estimates::new(9, vec![3.0, 1.0, -8.0], spread);
-        let accuracy = Accuracy::of(&estimates, &[0, 5, 4]);
+        let accuracy = Accuracy::of(&estimates, &[0, 5, 4], &spread);
         assert_eq!(accuracy.rmse, ((9.0f64 + 16.0 + 144.0) / 3.0).sqrt());
         assert_eq!(accuracy.rmse_expected, ((9.0f64 + 19.0 + 17.0) / 3.0).sqrt());
         assert_eq!(accuracy.largest_error, 12.0);

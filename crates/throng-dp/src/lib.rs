@@ -36,7 +36,7 @@ pub use fragmenting::{Attributes, Backstop, ReportFragments};
 pub use guarantee::{CentralGuarantee, Delta, Epsilon, LocalGuarantee, Neighbors, Removal, Replacement};
 pub use mechanism::{Coins, Mechanism};
 pub use randomizer::binary::Binary;
-pub use randomizer::count_sketch::{CountSketch, PlainSketch, SketchShape, SketchSums};
+pub use randomizer::count_sketch::{CountSketch, PlainSketch, RowCells, SketchShape, SketchSums};
 pub use randomizer::gradient::{Gradient, GradientReport};
 pub use randomizer::one_hot::OneHot;
 pub use randomizer::repeated::Repeated;

@@ -2,7 +2,7 @@
 
 use rand_core::CryptoRng;
 
-use crate::estimate::{BitNoise, Estimates, Tally};
+use crate::estimate::{BitNoise, Estimates, Spread, Tally};
 use crate::fragmenting::ReportFragments;
 use crate::randomizer::count_sketch::CountSketch;
 use crate::randomizer::one_hot::OneHot;
@@ -121,6 +121,16 @@ impl Mechanism {
         let flip = self.coins().noise().flip();
         let per_row = (width as f64 - 1.0) * flip + (1.0 - flip);
         f64::from(self.coins().draws()) * f64::from(bits) * per_row
+    }
+
+    /// How far estimates are off when the truth is known: how many respondents hold each value, all of whom answer.
+    pub fn spread_of(&self, truth: &[u64]) -> Spread {
+        let noise = self.coins().noise();
+        let respondents: f64 = truth.iter().map(|&count| count as f64).sum();
+        match self.sketch() {
+            Some(sketch) => sketch.spread_of(truth, &noise),
+            None => Spread::constant(respondents * noise.variance(), noise.range()),
+        }
     }
 
     /// At the respondent: the attribute fragments of a report on a value, or of the empty report R_0, into a buffer

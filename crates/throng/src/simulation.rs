@@ -63,16 +63,13 @@ impl Simulation<'_> {
     /// Runs it. `progress` is told, from any thread, how much more of [`Simulation::steps`] is done.
     pub fn run(&self, progress: impl Fn(u64) + Sync) -> Result<Simulated> {
         self.check()?;
-        let streams = Streams::new(self.seed);
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(self.threads)
-            .build()
-            .context("cannot start the threads")?;
-        let progress = &progress;
-        pool.install(|| match (self.mode, self.mechanism.sketch()) {
+        let (streams, progress) = (Streams::new(self.seed), &progress);
+        pool(self.threads)?.install(|| match (self.mode, self.mechanism.sketch()) {
             (Mode::Respondent, _) => respondents::run(self, &streams, progress),
             (Mode::Aggregate, None) => one_hot::run(self, &streams, progress),
-            (Mode::Aggregate, Some(sketch)) => rows::run(self, sketch, &streams, progress),
+            (Mode::Aggregate, Some(_)) => rows::run(self.counts, &[self.mechanism], &streams, progress)?
+                .pop()
+                .context("one mechanism gives one result"),
         })
     }
 
@@ -115,6 +112,26 @@ impl Simulation<'_> {
         }
         Ok(())
     }
+}
+
+/// Several sketches of one shape on the same crowd, in aggregate mode: much faster than one after the other. Respondents
+/// pick the same rows in all of them; the noise of each is its own.
+pub fn sketches(
+    mechanisms: &[&Mechanism],
+    counts: &[u64],
+    seed: u64,
+    threads: usize,
+    progress: impl Fn(u64) + Sync,
+) -> Result<Vec<Simulated>> {
+    for mechanism in mechanisms {
+        Simulation { mechanism, counts, mode: Mode::Aggregate, seed, threads }.check()?;
+    }
+    let streams = Streams::new(seed);
+    pool(threads)?.install(|| rows::run(counts, mechanisms, &streams, &progress))
+}
+
+fn pool(threads: usize) -> Result<rayon::ThreadPool> {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().context("cannot start the threads")
 }
 
 /// Beyond this a run takes hours, and says nothing that the aggregate does not.

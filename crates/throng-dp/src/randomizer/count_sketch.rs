@@ -16,7 +16,7 @@ use crate::estimate::{BitNoise, Estimates, Tally};
 use crate::sampling::{Bernoulli, Flips, distinct_below};
 use crate::{Epsilon, Error, LocalGuarantee, Removal};
 use hashes::{Hashes, Values};
-pub use sums::SketchSums;
+pub use sums::{RowCells, SketchSums};
 
 /// The sizes of a sketch and the seed of its public hash functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,8 +109,13 @@ impl CountSketch {
     /// The cell that a value has in one row.
     pub fn cell(&self, row: u32, value: u64) -> Result<u32, Error> {
         self.check(Some(&value))?;
+        self.check_row(row)?;
+        Ok(self.hashes.cell(row, value))
+    }
+
+    fn check_row(&self, row: u32) -> Result<(), Error> {
         let (what, got, limit) = ("the number of a row", u64::from(row), u64::from(self.shape().rows) - 1);
-        if got > limit { Err(Error::TooLarge { what, got, limit }) } else { Ok(self.hashes.cell(row, value)) }
+        if got > limit { Err(Error::TooLarge { what, got, limit }) } else { Ok(()) }
     }
 
     /// Estimates for some values only. (For the whole domain, see [`crate::Estimator::estimate`].)

@@ -5,41 +5,51 @@
 //! noisy row is added to the sums of the estimator and forgotten. Memory grows with the domain and the length of a row,
 //! never with the whole sketch.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
 use chacha20::ChaCha20Rng;
-use throng_dp::{BitRandomizer, CountSketch, SketchSums};
+use throng_dp::{BitRandomizer, CountSketch, Mechanism, RowCells, SketchSums};
 
+use super::Simulated;
 use super::binomial::Binomial;
 use super::cells::CellNoise;
 use super::streams::{Purpose, Streams};
-use super::{Simulated, Simulation};
 
+/// Simulates several mechanisms on one crowd whose members pick the same rows in all of them: hashing and dividing are
+/// most of the work, and are done once. The sketches must have one shape. The noise of each is its own.
 pub(super) fn run(
-    simulation: &Simulation,
-    sketch: &CountSketch,
+    counts: &[u64],
+    mechanisms: &[&Mechanism],
     streams: &Streams,
     progress: &(impl Fn(u64) + Sync),
-) -> Result<Simulated> {
+) -> Result<Vec<Simulated>> {
+    let sketch = mechanisms.first().and_then(|mechanism| mechanism.sketch()).context("no sketch")?;
     let per_report = sketch.differing_bits();
-    let groups = (0..).zip(simulation.counts).filter(|(_, count)| **count > 0);
+    let alike = |other: &CountSketch| other.shape() == sketch.shape() && other.differing_bits() == per_report;
+    ensure!(
+        mechanisms.iter().all(|mechanism| mechanism.sketch().is_some_and(alike)),
+        "sketches that are simulated together must have one shape"
+    );
+    let groups = (0..).zip(counts).filter(|(_, count)| **count > 0);
     let groups = groups.map(|(value, &count)| Group { value, rows: per_report, count }).collect();
-    let tree = Tree { simulation, sketch, streams, progress, parts: Mutex::default() };
+    let tree = Tree { mechanisms, sketch, streams, progress, parts: Mutex::default() };
     tree.descend(1, 0, sketch.shape().rows, groups)?;
 
-    let mut parts = tree.parts.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).into_iter();
-    let mut total = match parts.next() {
-        Some(part) => part,
-        None => Part::new(sketch)?,
-    };
+    let mut parts = tree.parts.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter();
+    let mut total = parts.next().context("a sketch has at least one row")?;
     for part in parts {
-        total.sums.merge(&part.sums)?;
-        total.fragments += part.fragments;
+        for (total, part) in total.results.iter_mut().zip(&part.results) {
+            total.sums.merge(&part.sums)?;
+            total.fragments += part.fragments;
+        }
     }
-    let noise = simulation.mechanism.coins().noise();
-    let estimates = total.sums.estimates(simulation.respondents(), per_report, &noise);
-    Ok(Simulated { estimates, fragments: total.fragments })
+    let respondents = counts.iter().sum();
+    let simulated = |(mechanism, result): (&&Mechanism, &PartResult)| Simulated {
+        estimates: result.sums.estimates(respondents, per_report, &mechanism.coins().noise()),
+        fragments: result.fragments,
+    };
+    Ok(mechanisms.iter().zip(&total.results).map(simulated).collect())
 }
 
 /// Respondents who hold the same value and are in so many of a node's rows.
@@ -51,7 +61,7 @@ struct Group {
 }
 
 struct Tree<'a, P> {
-    simulation: &'a Simulation<'a>,
+    mechanisms: &'a [&'a Mechanism],
     sketch: &'a CountSketch,
     streams: &'a Streams,
     progress: &'a P,
@@ -61,16 +71,24 @@ struct Tree<'a, P> {
 
 /// What one thread has summed.
 struct Part<'a> {
-    sums: SketchSums<'a>,
-    fragments: u64,
+    results: Vec<PartResult<'a>>,
+    hashed: RowCells,
     set: Vec<u64>,
     row: Vec<u32>,
 }
 
+/// What one thread has summed for one mechanism.
+struct PartResult<'a> {
+    sums: SketchSums<'a>,
+    fragments: u64,
+}
+
 impl<'a> Part<'a> {
-    fn new(sketch: &'a CountSketch) -> Result<Self> {
+    fn new(sketch: &'a CountSketch, mechanisms: usize) -> Result<Self> {
         let cells = sketch.shape().cells as usize;
-        Ok(Self { sums: SketchSums::new(sketch)?, fragments: 0, set: vec![0; cells], row: vec![0; cells] })
+        let result = |_| Ok(PartResult { sums: SketchSums::new(sketch)?, fragments: 0 });
+        let results = (0..mechanisms).map(result).collect::<Result<_>>()?;
+        Ok(Self { results, hashed: RowCells::default(), set: vec![0; cells], row: vec![0; cells] })
     }
 }
 
@@ -96,32 +114,36 @@ impl<P: Fn(u64) + Sync> Tree<'_, P> {
     }
 
     fn leaf(&self, row: u32, groups: &[Group]) -> Result<()> {
-        let idle = || self.parts.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let idle = || self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = idle().pop();
         let mut part = match waiting {
             Some(part) => part,
-            None => Part::new(self.sketch)?,
+            None => Part::new(self.sketch, self.mechanisms.len())?,
         };
-        part.set.fill(0);
+        let Part { results, hashed, set, row: sums } = &mut part;
+        hashed.rehash(self.sketch, row)?;
+        set.fill(0);
         let mut crowd = 0;
         for group in groups {
-            part.set[self.sketch.cell(row, u64::from(group.value))? as usize] += group.count;
+            set[hashed.cells()[group.value as usize] as usize] += group.count;
             crowd += group.count;
         }
-        let mut rng = self.streams.rng(Purpose::Noise, u64::from(row));
-        let mut noise = CellNoise::new(self.simulation.mechanism.coins(), crowd);
-        let mut carries = Vec::new();
-        for (cell, (&set, low)) in (0..).zip(part.set.iter().zip(&mut part.row)) {
-            let count = noise.draw(set, &mut rng);
-            part.fragments += count;
-            *low = count as u32;
-            if count >> 32 > 0 {
-                carries.push((cell, *low, count >> 32));
+        for (index, (mechanism, result)) in (0..).zip(self.mechanisms.iter().zip(results)) {
+            let mut rng = self.streams.rng(Purpose::Noise, index << 32 | u64::from(row));
+            let mut noise = CellNoise::new(mechanism.coins(), crowd);
+            let mut carries = Vec::new();
+            for (cell, (&set, low)) in (0..).zip(set.iter().zip(&mut *sums)) {
+                let count = noise.draw(set, &mut rng);
+                result.fragments += count;
+                *low = count as u32;
+                if count >> 32 > 0 {
+                    carries.push((cell, *low, count >> 32));
+                }
             }
-        }
-        part.sums.add_row(row, &part.row)?;
-        for (cell, low, carry) in carries {
-            part.sums.add_carry(row, cell, low, carry);
+            result.sums.add_hashed_row(hashed, sums)?;
+            for (cell, low, carry) in carries {
+                result.sums.add_carry(row, cell, low, carry);
+            }
         }
         idle().push(part);
         Ok(())

@@ -38,6 +38,26 @@ impl<'a> SketchSums<'a> {
 
     /// Adds a row, each row once. There is one count per cell.
     pub fn add_row(&mut self, row: u32, counts: &[u32]) -> Result<(), Error> {
+        self.add_moments(row, counts)?;
+        let sums = &mut self.sums;
+        self.hashes.for_each_cell(row, &self.values, |i, cell| sums[i] += u64::from(counts[cell as usize]));
+        Ok(())
+    }
+
+    /// The same for a row whose hashes are known: several sketches of one shape can share them.
+    pub fn add_hashed_row(&mut self, hashed: &RowCells, counts: &[u32]) -> Result<(), Error> {
+        let (left, right) = (hashed.cells.len(), self.sums.len());
+        if hashed.shape != Some(self.hashes.shape()) || left != right {
+            return Err(Error::TallyMismatch { left, right });
+        }
+        self.add_moments(hashed.row, counts)?;
+        for (sum, &cell) in self.sums.iter_mut().zip(&hashed.cells) {
+            *sum += u64::from(counts[cell as usize]);
+        }
+        Ok(())
+    }
+
+    fn add_moments(&mut self, row: u32, counts: &[u32]) -> Result<(), Error> {
         let SketchShape { rows, cells, .. } = self.hashes.shape();
         if row >= rows || counts.len() != cells as usize {
             return Err(Error::TallyMismatch { left: counts.len(), right: cells as usize });
@@ -46,8 +66,6 @@ impl<'a> SketchSums<'a> {
         self.total += u128::from(counts.iter().map(|&count| u64::from(count)).sum::<u64>());
         self.squares += counts.iter().map(square).sum::<u128>();
         self.largest = self.largest.max(counts.iter().copied().max().unwrap_or(0).into());
-        let sums = &mut self.sums;
-        self.hashes.for_each_cell(row, &self.values, |i, cell| sums[i] += u64::from(counts[cell as usize]));
         Ok(())
     }
 
@@ -87,18 +105,52 @@ impl<'a> SketchSums<'a> {
         let count = |&sum: &u64| (noise.count(sum as f64, n * r) / r - moments.holders / m) * correction;
         let counts = self.sums.iter().map(count).collect();
 
-        // The estimate is S(x) minus the mean of the m - 1 other cells, whose noise it takes on.
-        let privacy = n * noise.variance() / r * correction;
-        let single = (1.0 - r / h) / (r * noise.encodings());
-        let collisions = Collisions {
-            floor: (moments.holders * single + moments.squares / h).max(0.0) / (m - 1.0),
-            linear: -single / (m - 1.0),
-            quadratic: -1.0 / (h * (m - 1.0)),
-            range: (noise.count(self.largest as f64, n * r / h) / r * correction).max(0.0),
-        };
-        let spread =
-            Spread { collisions: Some(collisions), ..Spread::constant(privacy, noise.range() * correction) };
+        let range = (noise.count(self.largest as f64, n * r / h) / r * correction).max(0.0);
+        let spread = moments.spread(n, noise, [r, h, m], range);
         Estimates::new(respondents, counts, spread)
+    }
+}
+
+impl CountSketch {
+    /// How far estimates are off when the truth is known: how many respondents hold each value, all of whom answer.
+    pub fn spread_of(&self, truth: &[u64], noise: &BitNoise) -> Spread {
+        let SketchShape { rows, cells, .. } = self.shape();
+        let sizes = [f64::from(self.per_report), f64::from(rows), f64::from(cells)];
+        let n: f64 = truth.iter().map(|&count| count as f64).sum();
+        let squares = truth.iter().map(|&count| count as f64 * count as f64).sum();
+        let largest = truth.iter().copied().max().unwrap_or(0) as f64;
+        Moments { holders: n, squares }.spread(n, noise, sizes, largest / f64::from(rows))
+    }
+}
+
+/// The cells of all values of a domain in one row: the hash function, written out.
+#[derive(Clone, Debug, Default)]
+pub struct RowCells {
+    shape: Option<SketchShape>,
+    row: u32,
+    cells: Vec<u32>,
+}
+
+impl RowCells {
+    /// Writes out another row, into the same memory.
+    pub fn rehash(&mut self, mechanism: &CountSketch, row: u32) -> Result<(), Error> {
+        mechanism.check_row(row)?;
+        let shape = mechanism.shape();
+        self.cells.clear();
+        self.cells
+            .try_reserve_exact(shape.domain as usize)
+            .map_err(|_| Error::TallyMemory { attributes: shape.domain })?;
+        let domain = Values::Range(0..shape.domain);
+        self.cells.resize(shape.domain as usize, 0);
+        let cells = self.cells.as_mut_slice();
+        mechanism.hashes.for_each_cell(row, &domain, |i, cell| cells[i] = cell);
+        (self.shape, self.row) = (Some(shape), row);
+        Ok(())
+    }
+
+    /// The cell of each value.
+    pub fn cells(&self) -> &[u32] {
+        &self.cells
     }
 }
 
@@ -130,5 +182,20 @@ impl Moments {
         let squares = ((sum_of_squares - noise) * h / (r * r) - holders * holders / m) / (1.0 - 1.0 / m);
         // Counts are whole numbers, so their squares sum to at least their sum.
         Self { holders, squares: squares.max(holders) }
+    }
+
+    /// How far estimates from n respondents are off, if one row can move them by `range`.
+    fn spread(&self, n: f64, noise: &BitNoise, [r, h, m]: [f64; 3], range: f64) -> Spread {
+        // The estimate is S(x) minus the mean of the m - 1 other cells, whose noise it takes on.
+        let correction = m / (m - 1.0);
+        let privacy = n * noise.variance() / r * correction;
+        let single = (1.0 - r / h) / (r * noise.encodings());
+        let collisions = Collisions {
+            floor: (self.holders * single + self.squares / h).max(0.0) / (m - 1.0),
+            linear: -single / (m - 1.0),
+            quadratic: -1.0 / (h * (m - 1.0)),
+            range,
+        };
+        Spread { collisions: Some(collisions), ..Spread::constant(privacy, noise.range() * correction) }
     }
 }
