@@ -3,6 +3,7 @@
 pub mod account;
 pub mod demo;
 pub mod plan;
+pub mod simulate;
 
 use std::io::{self, ErrorKind, Write};
 
@@ -17,6 +18,7 @@ pub fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Demo(args) => demo::run(&args, format),
         Command::Plan(args) => plan::run(&args, format),
         Command::Account(args) => account::run(&args, format),
+        Command::Simulate(args) => simulate::run(&args, format),
     }
 }
 

@@ -16,14 +16,18 @@
 //! # Ok::<(), anyhow::Error>(())
 //! ```
 
+pub mod bound;
 pub mod cli;
 pub mod commands;
 pub mod dataset;
 pub mod exit;
 pub mod experiments;
+pub mod memory;
 pub mod out_dir;
 pub mod picture;
 pub mod pipeline;
 pub mod plot;
+pub mod progress;
+pub mod rank_plot;
 pub mod simulation;
 pub mod terminal;

@@ -82,6 +82,15 @@ impl Simulation<'_> {
         }
     }
 
+    /// What a step is.
+    pub fn step_noun(&self) -> &'static str {
+        match (self.mode, self.mechanism.sketch()) {
+            (Mode::Respondent, _) => "respondents",
+            (Mode::Aggregate, None) => "values",
+            (Mode::Aggregate, Some(_)) => "rows",
+        }
+    }
+
     /// How many take part.
     pub fn respondents(&self) -> u64 {
         self.counts.iter().sum()

@@ -1,6 +1,5 @@
 //! `throng account`: what given parameters guarantee, under every bound that applies.
 
-mod bounds;
 mod curve;
 pub mod questions;
 mod rows;
@@ -15,8 +14,8 @@ use throng_dp::fragmenting::fragment_epsilon;
 use throng_dp::{CentralGuarantee, Delta, Epsilon};
 
 use super::{Format, print};
+use crate::bound::BOUNDS;
 use crate::cli::AccountArgs;
-use bounds::BOUNDS;
 
 /// Answers one question, or a file of them.
 pub fn run(args: &AccountArgs, format: Format) -> Result<()> {

@@ -8,7 +8,6 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use getrandom::SysRng;
 use getrandom::rand_core::TryRng;
-use indicatif::{ProgressBar, ProgressStyle};
 use throng_dp::{Epsilon, OneHot};
 
 use result::expected_fragments;
@@ -19,6 +18,7 @@ use crate::cli::DemoArgs;
 use crate::out_dir::OutDir;
 use crate::picture::Picture;
 use crate::pipeline::{self, Seed};
+use crate::progress;
 use crate::terminal::Canvas;
 
 /// Runs the survey, writes its files and prints its result.
@@ -32,7 +32,7 @@ pub fn run(args: &DemoArgs, format: Format) -> Result<()> {
         );
     }
     let seeds = seeds(workers(&truth)?)?;
-    let bar = progress_bar(&truth)?;
+    let bar = progress::bar(truth.luminosity(), "respondents")?;
     let start = Instant::now();
     let outcome = pipeline::run(&mechanism, &truth.values(), &seeds, |more| bar.inc(more))?;
     let seconds = start.elapsed().as_secs_f64();
@@ -98,15 +98,6 @@ fn seeds(workers: usize) -> Result<Vec<Seed>> {
         SysRng.try_fill_bytes(seed).context("the operating system has no random numbers")?;
     }
     Ok(seeds)
-}
-
-/// A bar on stderr, or nothing where that is not a terminal.
-fn progress_bar(truth: &Picture) -> Result<ProgressBar> {
-    let bar = ProgressBar::new(truth.luminosity());
-    bar.set_style(ProgressStyle::with_template(
-        "{human_pos} of {human_len} respondents {wide_bar} {percent:>3} %, {eta} left",
-    )?);
-    Ok(bar)
 }
 
 const HORSE: &[u8] = include_bytes!("../../data/horse.png");

@@ -82,7 +82,7 @@ fn sample(path: &Path) -> Result<Vec<u64>> {
 }
 
 /// A target that cannot be met is a refusal; a parameter that makes no sense is a failure.
-fn refusal(error: Error) -> anyhow::Error {
+pub(super) fn refusal(error: Error) -> anyhow::Error {
     match error {
         Error::Infeasible { .. } | Error::NotApplicable(_) => Refusal(error.to_string()).into(),
         other => other.into(),

@@ -6,7 +6,7 @@ use throng_account::amplification::noise_std;
 use throng_dp::Epsilon;
 
 use super::Asked;
-use super::bounds::BOUNDS;
+use crate::bound::BOUNDS;
 use crate::cli::Against;
 use crate::plot::{Axis, Plot, Scale, Series, Style};
 

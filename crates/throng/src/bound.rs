@@ -1,11 +1,13 @@
-//! All bounds on one question, side by side.
+//! The bounds by their names: from a crowd and a local guarantee to a central one, and back.
 
+use anyhow::Context as _;
 use throng_account::Error;
 use throng_account::amplification::{blanket, clones::Clones, exact, lemma, theorem};
 use throng_dp::{Delta, Epsilon};
 
 /// A bound for attribute fragments: from epsilon_local to epsilon_central and back, at a crowd and a delta.
-pub(super) struct Bound {
+#[derive(Debug)]
+pub struct Bound {
     /// Its name, the same everywhere.
     pub name: &'static str,
     /// Where it comes from.
@@ -18,7 +20,7 @@ pub(super) struct Bound {
 
 /// From the tightest to the paper's simplest. All are stated for one bit, whose flip is replacement ε_local; a value
 /// and its absence differ in one bit, so what they say about it is removal.
-pub(super) const BOUNDS: [Bound; 6] = [
+pub const BOUNDS: [Bound; 6] = [
     Bound {
         name: "exact",
         source: "certified over all data of the others",
@@ -56,6 +58,58 @@ pub(super) const BOUNDS: [Bound; 6] = [
         local: theorem::epsilon_local,
     },
 ];
+
+impl Bound {
+    /// The bound of a name.
+    pub fn named(name: &str) -> anyhow::Result<&'static Self> {
+        let names = || BOUNDS.map(|bound| bound.name).join(", ");
+        BOUNDS
+            .iter()
+            .find(|bound| bound.name == name)
+            .with_context(|| format!("there is no bound called {name:?}; use one of {}", names()))
+    }
+
+    /// What a release guarantees at the analyzer if each report has this local floor. For a sketch, the row of a report
+    /// is taken to be visible, so that only those who report on the same row are a crowd; only the exact bound knows
+    /// about rows.
+    pub fn epsilon_central(
+        &self,
+        n: u64,
+        floor: Epsilon,
+        delta: Delta,
+        rows: Option<u32>,
+    ) -> Result<Epsilon, Error> {
+        match rows {
+            None => (self.central)(n, floor, delta),
+            Some(rows) if self.name == "exact" => {
+                Ok(exact::cms_revealed_epsilon(n, floor, delta, rows)?.epsilon())
+            }
+            Some(_) => Err(self.knows_no_rows()),
+        }
+    }
+
+    /// The largest local floor under which a release guarantees this.
+    pub fn epsilon_local(
+        &self,
+        n: u64,
+        central: Epsilon,
+        delta: Delta,
+        rows: Option<u32>,
+    ) -> Result<Epsilon, Error> {
+        match rows {
+            None => (self.local)(n, central, delta),
+            Some(rows) if self.name == "exact" => exact::cms_revealed_epsilon_local(n, central, delta, rows),
+            Some(_) => Err(self.knows_no_rows()),
+        }
+    }
+
+    fn knows_no_rows(&self) -> Error {
+        Error::NotApplicable(format!(
+            "the bound {} says nothing about sketches, whose rows are visible; use exact, or one bit per value",
+            self.name
+        ))
+    }
+}
 
 /// The better of the two generic forms.
 fn blanket_central(n: u64, local: Epsilon, delta: Delta) -> Result<Epsilon, Error> {

@@ -1,0 +1,104 @@
+//! `throng simulate`: a survey on a crowd whose truth is known.
+
+mod files;
+mod guarantees;
+mod result;
+mod source;
+
+use std::thread::available_parallelism;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use getrandom::SysRng;
+use getrandom::rand_core::TryRng;
+
+pub use guarantees::Guarantees;
+pub use result::{SimulateResult, TopValue};
+
+use super::{Format, print};
+use crate::cli::SimulateArgs;
+use crate::dataset::Dataset;
+use crate::memory::peak_rss_bytes;
+use crate::out_dir::OutDir;
+use crate::progress;
+use crate::simulation::{Simulated, Simulation};
+use crate::terminal::Canvas;
+
+/// Runs the survey, writes its files where asked to, and prints its result.
+pub fn run(args: &SimulateArgs, format: Format) -> Result<()> {
+    let study = Study::check(args)?;
+    let simulation = study.simulation();
+    let start = Instant::now();
+    let bar = progress::bar(simulation.steps(), simulation.step_noun())?;
+    let simulated = simulation.run(|more| bar.inc(more))?;
+    bar.finish_and_clear();
+
+    let mut result = SimulateResult::measure(&study, &simulated, args.top, args.confidence)?;
+    result.threads = study.threads;
+    result.seconds = start.elapsed().as_secs_f64();
+    result.peak_rss_bytes = peak_rss_bytes();
+    if let Some(out) = &study.out {
+        let files = files::of(&study, &simulated, &mut result, out)?;
+        out.write(&files)?;
+    }
+    match format {
+        Format::Json => print(&(serde_json::to_string_pretty(&result)? + "\n")),
+        Format::Text => {
+            let pictures = study.data.canvas().map(|canvas| {
+                let estimate = canvas.draw(simulated.estimates.counts());
+                Canvas::of_stdout().draw(&[("truth", &canvas.picture), ("estimate", &estimate)]) + "\n"
+            });
+            print(&format!("{}{result}", pictures.unwrap_or_default()))
+        }
+    }
+}
+
+/// The arguments, checked: all that can be wrong with them is known before work starts.
+#[derive(Debug)]
+pub struct Study {
+    /// The truth.
+    pub data: Dataset,
+    /// What is promised, and the mechanism that keeps it.
+    pub guarantees: Guarantees,
+    mode: crate::simulation::Mode,
+    seed: u64,
+    threads: usize,
+    out: Option<OutDir>,
+}
+
+impl Study {
+    fn check(args: &SimulateArgs) -> Result<Self> {
+        let survey = source::survey(args)?;
+        let data = source::dataset(args, survey.as_ref())?;
+        let guarantees = match &survey {
+            Some(survey) => Guarantees::of_survey(survey, args, &data)?,
+            None => Guarantees::of_args(args, &data)?,
+        };
+        let threads = match args.threads {
+            Some(threads) => threads.get(),
+            None => available_parallelism().context("cannot count the cores of this machine")?.get(),
+        };
+        let seed = match args.seed {
+            Some(seed) => seed,
+            None => SysRng.try_next_u64().context("the operating system has no random numbers")?,
+        };
+        let out = args.out.as_deref().map(OutDir::open).transpose()?;
+        Ok(Self { data, guarantees, mode: args.mode, seed, threads, out })
+    }
+
+    fn simulation(&self) -> Simulation<'_> {
+        Simulation {
+            mechanism: &self.guarantees.mechanism,
+            counts: self.data.counts(),
+            mode: self.mode,
+            seed: self.seed,
+            threads: self.threads,
+        }
+    }
+}
+
+/// The estimates as a picture, where the truth is one.
+fn drawn(study: &Study, simulated: &Simulated) -> Option<(crate::picture::Picture, crate::picture::Picture)> {
+    let canvas = study.data.canvas()?;
+    Some((canvas.picture.clone(), canvas.draw(simulated.estimates.counts())))
+}

@@ -1,0 +1,75 @@
+//! Counts against their rank on log axes: how far down the tail estimates can be trusted.
+
+use throng_dp::Estimates;
+
+use crate::plot::{Axis, Plot, Series, Style};
+
+/// The true counts by rank, the estimates of the same values, and where noise begins.
+pub fn rank_plot(title: impl Into<String>, truth: &[u64], estimates: &Estimates, threshold: f64) -> Plot {
+    let by_rank = ranks(truth);
+    let ranks = || log_spaced(by_rank.len());
+    let line = |name: String, height: f64| Series {
+        name,
+        points: vec![(1.0, height), (by_rank.len().max(2) as f64, height)],
+        style: Style::Dashed,
+    };
+    Plot {
+        title: title.into(),
+        x: Axis::log("rank of the value"),
+        y: Axis::log("respondents"),
+        series: vec![
+            Series {
+                name: "estimate".into(),
+                points: ranks().map(|r| ((r + 1) as f64, estimates.counts()[by_rank[r]])).collect(),
+                style: Style::Points,
+            },
+            Series {
+                name: "truth".into(),
+                points: ranks().map(|r| ((r + 1) as f64, truth[by_rank[r]] as f64)).collect(),
+                style: Style::Line,
+            },
+            line(format!("noise floor {:.1}", estimates.noise_floor()), estimates.noise_floor()),
+            line(format!("noise ends at {threshold:.1}"), threshold),
+        ],
+    }
+}
+
+/// The values by falling true count, equal ones by number.
+pub fn ranks(truth: &[u64]) -> Vec<usize> {
+    let mut values: Vec<usize> = (0..truth.len()).collect();
+    values.sort_by_key(|&value| (std::cmp::Reverse(truth[value]), value));
+    values
+}
+
+/// Ranks that are evenly spread on a log axis, all of them where there are few.
+pub fn log_spaced(len: usize) -> impl Iterator<Item = usize> {
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        let rank = next;
+        next = (rank + 1).max(rank + rank / 200);
+        (rank < len).then_some(rank)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use throng_dp::estimate::Spread;
+
+    #[test]
+    fn ranks_fall_and_are_spread_over_the_axis() {
+        assert_eq!(ranks(&[3, 9, 3, 0]), [1, 0, 2, 3]);
+        assert_eq!(log_spaced(5).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+        let far: Vec<usize> = log_spaced(1_000_000).collect();
+        assert!(far.len() < 3000 && far.windows(2).all(|pair| pair[0] < pair[1]) && far[199] == 199);
+    }
+
+    #[test]
+    fn estimates_stand_at_the_rank_of_their_value() {
+        let estimates = Estimates::new(12, vec![4.0, 8.0, -1.0], Spread::constant(4.0, 1.0));
+        let plot = rank_plot("", &[2, 10, 0], &estimates, 7.0);
+        assert_eq!(plot.series[0].points, [(1.0, 8.0), (2.0, 4.0), (3.0, -1.0)]);
+        assert_eq!(plot.series[1].points, [(1.0, 10.0), (2.0, 2.0), (3.0, 0.0)]);
+        assert_eq!((plot.series[2].points[1], plot.series[3].points[0]), ((3.0, 2.0), (1.0, 7.0)));
+    }
+}
