@@ -135,5 +135,9 @@ mod tests {
         assert_eq!(table.tolerance, None);
         let each = rows.each_ref().map(|row| table.tolerance_of(row));
         assert_eq!(each, [Some("within 1 %"), Some("within 2 %"), None]);
+
+        // Of one row it is said there.
+        let rows = [row("a")];
+        assert_eq!(Table::all(&rows)[0].tolerance_of(&rows[0]), Some("within 1 %"));
     }
 }
