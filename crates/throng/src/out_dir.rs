@@ -30,10 +30,10 @@ impl OutDir {
 
     /// Writes files under temporary names, and renames them when all are complete: a full disk or Ctrl-C
     /// leaves what was there before.
-    pub fn write(&self, files: &[(&str, Vec<u8>)]) -> Result<()> {
+    pub fn write(&self, files: &[(impl AsRef<str>, Vec<u8>)]) -> Result<()> {
         let mut complete = Vec::new();
         for (name, bytes) in files {
-            let path = self.path(name);
+            let path = self.path(name.as_ref());
             let file =
                 self.write_temporary(bytes).with_context(|| format!("cannot write {}", path.display()))?;
             complete.push((file, path));
