@@ -23,6 +23,7 @@ Examples:
   throng plan --help           from a target guarantee to a survey file
   throng account --help        what parameters guarantee, under every bound
   throng simulate --help       a survey on your own data, beside the truth
+  throng experiment list       the paper's tables, measured again
 
 Results go to stdout, progress and notes to stderr.
 Exit codes: 0 done, 1 refused by a privacy or crowd rule, 2 failed."
@@ -67,6 +68,13 @@ pub enum Command {
     /// Every respondent of a dataset answers a survey; the estimate is shown beside the truth, with its errors and
     /// its guarantees. The same code encodes and analyzes as in a real survey; there is no encryption and no network.
     Simulate(SimulateArgs),
+
+    /// Measure a table or figure of the paper, beside the paper's own numbers
+    ///
+    /// For each cell: what the paper printed, what its own accounting and post-processing give, what Throng gives at the
+    /// same central guarantee, and what a trusted party with Gaussian noise would give. A cell that does not agree as
+    /// it should makes the exit code 2.
+    Experiment(ExperimentArgs),
 }
 
 /// The arguments of `throng demo`.
@@ -183,7 +191,7 @@ pub struct PlanArgs {
 #[command(after_help = "\
 Examples:
   throng simulate --data flights --epsilon-central 1 --delta 1e-8
-      which flight routes are flown most, from seven million passengers
+      which flight routes are flown most, from seven million flights
   throng simulate --image photo.png --epsilon-central 0.5 --out result
       a picture: each unit of luminosity is a respondent; files go to the directory result
   throng simulate --csv names.csv.gz --epsilon-local 8 --top 50
@@ -314,9 +322,9 @@ pub struct SimulateArgs {
     #[arg(long, value_name = "N", help_heading = "Simulation")]
     pub threads: Option<NonZeroUsize>,
 
-    /// How many of the largest estimates to list
-    #[arg(long, value_name = "N", default_value_t = 20, help_heading = "Result")]
-    pub top: usize,
+    /// How many of the largest estimates to list [default: 20, or none of a picture]
+    #[arg(long, value_name = "N", help_heading = "Result")]
+    pub top: Option<usize>,
 
     /// The confidence of the intervals
     #[arg(
@@ -330,6 +338,40 @@ pub struct SimulateArgs {
 
     /// Write estimates.csv, result.json and pictures (or a rank plot) to this directory
     #[arg(long, value_name = "DIR", help_heading = "Result")]
+    pub out: Option<PathBuf>,
+}
+
+/// The arguments of `throng experiment`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  throng experiment list
+      what there is
+  throng experiment horse --out horse
+      one table of the paper, with its pictures, as a page: horse/report.html
+  throng experiment all --out results
+      everything, in a few minutes
+  throng experiment unified --json | jq '.rows[] | select(.agrees | not)'
+      cells that do not agree as they should")]
+pub struct ExperimentArgs {
+    /// The experiment, or all, or list
+    #[arg(value_name = "NAME|all|list")]
+    pub name: String,
+
+    /// What all randomness comes from
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+
+    /// How many threads to use [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+
+    /// Where data is that does not come with the program (names, words; see the README)
+    #[arg(long, value_name = "DIR", env = "THRONG_DATA")]
+    pub data: Option<PathBuf>,
+
+    /// Write report.html, report.md, rows.csv and all pictures to this directory
+    #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }
 

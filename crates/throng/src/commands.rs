@@ -2,6 +2,7 @@
 
 pub mod account;
 pub mod demo;
+pub mod experiment;
 pub mod plan;
 pub mod simulate;
 
@@ -18,6 +19,7 @@ pub fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Demo(args) => demo::run(&args, format),
         Command::Plan(args) => plan::run(&args, format),
         Command::Account(args) => account::run(&args, format),
+        Command::Experiment(args) => experiment::run(&args, format),
         Command::Simulate(args) => simulate::run(&args, format),
     }
 }

@@ -1,11 +1,38 @@
 //! The paper's tables and figures, measured again: what it printed, what its own rules give, what Throng gives.
 
+mod lab;
 pub mod report;
 
+use anyhow::{Context, Result};
 use serde::Serialize;
 
 use crate::picture::Picture;
 use crate::plot::Plot;
+pub use lab::Lab;
+
+/// What `throng experiment` can run.
+#[derive(Clone, Copy, Debug)]
+pub struct Experiment {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it measures, in one line.
+    pub about: &'static str,
+    /// Measures it.
+    pub run: fn(&Lab) -> Result<Section>,
+}
+
+/// All experiments, in the order of the paper.
+pub const EXPERIMENTS: &[Experiment] = &[];
+
+impl Experiment {
+    /// The experiment of a name.
+    pub fn named(name: &str) -> Result<&'static Self> {
+        let names = || EXPERIMENTS.iter().map(|experiment| experiment.name).collect::<Vec<_>>().join(", ");
+        let found = EXPERIMENTS.iter().find(|experiment| experiment.name == name);
+        found
+            .with_context(|| format!("there is no experiment called {name:?}; use all or one of {}", names()))
+    }
+}
 
 /// One table or figure of the paper (or a question that it only argues), measured.
 #[derive(Clone, Debug)]
@@ -48,6 +75,91 @@ pub struct Row {
     /// What a reader should know about this cell, for example why the paper's number is wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+}
+
+impl Row {
+    /// A cell that the paper prints: does the paper's own rule, as we evaluate it, come within `tolerance` of it?
+    pub fn exact(
+        table: &'static str,
+        cell: impl Into<String>,
+        paper: f64,
+        rule: f64,
+        tolerance: f64,
+    ) -> Self {
+        Self {
+            table,
+            cell: cell.into(),
+            paper: Some(paper),
+            paper_rule: Some(rule),
+            throng: None,
+            gaussian: None,
+            should_agree: Agreement::Exact,
+            agrees: (paper - rule).abs() <= tolerance * (1.0 + 1e-9),
+            tolerance: format!("within {tolerance} of the paper"),
+            note: None,
+        }
+    }
+
+    /// A cell that the paper prints for other data of the same size: is ours within a factor of it?
+    pub fn scale(table: &'static str, cell: impl Into<String>, paper: f64, rule: f64, factor: f64) -> Self {
+        let ratio = rule / paper;
+        Self {
+            should_agree: Agreement::Scale,
+            agrees: ratio <= factor && ratio >= 1.0 / factor,
+            tolerance: format!("within a factor of {factor} of the paper"),
+            ..Self::exact(table, cell, paper, rule, 0.0)
+        }
+    }
+
+    /// A cell that the paper does not print: does a statement about it hold?
+    pub fn order(
+        table: &'static str,
+        cell: impl Into<String>,
+        holds: bool,
+        statement: impl Into<String>,
+    ) -> Self {
+        Self {
+            paper: None,
+            paper_rule: None,
+            should_agree: Agreement::Order,
+            agrees: holds,
+            tolerance: statement.into(),
+            ..Self::exact(table, cell, 0.0, 0.0, 0.0)
+        }
+    }
+
+    /// With what Throng gives.
+    pub fn throng(self, value: f64) -> Self {
+        Self { throng: Some(value), ..self }
+    }
+
+    /// With what the paper's rule gives.
+    pub fn rule(self, value: f64) -> Self {
+        Self { paper_rule: Some(value), ..self }
+    }
+
+    /// With what a trusted party gives.
+    pub fn gaussian(self, value: f64) -> Self {
+        Self { gaussian: Some(value), ..self }
+    }
+
+    /// With a sentence for the reader.
+    pub fn note(self, note: impl Into<String>) -> Self {
+        Self { note: Some(note.into()), ..self }
+    }
+
+    /// The paper's number is wrong, for this reason; what we get by its rule is right if `holds`.
+    pub fn paper_error(self, holds: bool, why: impl Into<String>) -> Self {
+        Self { should_agree: Agreement::PaperError, agrees: holds, note: Some(why.into()), ..self }
+    }
+
+    /// Also requires that the measured error is what theory expects, to a relative tolerance.
+    pub fn theory(self, measured: f64, expected: f64, tolerance: f64) -> Self {
+        let agrees = self.agrees && (measured / expected - 1.0).abs() <= tolerance;
+        let tolerance =
+            format!("{}; unclipped error within {} % of theory", self.tolerance, 100.0 * tolerance);
+        Self { agrees, tolerance, ..self }
+    }
 }
 
 /// How closely a cell should agree with the paper.

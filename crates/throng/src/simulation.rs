@@ -13,6 +13,7 @@
 
 pub mod binomial;
 mod cells;
+mod gaussian;
 mod one_hot;
 mod respondents;
 mod rows;
@@ -23,6 +24,7 @@ use serde::Serialize;
 use throng_dp::{Estimates, Mechanism};
 
 use crate::exit::Refusal;
+pub use gaussian::gaussian;
 use streams::Streams;
 
 /// How a crowd is simulated.

@@ -33,7 +33,9 @@ pub fn run(args: &SimulateArgs, format: Format) -> Result<()> {
     let simulated = simulation.run(|more| bar.inc(more))?;
     bar.finish_and_clear();
 
-    let mut result = SimulateResult::measure(&study, &simulated, args.top, args.confidence)?;
+    // A pixel's number says nothing to anybody; the picture does.
+    let top = args.top.unwrap_or(if study.data.canvas().is_some() { 0 } else { 20 });
+    let mut result = SimulateResult::measure(&study, &simulated, top, args.confidence)?;
     result.threads = study.threads;
     result.seconds = start.elapsed().as_secs_f64();
     result.peak_rss_bytes = peak_rss_bytes();

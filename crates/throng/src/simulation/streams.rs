@@ -18,6 +18,8 @@ pub(super) enum Purpose {
     Split,
     /// The noise of counts.
     Noise,
+    /// The noise of a trusted party.
+    Gaussian,
 }
 
 impl Streams {
@@ -32,6 +34,7 @@ impl Streams {
             Purpose::Reports => b'r',
             Purpose::Split => b's',
             Purpose::Noise => b'n',
+            Purpose::Gaussian => b'g',
         };
         key[24..].copy_from_slice(&self.seed.to_le_bytes());
         let mut rng = ChaCha20Rng::from_seed(key);

@@ -77,7 +77,8 @@ pub struct SimulateResult {
     pub top: Vec<TopValue>,
     /// What was written.
     pub files: Vec<String>,
-    /// Threads that worked on it.
+    /// Threads that worked on it: not in the JSON, which is the same for any number of them.
+    #[serde(skip)]
     pub threads: usize,
     /// How long it took.
     pub seconds: f64,

@@ -1,0 +1,179 @@
+//! `throng experiment`: the paper's tables and figures beside our own.
+
+use std::thread::available_parallelism;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, bail};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+use super::{Format, print};
+use crate::cli::ExperimentArgs;
+use crate::experiments::report::Report;
+use crate::experiments::{EXPERIMENTS, Experiment, Lab, Row, Section};
+use crate::memory::peak_rss_bytes;
+use crate::out_dir::OutDir;
+
+/// Runs one experiment or all, prints the cells, and writes the report where asked to.
+pub fn run(args: &ExperimentArgs, format: Format) -> Result<()> {
+    if args.name == "list" {
+        return list(format);
+    }
+    let chosen: Vec<&Experiment> = match args.name.as_str() {
+        "all" => EXPERIMENTS.iter().collect(),
+        name => vec![Experiment::named(name)?],
+    };
+    let threads = match args.threads {
+        Some(threads) => threads.get(),
+        None => available_parallelism().context("cannot count the cores of this machine")?.get(),
+    };
+    let out = args.out.as_deref().map(OutDir::open).transpose()?;
+    let progress = ProgressBar::new(chosen.len() as u64);
+    progress
+        .set_style(ProgressStyle::with_template("{spinner} {pos} of {len}  {elapsed_precise}  {wide_msg}")?);
+    let lab = Lab { seed: args.seed, threads, data: args.data.clone(), progress };
+    let start = Instant::now();
+    let mut sections = Vec::new();
+    for experiment in chosen {
+        lab.progress.set_message(experiment.name);
+        let begun = Instant::now();
+        let mut section =
+            (experiment.run)(&lab).with_context(|| format!("the experiment {}", experiment.name))?;
+        section.seconds = begun.elapsed().as_secs_f64();
+        sections.push(section);
+        lab.progress.inc(1);
+    }
+    lab.progress.finish_and_clear();
+
+    let report = Report {
+        title: "Encode, Shuffle, Analyze Privacy Revisited, measured again".into(),
+        command: format!("throng experiment {} --seed {}", args.name, args.seed),
+        date: today(),
+        machine: format!("{threads} threads, {}-{}", std::env::consts::OS, std::env::consts::ARCH),
+        seed: args.seed,
+        seconds: start.elapsed().as_secs_f64(),
+        peak_rss_bytes: peak_rss_bytes().unwrap_or(0),
+        sections,
+    };
+    if let Some(out) = &out {
+        out.write(&report.files()?)?;
+    }
+    match format {
+        Format::Json => print(&(serde_json::to_string_pretty(&Printed::of(&report))? + "\n"))?,
+        Format::Text => print(&text(&report, args))?,
+    }
+    let wrong = report.sections.iter().flat_map(|section| &section.rows).filter(|row| !row.agrees).count();
+    if wrong > 0 {
+        bail!("{wrong} cells do not agree as they should; they are marked with DIFFERS");
+    }
+    Ok(())
+}
+
+/// What is printed for a program.
+#[derive(Serialize)]
+struct Printed<'a> {
+    seed: u64,
+    rows: Vec<&'a Row>,
+    seconds: f64,
+    peak_rss_bytes: u64,
+}
+
+impl<'a> Printed<'a> {
+    fn of(report: &'a Report) -> Self {
+        let rows = report.sections.iter().flat_map(|section| &section.rows).collect();
+        Self { seed: report.seed, rows, seconds: report.seconds, peak_rss_bytes: report.peak_rss_bytes }
+    }
+}
+
+fn list(format: Format) -> Result<()> {
+    match format {
+        Format::Json => {
+            let names: Vec<_> = EXPERIMENTS.iter().map(|experiment| experiment.name).collect();
+            print(&(serde_json::to_string_pretty(&names)? + "\n"))
+        }
+        Format::Text => {
+            let lines = EXPERIMENTS.iter().map(|one| format!("{:<18}{}\n", one.name, one.about));
+            print(&(lines.collect::<String>() + "all               everything above\n"))
+        }
+    }
+}
+
+fn text(report: &Report, args: &ExperimentArgs) -> String {
+    let mut page = String::new();
+    for section in &report.sections {
+        page += &section_text(section);
+    }
+    let rows = || report.sections.iter().flat_map(|section| &section.rows);
+    let wrong = rows().filter(|row| !row.agrees).count();
+    page += &format!(
+        "{} cells, {} agree as they should, {wrong} do not; {:.1} s, {:.0} MiB\n",
+        rows().count(),
+        rows().count() - wrong,
+        report.seconds,
+        report.peak_rss_bytes as f64 / f64::from(1 << 20)
+    );
+    page += &match &args.out {
+        Some(out) => format!("The report with its pictures: {}\n", out.join("report.html").display()),
+        None => "With --out DIR a report with pictures is written.\n".into(),
+    };
+    page
+}
+
+fn section_text(section: &Section) -> String {
+    let mut text = format!("{}\n", section.title);
+    for paragraph in &section.text {
+        text += &format!("  {paragraph}\n");
+    }
+    text += &format!(
+        "  {:<52}{:>13}{:>13}{:>13}{:>13}  agreement\n",
+        "cell", "paper", "paper's rule", "Throng", "Gaussian"
+    );
+    let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.4}"));
+    for row in &section.rows {
+        let verdict = if row.agrees { "yes" } else { "DIFFERS" };
+        text += &format!(
+            "  {:<52}{:>13}{:>13}{:>13}{:>13}  {verdict}\n",
+            row.cell,
+            number(row.paper),
+            number(row.paper_rule),
+            number(row.throng),
+            number(row.gaussian)
+        );
+    }
+    text + "\n"
+}
+
+/// The date of a report, in UTC.
+fn today() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs());
+    date(seconds / 86_400)
+}
+
+/// A day since 1970 as year-month-day.
+fn date(mut day: u64) -> String {
+    let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let mut year = 1970;
+    while day >= 365 + u64::from(leap(year)) {
+        day -= 365 + u64::from(leap(year));
+        year += 1;
+    }
+    let lengths = [31, 28 + u64::from(leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let mut month = 0;
+    while day >= lengths[month] {
+        day -= lengths[month];
+        month += 1;
+    }
+    format!("{year}-{:02}-{:02}", month + 1, day + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_have_dates() {
+        assert_eq!(date(0), "1970-01-01");
+        assert_eq!(date(11_016), "2000-02-29");
+        assert_eq!(date(20_773), "2026-11-16");
+    }
+}
