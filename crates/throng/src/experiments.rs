@@ -1,7 +1,13 @@
 //! The paper's tables and figures, measured again: what it printed, what its own rules give, what Throng gives.
 
+mod child;
+mod fragments;
+mod horse;
 mod lab;
+mod map;
+mod no_fragmenting;
 pub mod report;
+mod statistics;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -22,7 +28,26 @@ pub struct Experiment {
 }
 
 /// All experiments, in the order of the paper.
-pub const EXPERIMENTS: &[Experiment] = &[];
+pub const EXPERIMENTS: &[Experiment] = &[
+    Experiment {
+        name: "datasets",
+        about: "the four data sets and their distributions",
+        run: statistics::run,
+    },
+    Experiment {
+        name: "no-fragmenting",
+        about: "what whole reports guarantee (central_no_attr)",
+        run: no_fragmenting::run,
+    },
+    Experiment { name: "horse", about: "Horse with report fragments (horse-1-crowd)", run: horse::run },
+    Experiment { name: "map", about: "Map with report fragments (map-1-crowd)", run: map::run },
+    Experiment { name: "child", about: "Child with report fragments (girl-1-crowd)", run: child::run },
+    Experiment {
+        name: "location",
+        about: "locations at epsilon_central 0.5 (the first figure)",
+        run: map::location,
+    },
+];
 
 impl Experiment {
     /// The experiment of a name.
@@ -75,6 +100,13 @@ pub struct Row {
     /// What a reader should know about this cell, for example why the paper's number is wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+}
+
+impl Section {
+    /// A section without contents yet.
+    pub fn new(name: &'static str, title: impl Into<String>) -> Self {
+        Self { name, title: title.into(), text: vec![], rows: vec![], figures: vec![], seconds: 0.0 }
+    }
 }
 
 impl Row {
