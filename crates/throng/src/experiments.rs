@@ -2,12 +2,17 @@
 
 mod child;
 mod fragments;
+mod heavy_hitters;
 mod horse;
+mod horse_sketch;
 mod lab;
 mod map;
 mod no_fragmenting;
 pub mod report;
+mod runs;
 mod statistics;
+mod tail;
+mod unified;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -35,11 +40,33 @@ pub const EXPERIMENTS: &[Experiment] = &[
         run: statistics::run,
     },
     Experiment {
+        name: "heavy-hitters",
+        about: "which of the top 10,000 values are found (real-1-crowd)",
+        run: heavy_hitters::run,
+    },
+    Experiment { name: "tail", about: "how far down the tail each way of reporting reaches", run: tail::run },
+    Experiment {
+        name: "unified",
+        about: "four data sets, four ways to report (unified_attr)",
+        run: unified::run,
+    },
+    Experiment {
         name: "no-fragmenting",
         about: "what whole reports guarantee (central_no_attr)",
         run: no_fragmenting::run,
     },
     Experiment { name: "horse", about: "Horse with report fragments (horse-1-crowd)", run: horse::run },
+    Experiment {
+        name: "horse-sketch",
+        about: "Horse in a sketch, and without privacy",
+        run: horse_sketch::run,
+    },
+    Experiment { name: "runs", about: "one, two or five LDP runs (horse_1_report)", run: runs::runs },
+    Experiment {
+        name: "hashes",
+        about: "one, two or five hash functions (horse_1_sketch_report)",
+        run: runs::hashes,
+    },
     Experiment { name: "map", about: "Map with report fragments (map-1-crowd)", run: map::run },
     Experiment { name: "child", about: "Child with report fragments (girl-1-crowd)", run: child::run },
     Experiment {
