@@ -95,7 +95,9 @@ pub fn counts_epsilon(
 ) -> Result<CentralGuarantee<Removal>, Error> {
     let curve = exact::Curve::new(n, epsilon_each)?;
     let epsilon = curves_epsilon(&[(&|epsilon| curve.delta(epsilon), counts)], delta)?;
-    Ok(CentralGuarantee::new(epsilon, delta))
+    // What the bits guarantee by themselves, which the composition may exceed by its rounding.
+    let local = Epsilon::new((epsilon_each.value() * counts as f64).next_up())?;
+    Ok(CentralGuarantee::new(epsilon.min(local), delta))
 }
 
 /// The ε of `steps` Gaussian releases, by the same convolution as everything else: a check of it against the exact

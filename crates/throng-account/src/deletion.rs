@@ -79,7 +79,7 @@ impl Deletion {
     /// What is promised when a respondent may not have been there: one count changes, not two.
     pub fn removal_guarantee(&self) -> Result<CentralGuarantee<Removal>, Error> {
         let half = Epsilon::new((0.5 * self.epsilon.value()).next_up())?;
-        Ok(CentralGuarantee::new(half, Delta::new(self.tail())?))
+        Ok(CentralGuarantee::new(half, Delta::new((self.tail() * self.rounding()).min(1.0))?))
     }
 
     /// The exact δ at ε under replacement, by summation over the outcomes of the two crowds that change.
@@ -100,10 +100,8 @@ impl Deletion {
                 }
             }
         }
-        // The exponentials' rounding, and that of the sampled ε/2 to a multiple of 2^-52, which a^shift multiplies.
-        let rounding = 1.0 + 2.0 * (self.shift as f64 + 1000.0) * f64::EPSILON;
         // A sum of products of probabilities, so at least 0 and, but for rounding, at most 1.
-        Delta::new((delta * rounding).min(1.0)).unwrap_or(Delta::ZERO)
+        Delta::new((delta * self.rounding()).min(1.0)).unwrap_or(Delta::ZERO)
     }
 
     /// What the same deletion on each of `instances` guarantees together, at `delta`.
@@ -154,6 +152,11 @@ impl Deletion {
             Outcome { with: (scale - last).max(0.0), without: between, halves: 1, extra: 0.0 },
             Outcome { with: a * scale, without: scale, halves: -1, extra: 0.0 },
         ]
+    }
+
+    /// The exponentials' rounding, and that of the sampled ε/2 to a multiple of 2^-52, which a^shift multiplies.
+    fn rounding(&self) -> f64 {
+        1.0 + 2.0 * (self.shift as f64 + 1000.0) * f64::EPSILON
     }
 
     /// Pr[L >= shift].

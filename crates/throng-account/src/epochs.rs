@@ -41,6 +41,7 @@ impl BackstopSeries {
     /// *Changing*: the difference of two releases shows the fragments of those who came or went. With the backstop as
     /// the data, an epoch's tau sums are tau exact pairs at ε_fragment; they are composed over all epochs. A backstop is
     /// ε_backstop-LDP whatever is done with it, so the smaller of the two holds.
+    /// What overflowing envelopes add to δ, they add in every epoch; it is not in here (the ledger counts it).
     pub fn guarantee(
         &self,
         membership: Membership,

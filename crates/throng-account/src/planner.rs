@@ -159,12 +159,13 @@ fn other_choices(question: &Question, plan: &Plan) -> Vec<String> {
                 plan.accuracy.standard_error
             ));
     }
-    if let Ok(more) = one_hot(&Question { instances: question.instances + 2, ..question.clone() }) {
+    let instances = question.instances.saturating_add(2);
+    if let Ok(more) = one_hot(&Question { instances, ..question.clone() }) {
         let total = |plan: &Plan, instances: u32| u64::from(plan.envelopes) * u64::from(instances);
         reasons.push(format!(
             "{} instances: two more would cost {} envelopes instead of {}, and leave each of them fewer fragments.",
             question.instances,
-            total(&more, question.instances + 2),
+            total(&more, instances),
             total(plan, question.instances)
         ));
     }
@@ -395,6 +396,15 @@ mod tests {
         let cost = fragment_cost(&question).unwrap();
         assert_eq!(cost.envelopes.0, plan.envelopes);
         assert!((cost.standard_error.1 / cost.standard_error.0 - 1.0).abs() < 0.01, "{cost:?}");
+    }
+
+    /// Many report fragments over few instances: the bound on the envelopes has to stay within the range of a double.
+    #[test]
+    fn dozens_of_fragments_for_one_instance_can_be_planned() {
+        let mut question = question(1.0, 1e-6, 1_000_000, 1000);
+        (question.report_fragments, question.instances, question.encoding) = (64, 1, Choice::OneHot);
+        let plan = plan(&question).unwrap();
+        assert!((500..800).contains(&plan.envelopes) && plan.overflow.value() <= 1e-8, "{plan:?}");
     }
 
     #[test]

@@ -185,7 +185,16 @@ fn ldp_sgd_matches_the_table() {
 fn several_reports_in_one_step_are_accounted_for_as_a_group() {
     let at = delta(1e-5);
     let grouped = LdpSgd::grouped(60_000, 10_000, 5, epsilon(1.9), 1000).unwrap();
-    assert_eq!(grouped, LdpSgd::new(60_000, 2000, epsilon(9.5), 1000).unwrap());
+    assert_eq!(LdpSgd::grouped(60_000, 2000, 1, epsilon(1.9), 7), LdpSgd::new(60_000, 2000, epsilon(1.9), 7));
+    // Five randomized signs are no randomized bit of the summed ε: that would claim twice as many blanket reports.
+    let as_a_bit = LdpSgd::new(60_000, 2000, epsilon(9.5), 1000).unwrap().guarantee(at).unwrap();
+    let half_of_the_crowd = LdpSgd::new(30_000, 1000, epsilon(9.5), 1000).unwrap().guarantee(at).unwrap();
+    let five = grouped.guarantee(at).unwrap().epsilon();
+    assert!(five > as_a_bit.epsilon(), "{five} {as_a_bit}");
+    assert!(
+        (five.value() / half_of_the_crowd.epsilon().value() - 1.0).abs() < 0.01,
+        "{five} {half_of_the_crowd}"
+    );
     let ungrouped = LdpSgd::new(60_000, 10_000, epsilon(1.9), 1000).unwrap();
     let (grouped, ungrouped) = (grouped.guarantee(at).unwrap(), ungrouped.guarantee(at).unwrap());
     assert!(grouped.epsilon().value() > 5.0 * ungrouped.epsilon().value(), "{grouped} {ungrouped}");

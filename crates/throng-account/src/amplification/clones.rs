@@ -6,8 +6,9 @@
 
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Replacement};
 
+use super::exact::Tilt;
 use super::randomized_bit::{RandomizedBit, Weights};
-use super::{check_crowd, check_local, check_positive, exact, guarantee, search};
+use super::{check_crowd, check_local, check_positive, guarantee, search};
 use crate::Error;
 use crate::binomial::Binomial;
 
@@ -102,7 +103,7 @@ impl Clones {
 
 /// The two laws to be told apart: numbers of clones in bins (the least of each, and its probability), and the
 /// victim's own bit.
-struct Pair {
+pub(super) struct Pair {
     bit: RandomizedBit,
     bins: Vec<(u64, f64)>,
     missing: f64,
@@ -114,27 +115,42 @@ impl Pair {
         if bit.is_noiseless() {
             return Self { bit, bins: Vec::new(), missing: 1.0 };
         }
-        let (p, q) = clones.probability(epsilon_local);
+        Self::among(n, bit, clones.probability(epsilon_local))
+    }
+
+    /// Others of whom each is there with probability `share`, and then is a fair coin with probability 2p.
+    pub(super) fn coins(n: u64, share: f64, epsilon_local: f64) -> Self {
+        let (p, q) = Clones::Stronger.probability(epsilon_local);
+        Self::among(n, RandomizedBit::new(epsilon_local), (share * p, (1.0 - share) + share * q))
+    }
+
+    /// n − 1 others, each a clone with probability p = 1 − q.
+    fn among(n: u64, bit: RandomizedBit, (p, q): (f64, f64)) -> Self {
         let window = Binomial::new(n - 1, p, q).window(MISSING);
         let deviation = ((n - 1) as f64 * p * q).sqrt();
         let bins = window.bins(|c| (c as f64 * BIN_WIDTH).max(deviation * BIN_DEVIATIONS) as u64);
         Self { bit, bins, missing: window.missing }
     }
 
-    fn delta(&self, epsilon: f64) -> f64 {
+    /// δ at ε.
+    pub(super) fn delta(&self, epsilon: f64) -> f64 {
         let Some(w) = self.bit.weights(epsilon) else { return 0.0 };
-        let binned: f64 = self.bins.iter().map(|&(c, probability)| probability * given(c, w)).sum();
-        (binned + w.alpha * self.missing).min(1.0)
+        let mut many = Tilt::new(w, (0.5, 0.5));
+        let binned: f64 =
+            self.bins.iter().map(|&(c, probability)| probability * given(c, w, &mut many)).sum();
+        // The probabilities of the bins are right to ten digits.
+        (binned * (1.0 + 1e-10) + w.alpha * self.missing).min(1.0)
     }
 }
 
 /// δ given c clones: Σ_j (αf(j) − βf(j − 1))₊ over f = Bin(c, 1/2).
 ///
 /// With f(j − 1)/f(j) = j/(c + 1 − j) and f(j)/(c + 1 − j) = 2h(j)/(c + 1) for h = Bin(c + 1, 1/2), this is
-/// 2(α + β)/(c + 1) times the expected shortfall of h below α(c + 1)/(α + β). Many clones are faster by transform.
-fn given(c: u64, w: Weights) -> f64 {
+/// 2(α + β)/(c + 1) times the expected shortfall of h below α(c + 1)/(α + β). Many clones are faster by transform:
+/// `many` is the tilt of a fair coin at these weights.
+fn given(c: u64, w: Weights, many: &mut Tilt) -> f64 {
     if c > WALK_MAX {
-        return exact::divergence(w, c, 0, (0.5, 0.5));
+        return many.divergence(c, 0);
     }
     let (trials, scale) = ((c + 1) as f64, w.alpha + w.beta);
     let shortfall = Binomial::new(c + 1, 0.5, 0.5).ln_shortfall(trials * (w.alpha / scale));
@@ -161,7 +177,8 @@ mod tests {
         let bit = RandomizedBit::new(3.0);
         for epsilon in [0.0, 1e-4, 0.01, 0.05, 0.2] {
             let w = bit.weights(epsilon).expect("ε is below ε_local");
-            let (few, many) = (given(WALK_MAX, w), given(WALK_MAX + 1, w));
+            let mut tilt = Tilt::new(w, (0.5, 0.5));
+            let (few, many) = (given(WALK_MAX, w, &mut tilt), given(WALK_MAX + 1, w, &mut tilt));
             let change = many / few - 1.0;
             assert!(change < 1e-8 && change > -0.03, "{epsilon}: {few:e} {many:e}");
         }

@@ -21,19 +21,23 @@
 
 mod certify;
 mod fragments;
+mod helpers;
+mod hidden_hash;
 mod noise;
 mod replacement;
-mod thinned;
+mod sketch;
+mod tilt;
+mod whole_report;
 
 pub use certify::{Curve, certify, epsilon_certified, epsilon_local_certified};
 pub use fragments::{fragments_merged_epsilon_a0, fragments_separate_epsilon};
-pub(super) use noise::divergence;
+pub use hidden_hash::{research_hidden_hash_epsilon, research_hidden_hash_epsilon_local};
 pub use noise::{delta_a, delta_max_over_a};
 pub use replacement::replacement_epsilon_a0;
-pub use thinned::{
-    cms_revealed_epsilon, cms_revealed_epsilon_local, cms_split_revealed_epsilon, rappor_whole_epsilon,
-    rappor_whole_epsilon_local, research_hidden_hash_epsilon, research_hidden_hash_epsilon_local,
-};
+pub use sketch::{cms_revealed_epsilon, cms_revealed_epsilon_local, cms_split_revealed_epsilon};
+
+pub(super) use tilt::Tilt;
+pub use whole_report::{rappor_whole_epsilon, rappor_whole_epsilon_local};
 
 use throng_dp::{Delta, Epsilon};
 

@@ -31,15 +31,22 @@ pub(super) fn sample(curve: Curve<'_>, tail: f64) -> Result<Vec<Dot>, Error> {
     while value(end)? > tail && end < EPSILON_MAX {
         end *= 2.0;
     }
+    while end > EPSILON_MIN && value(0.5 * end)? <= tail {
+        end *= 0.5;
+    }
     let floor = Some(value(end)?).filter(|&delta| delta > tail).unwrap_or(0.0);
     let mut breaks = vec![0.0];
     for level in LEVELS.into_iter().map(|level| level * (start - floor)).chain([tail]) {
         if level < tail {
             continue;
         }
-        // The first ε at which the curve is down to the level.
-        let (mut above, mut below) = (0.0, end);
+        // About the first ε at which the curve is down to the level: a curve can be slow to ask, and it does not
+        // matter where exactly the dots are.
+        let (mut above, mut below) = (breaks[breaks.len() - 1], end);
         for _ in 0..40 {
+            if below - above <= PLACEMENT * below {
+                break;
+            }
             let middle = 0.5 * (above + below);
             if value(middle)? > floor + level { above = middle } else { below = middle }
         }
@@ -116,6 +123,10 @@ fn first_slope(dots: &[Dot]) -> f64 {
 
 /// The curve is divided where it is down to these shares of its height.
 const LEVELS: [f64; 9] = [0.999, 0.9, 0.5, 0.1, 1e-2, 1e-3, 1e-5, 1e-8, 1e-12];
-const DOTS_PER_LEVEL: u32 = 128;
+const DOTS_PER_LEVEL: u32 = 48;
+/// How exactly, relative to itself, the ε of a level is found.
+const PLACEMENT: f64 = 0.02;
 /// Where a curve that has not reached zero counts as never reaching it.
 const EPSILON_MAX: f64 = 1e7;
+/// Below this, a curve that is down to its tail is down at once.
+const EPSILON_MIN: f64 = 1e-30;

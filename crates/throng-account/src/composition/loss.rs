@@ -49,7 +49,9 @@ impl LossPair {
         let against = |p: &[f64], q: &[f64]| {
             let both = p.iter().zip(q).filter(|&(&p, &q)| p > 0.0 && q > 0.0);
             let alone: f64 = p.iter().zip(q).filter(|&(_, &q)| q == 0.0).map(|(p, _)| p).sum();
-            let missing = Some(1.0 - p.iter().sum::<f64>()).filter(|&missing| missing > 1e-12).unwrap_or(0.0);
+            // What rounding alone can make of a sum of 1 is not missing.
+            let rounding = f64::EPSILON * p.len() as f64;
+            let missing = Some(1.0 - p.iter().sum::<f64>()).filter(|&gap| gap > rounding).unwrap_or(0.0);
             LossDistribution::new(both.map(|(&p, &q)| Atom { loss: (p / q).ln(), mass: p }), alone + missing)
         };
         Ok(Self { forward: against(first, second), reverse: Some(against(second, first)) })
@@ -228,5 +230,9 @@ mod tests {
         // A little is missing: it counts as separating.
         let pair = LossPair::from_masses(&[0.5, 0.5 - 1e-7], &[0.5, 0.5]).unwrap();
         assert!((pair.forward.infinity - 1e-7).abs() < 1e-15);
+        // So does a millionth of a millionth of that: some ask for a delta of 1e-15.
+        let pair = LossPair::from_masses(&[0.5, 0.5 - 1e-13], &[0.5, 0.5]).unwrap();
+        assert!((pair.forward.infinity - 1e-13).abs() < 1e-15);
+        assert_eq!(pair.reverse().infinity, 0.0);
     }
 }

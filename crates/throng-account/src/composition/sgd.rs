@@ -9,30 +9,26 @@ use crate::Error;
 ///
 /// # Privacy
 /// Replacement. The direction of a report is independent of the data, so a report is randomized response of one
-/// sign and the step is bounded by [`ShuffledPair`] at the step's crowd, sampled without replacement; the steps are
-/// convolved. A respondent who sends several reports in one step is accounted for as one report of the summed
-/// ε_local in a crowd of respondents, not of reports, which the paper leaves out.
+/// sign and the step is bounded by [`ShuffledPair::new`] at the step's crowd, sampled without replacement; the steps
+/// are convolved. A respondent who sends several reports in one step is accounted for as one report of the summed
+/// ε_local in a crowd of respondents, not of reports, which the paper leaves out. Such a report is no longer a
+/// randomized bit, so its step is bounded by [`ShuffledPair::any_randomizer`], with half of the blanket reports.
 /// # Paper
 /// Section VI, Theorem learning, whose bound (shuffling, then Theorem advc) is 35 to 120 times larger.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LdpSgd {
     respondents: u64,
     crowd: u64,
-    epsilon_step: Epsilon,
+    /// What each respondent of a step sends, as one report: the pair of a step.
+    pair: ShuffledPair,
     steps: u64,
 }
 
 impl LdpSgd {
     /// `steps` steps with one report of ε_local from each of `crowd` out of `respondents` respondents.
     pub fn new(respondents: u64, crowd: u64, epsilon_local: Epsilon, steps: u64) -> Result<Self, Error> {
-        if crowd == 0 || crowd > respondents {
-            return Err(Error::Parameter {
-                what: "the crowd of a step",
-                got: crowd as f64,
-                expected: "give at least 1 and at most all respondents",
-            });
-        }
-        Ok(Self { respondents, crowd, epsilon_step: epsilon_local, steps })
+        check(respondents, crowd)?;
+        Ok(Self { respondents, crowd, pair: ShuffledPair::new(crowd, epsilon_local)?, steps })
     }
 
     /// `reports` reports in every step, `reports_each` of them from the same respondent, ε_local each.
@@ -51,22 +47,42 @@ impl LdpSgd {
                 expected: "give a divisor of the number of reports in a step",
             });
         }
-        Self::new(respondents, reports / each, epsilon_local.times(reports_each), steps)
+        if each == 1 {
+            return Self::new(respondents, reports, epsilon_local, steps);
+        }
+        let crowd = reports / each;
+        check(respondents, crowd)?;
+        let pair = ShuffledPair::any_randomizer(crowd, epsilon_local.times(reports_each))?;
+        Ok(Self { respondents, crowd, pair, steps })
     }
 
     /// What the whole training guarantees.
     pub fn guarantee(&self, delta: Delta) -> Result<CentralGuarantee<Replacement>, Error> {
         let share = self.crowd as f64 / self.respondents as f64;
         // Without any δ: a step's largest loss, as often as there are steps.
-        let step = (share * self.epsilon_step.value().exp_m1()).ln_1p().min(self.epsilon_step.value());
+        let local = self.pair.epsilon_local();
+        let step = (share * local.exp_m1()).ln_1p().min(local);
         let pure = self.steps as f64 * step * (1.0 + 1e-14);
         let epsilon = if delta == Delta::ZERO || pure == 0.0 {
             Epsilon::new(pure)?
         } else {
             let tail = tail_share(delta, self.steps as f64);
-            let pair = ShuffledPair::new(self.crowd, self.epsilon_step)?.sampled(share, tail)?;
-            Composition::new().with(pair, self.steps).epsilon(delta)?.min(Epsilon::new(pure)?)
+            Composition::new()
+                .with(self.pair.sampled(share, tail)?, self.steps)
+                .epsilon(delta)?
+                .min(Epsilon::new(pure)?)
         };
         Ok(CentralGuarantee::new(epsilon, delta))
     }
+}
+
+fn check(respondents: u64, crowd: u64) -> Result<(), Error> {
+    if crowd == 0 || crowd > respondents {
+        return Err(Error::Parameter {
+            what: "the crowd of a step",
+            got: crowd as f64,
+            expected: "give at least 1 and at most all respondents",
+        });
+    }
+    Ok(())
 }

@@ -1,4 +1,4 @@
-//! The pair of distributions that bounds any shuffled local randomizer (Feldman, McMillan and Talwar 2023).
+//! The pair of distributions that bounds a shuffled local randomizer (Feldman, McMillan and Talwar 2021, 2023).
 
 use throng_dp::{Delta, Epsilon};
 
@@ -8,19 +8,50 @@ use crate::Error;
 /// The reports of `crowd` respondents, each ε-replacement LDP, in random order.
 ///
 /// # Privacy
-/// One of them replaced: the others send C ~ Bin(crowd − 1, 2p) blanket reports, A ~ Bin(C, 1/2) of them alike, and
-/// the one joins A with probability 1 − p in one world and p in the other, where p = 1/(1 + e^ε). Whatever is true of
-/// (A, C) is true of the shuffled reports. Given C = c the pair gets harder to tell apart as c grows (one more coin),
-/// so blocks of c are taken at their left ends; what the windows leave out counts as separating.
+/// One of them replaced: the others send C blanket reports, A ~ Bin(C, 1/2) of them alike, and the one joins A with
+/// probability 1 − p in one world and p in the other, where p = 1/(1 + e^ε). Whatever is true of (A, C) is true of the
+/// shuffled reports. Given C = c the pair gets harder to tell apart as c grows (one more coin), so blocks of c are
+/// taken at their left ends; what the windows leave out counts as separating.
+///
+/// How many blanket reports there are depends on what is known of the randomizer: see the two constructors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ShuffledPair {
     crowd: u64,
     epsilon_local: f64,
+    blanket: Blanket,
+}
+
+/// How likely a report is drawn from the blanket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Blanket {
+    /// 2p.
+    Sign,
+    /// e^-ε.
+    Any,
 }
 
 impl ShuffledPair {
-    /// A crowd of at least one honest respondent.
+    /// A crowd of at least one honest respondent, whose reports are randomized bits or the signed directions of
+    /// LDP-SGD: C ~ Bin(crowd − 1, 2p).
+    ///
+    /// # Privacy
+    /// Proved for every randomizer whose reports have, against one law U that does not depend on the value, a ratio
+    /// from 2p to 2(1 − p): the uniform direction, for a direction with a randomized sign. Then a report is drawn from
+    /// U with probability 2p. Given c such others, who are revealed, δ is E[(mean of Z over c + 1 draws from U)₊] with
+    /// Z the difference of the victim's two ratios, the second times e^ε. Z has the mean 1 − e^ε, the midpoint of its
+    /// range, so in the convex order nothing exceeds the fair coin between the ends of the range, and that is this
+    /// pair. (The 2023 paper claimed it for every randomizer; its erratum withdraws that.)
     pub fn new(crowd: u64, epsilon_local: Epsilon) -> Result<Self, Error> {
+        Self::checked(crowd, epsilon_local, Blanket::Sign)
+    }
+
+    /// A crowd of at least one honest respondent with any ε-LDP randomizer: C ~ Bin(crowd − 1, e^-ε) (2021, Theorem
+    /// 3.1 and its proof).
+    pub fn any_randomizer(crowd: u64, epsilon_local: Epsilon) -> Result<Self, Error> {
+        Self::checked(crowd, epsilon_local, Blanket::Any)
+    }
+
+    fn checked(crowd: u64, epsilon_local: Epsilon, blanket: Blanket) -> Result<Self, Error> {
         if crowd == 0 {
             return Err(Error::Parameter {
                 what: "the crowd",
@@ -31,7 +62,12 @@ impl ShuffledPair {
         if epsilon_local == Epsilon::INFINITE {
             return Err(Error::NotApplicable("without local privacy shuffling amplifies nothing".into()));
         }
-        Ok(Self { crowd, epsilon_local: epsilon_local.value() })
+        Ok(Self { crowd, epsilon_local: epsilon_local.value(), blanket })
+    }
+
+    /// What one report guarantees by itself.
+    pub(super) fn epsilon_local(&self) -> f64 {
+        self.epsilon_local
     }
 
     /// δ at ε for one batch under replacement, to about nine digits, from above.
@@ -110,7 +146,11 @@ impl ShuffledPair {
         if gap == 0.0 {
             return Ok(0.0);
         }
-        let blanket = BlanketReports::new(self.crowd - 1, 2.0 * p, gap, tail_exponent)?;
+        let (share, rest) = match self.blanket {
+            Blanket::Sign => (2.0 * p, gap),
+            Blanket::Any => (odds, -(-self.epsilon_local).exp_m1()),
+        };
+        let blanket = BlanketReports::new(self.crowd - 1, share, rest, tail_exponent)?;
         let mut half = HalfBinomial::default();
         for (c, weight) in blanket.blocks(tail_exponent) {
             let n = (c + 1) as f64;
@@ -304,14 +344,13 @@ mod tests {
     use super::*;
 
     /// The pair itself, outcome by outcome: (A, C) with A ~ Bin(C, 1/2) plus the one.
-    fn outcomes(crowd: u64, epsilon: f64) -> (Vec<f64>, Vec<f64>) {
+    fn outcomes(crowd: u64, epsilon: f64, share: f64) -> (Vec<f64>, Vec<f64>) {
         let choose = |n: u64, k: u64| (1..=k).fold(1.0, |product, i| product * (n - k + i) as f64 / i as f64);
         let p = 1.0 / (1.0 + epsilon.exp());
         let (mut first, mut second) = (Vec::new(), Vec::new());
         for c in 0..crowd {
-            let blanket = choose(crowd - 1, c)
-                * (2.0 * p).powi(c as i32)
-                * (1.0 - 2.0 * p).powi((crowd - 1 - c) as i32);
+            let blanket =
+                choose(crowd - 1, c) * share.powi(c as i32) * (1.0 - share).powi((crowd - 1 - c) as i32);
             let alike = |a: u64| if a <= c { blanket * choose(c, a) * 0.5f64.powi(c as i32) } else { 0.0 };
             for a in 0..=c + 1 {
                 let before = if a == 0 { 0.0 } else { alike(a - 1) };
@@ -334,7 +373,7 @@ mod tests {
     fn delta_and_divergence_match_all_outcomes() {
         for crowd in [1, 2, 3, 10, 57, 200] {
             for e0 in [0.001, 0.5, 1.9, 4.0, 9.0] {
-                let (p, q) = outcomes(crowd, e0);
+                let (p, q) = outcomes(crowd, e0, 2.0 / (1.0 + e0.exp()));
                 assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-12);
                 for share in [0.0, 0.1, 0.3, 0.7, 0.95, 1.0, 1.1] {
                     let e = share * e0;
@@ -360,6 +399,71 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn any_randomizer_has_half_of_the_blanket() {
+        for crowd in [1, 2, 10, 57, 200] {
+            for e0 in [0.5f64, 1.9, 4.0] {
+                let (p, q) = outcomes(crowd, e0, (-e0).exp());
+                let any = ShuffledPair::any_randomizer(crowd, Epsilon::new(e0).unwrap()).unwrap();
+                for share in [0.0, 0.1, 0.3, 0.7, 0.95] {
+                    let e = share * e0;
+                    let exact = hockey_stick(&p, &q, e);
+                    let ours = any.delta(Epsilon::new(e).unwrap()).unwrap().value();
+                    assert!(
+                        ours >= exact * (1.0 - 1e-12) - 1e-15 && ours <= exact * (1.0 + 1e-8) + 1e-15,
+                        "{crowd} {e0} {e}: {ours:e} {exact:e}"
+                    );
+                }
+            }
+        }
+    }
+
+    /// The directions of LDP-SGD for two values at an angle, by all shuffled batches: where both would send the same
+    /// sign (A, B) and where not (C, D), each with its ratio to the uniform direction. Others hold what is worst for
+    /// the victim, or anything.
+    #[test]
+    fn signed_directions_at_any_angle_are_bounded() {
+        for e0 in [0.7f64, 2.0] {
+            let p = 1.0 / (1.0 + e0.exp());
+            let (high, low) = (2.0 * (1.0 - p), 2.0 * p);
+            for angle in [0.1, 0.5, 0.9, 1.0] {
+                let uniform = [0.5 * (1.0 - angle), 0.5 * (1.0 - angle), 0.5 * angle, 0.5 * angle];
+                let law = |ratios: [f64; 4]| [0, 1, 2, 3].map(|i| ratios[i] * uniform[i]);
+                let (here, there) = (law([high, low, high, low]), law([high, low, low, high]));
+                for others in [law([low, high, high, low]), law([low, high, low, high]), here] {
+                    for crowd in [2u64, 4, 7] {
+                        let (first, second) = (batch(here, others, crowd), batch(there, others, crowd));
+                        for share in [0.0, 0.1, 0.4, 0.8] {
+                            let e = share * e0;
+                            let exact =
+                                hockey_stick(&first, &second, e).max(hockey_stick(&second, &first, e));
+                            let ours = pair(crowd, e0).delta(Epsilon::new(e).unwrap()).unwrap().value();
+                            assert!(exact <= ours + 1e-14, "{e0} {angle} {crowd} {e}: {exact} {ours}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The law of how many of a batch fall into each of four regions: one respondent, and crowd − 1 others.
+    fn batch(one: [f64; 4], other: [f64; 4], crowd: u64) -> Vec<f64> {
+        let size = crowd as usize + 1;
+        let mut law = vec![0.0; size.pow(3)];
+        law[0] = 1.0;
+        for member in std::iter::once(one).chain(std::iter::repeat_n(other, crowd as usize - 1)) {
+            let mut next = vec![0.0; law.len()];
+            for (at, mass) in law.iter().enumerate().filter(|(_, mass)| **mass > 0.0) {
+                // The fourth region is what is left.
+                for (step, chance) in [1, size, size * size, 0].into_iter().zip(member) {
+                    next[at + step] += mass * chance;
+                }
+            }
+            law = next;
+        }
+        law
     }
 
     /// Sampling, by the formula: δ'(ε') = share·δ(ε), e^ε = 1 + (e^ε' − 1)/share.

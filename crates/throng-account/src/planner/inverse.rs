@@ -33,7 +33,7 @@ pub struct FragmentCost {
 
 /// Compares a plan with the same plan with one more report fragment.
 pub fn fragment_cost(question: &Question) -> Result<FragmentCost, Error> {
-    let more = Question { report_fragments: question.report_fragments + 1, ..question.clone() };
+    let more = Question { report_fragments: question.report_fragments.saturating_add(1), ..question.clone() };
     let (before, after) = (super::plan(question)?, super::plan(&more)?);
     let exposed = |plan: &Plan| -> Result<Epsilon, Error> {
         Ok(match plan.exposure.left(Compromised::AnalyzerAndInstances(1))? {
@@ -51,29 +51,37 @@ pub fn fragment_cost(question: &Question) -> Result<FragmentCost, Error> {
 
 /// The least crowd, not below the question's own, that can tell a share of itself from zero.
 pub(super) fn least_crowd(question: &Question, share: f64) -> Result<Option<u64>, Error> {
-    for respondents in steps().filter(|&n| n >= question.respondents) {
+    let crowds: Vec<u64> = steps().filter(|&n| n >= question.respondents).collect();
+    Ok(first(&crowds, |&respondents| {
         let larger = Question { respondents, ..question.clone() };
-        if larger.honest() >= 2
-            && detectable(&larger).is_some_and(|count| count <= share * respondents as f64)
-        {
-            return Ok(Some(respondents));
-        }
-    }
-    Ok(None)
+        larger.honest() >= 2 && detectable(&larger).is_some_and(|count| count <= share * respondents as f64)
+    }))
 }
 
 /// The least epsilon_central, in steps of 1, 2, 5, at which the question's crowd can tell anything from zero.
 pub(super) fn least_epsilon(question: &Question) -> Result<Option<Epsilon>, Error> {
+    let mut epsilons = Vec::new();
     for step in [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0] {
-        let epsilon_central = Epsilon::new(step)?;
+        epsilons.extend(Some(Epsilon::new(step)?).filter(|&epsilon| epsilon > question.epsilon_central));
+    }
+    Ok(first(&epsilons, |&epsilon_central| {
         let weaker = Question { epsilon_central, ..question.clone() };
-        if epsilon_central > question.epsilon_central
-            && detectable(&weaker).is_some_and(|count| count <= question.respondents as f64)
-        {
-            return Ok(Some(epsilon_central));
+        detectable(&weaker).is_some_and(|count| count <= question.respondents as f64)
+    }))
+}
+
+/// The first of the steps that is `enough`, by halving: from there on all are. What is answered was tried.
+fn first<T: Copy>(steps: &[T], enough: impl Fn(&T) -> bool) -> Option<T> {
+    let (mut low, mut high, mut found) = (0, steps.len(), None);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if enough(&steps[middle]) {
+            (high, found) = (middle, Some(steps[middle]));
+        } else {
+            low = middle + 1;
         }
     }
-    Ok(None)
+    found
 }
 
 /// The smallest count that a plan could tell from zero, whether or not it is feasible otherwise.

@@ -79,15 +79,28 @@ impl Traffic {
         // fragments go here.
         let tau = self.fragments.map_or(1, |(_, tau)| tau);
         let flip = self.fragments.map_or(0.0, |(coin, _)| coin.probability());
-        let power =
-            |probability: f64, count: u32| (f64::from(count) * (probability * s.exp_m1()).ln_1p()).exp();
+        let ln_power = |probability: f64, count: u32| f64::from(count) * (probability * s.exp_m1()).ln_1p();
+        let few = tau / self.instances;
         let more = f64::from(tau % self.instances) / f64::from(self.instances);
-        let spread = |probability: f64| {
-            let few = tau / self.instances;
-            (1.0 - more) * power(probability, few) + more * power(probability, few + 1)
+        let bit = |one: f64| {
+            let cases = [(one, 1.0 - flip), (1.0 - one, flip)].into_iter().flat_map(|(chance, set)| {
+                [(chance * (1.0 - more), ln_power(set, few)), (chance * more, ln_power(set, few + 1))]
+            });
+            ln_mean_exp(cases.filter(|&(chance, _)| chance > 0.0))
         };
-        let bit = |one: f64| (one * (spread(1.0 - flip) - 1.0) + (1.0 - one) * (spread(flip) - 1.0)).ln_1p();
         bit(1.0 - p) + (self.width - 1) as f64 * bit(p)
+    }
+}
+
+/// ln E[e^x] over cases of (probability, x), x ≥ 0.
+fn ln_mean_exp(cases: impl Iterator<Item = (f64, f64)> + Clone) -> f64 {
+    let largest = cases.clone().map(|(_, x)| x).fold(0.0, f64::max);
+    if largest < 500.0 {
+        // Not via E: over four billion bits the last digit of a 1 would count.
+        cases.map(|(chance, x)| chance * x.exp_m1()).sum::<f64>().ln_1p()
+    } else {
+        // Many fragments of one bit: e^x may leave the range of a double.
+        largest + cases.map(|(chance, x)| chance * (x - largest).exp()).sum::<f64>().ln()
     }
 }
 
@@ -151,6 +164,34 @@ mod tests {
                         assert!(bound <= 40.0 * exact + 1e-12, "{traffic:?} {envelopes}: {bound} {exact}");
                     }
                 }
+            }
+        }
+    }
+
+    /// However many fragments a bit has, the bound is a number.
+    #[test]
+    fn many_fragments_of_one_bit_are_bounded_too() {
+        for (tau, instances) in [(18, 1), (64, 1), (256, 4), (1000, 3), (512, 1)] {
+            let traffic = Traffic { width: 3, coin: coin(3.0), fragments: Some((coin(1.0), tau)), instances };
+            let each = tau.div_ceil(instances);
+            for envelopes in [2 * each, 5 * each / 2] {
+                let exact = exact_tail(&traffic, envelopes);
+                let bound = traffic.overflow(envelopes).expect("more envelopes than fragments are expected");
+                assert!(bound >= exact && bound < 0.9, "{tau} {instances} {envelopes}: {bound} {exact}");
+            }
+            let all = traffic.envelopes(Delta::new(1e-20).unwrap(), 10 * each).unwrap();
+            assert!(all <= 3 * each, "{tau} {instances}: {all} of {}", 3 * each);
+        }
+    }
+
+    /// Bits that are all but never set add next to nothing, and never less than nothing.
+    #[test]
+    fn billions_of_clear_bits_do_not_round_the_bound_down() {
+        for instances in 1..=50 {
+            let wide = Traffic { width: 1 << 32, coin: coin(60.0), fragments: None, instances };
+            let narrow = Traffic { width: 1, ..wide };
+            for s in [1e-3, 0.1, 1.0, 10.0] {
+                assert!(wide.ln_moment(s) >= narrow.ln_moment(s), "{instances} {s}");
             }
         }
     }
