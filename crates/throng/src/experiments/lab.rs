@@ -49,8 +49,6 @@ pub(super) struct Measured {
 }
 
 impl Data {
-    pub(super) const ALL: [Self; 4] = [Self::Map, Self::Horse, Self::Child, Self::Heavy];
-
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Map => "map",

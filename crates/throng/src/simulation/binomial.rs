@@ -89,6 +89,8 @@ struct Hat {
     n: f64,
     odds: f64,
     mode: f64,
+    /// What of the bell's logarithm depends on the mode alone.
+    peak: f64,
     a: f64,
     b: f64,
     center: f64,
@@ -101,10 +103,15 @@ impl Hat {
         let q = 1.0 - p;
         let deviation = (n * p * q).sqrt();
         let b = 1.15 + 2.53 * deviation;
+        let (odds, mode) = (p / q, ((n + 1.0) * p).floor());
+        let peak = (mode + 0.5) * libm::log((mode + 1.0) / (odds * (n - mode + 1.0)))
+            + stirling_tail(mode)
+            + stirling_tail(n - mode);
         Self {
             n,
-            odds: p / q,
-            mode: ((n + 1.0) * p).floor(),
+            odds,
+            mode,
+            peak,
             a: -0.0873 + 0.0248 * b + 0.01 * p,
             b,
             center: n * p + 0.5,
@@ -135,13 +142,11 @@ impl Hat {
     /// Whether v lies under the bell at k: ln of the probability of k over that of the mode.
     #[cold]
     fn accepts(&self, k: f64, v: f64, edge: f64) -> bool {
-        let Self { n, odds, mode, a, b, alpha, .. } = *self;
+        let Self { n, odds, mode, peak, a, b, alpha, .. } = *self;
         let hat = libm::log(v * alpha / (a / (edge * edge) + b));
-        let bell = (mode + 0.5) * libm::log((mode + 1.0) / (odds * (n - mode + 1.0)))
+        let bell = peak
             + (n + 1.0) * libm::log1p((k - mode) / (n - k + 1.0))
             + (k + 0.5) * libm::log(odds * (n - k + 1.0) / (k + 1.0))
-            + stirling_tail(mode)
-            + stirling_tail(n - mode)
             - stirling_tail(k)
             - stirling_tail(n - k);
         hat <= bell

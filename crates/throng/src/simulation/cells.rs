@@ -11,7 +11,6 @@ use super::binomial::Binomial;
 /// the backstop's sums once more.
 #[derive(Clone, Debug)]
 pub(super) struct CellNoise {
-    crowd: u64,
     first: Layer,
     second: Option<Layer>,
 }
@@ -21,48 +20,54 @@ pub(super) struct CellNoise {
 struct Layer {
     draws: u64,
     flip: f64,
-    /// Prepared for the smallest numbers of ones, which are most of them.
-    flipped_in: Vec<Option<Binomial>>,
+    /// How many of k bits are flipped, prepared for the k that were asked for last: neighboring cells and rows ask for
+    /// the same few hundred over and over. The slot of k is its remainder.
+    prepared: Vec<Option<(u64, Binomial)>>,
 }
 
 impl CellNoise {
-    pub(super) fn new(coins: Coins, crowd: u64) -> Self {
+    pub(super) fn new(coins: Coins) -> Self {
         let (first, second) = match coins {
             Coins::Runs { coin, runs } => (Layer::new(runs, coin.probability()), None),
             Coins::Fragments { backstop, fragment, tau } => {
                 (Layer::new(1, backstop.probability()), Some(Layer::new(tau, fragment.probability())))
             }
         };
-        Self { crowd, first, second }
+        Self { first, second }
     }
 
-    /// The count for an attribute that `set` of the crowd have set.
+    /// The count for an attribute that `set` of a crowd have set.
     #[inline]
-    pub(super) fn draw(&mut self, set: u64, rng: &mut impl Rng) -> u64 {
-        let sum = self.first.draw(self.crowd, set, rng);
+    pub(super) fn draw(&mut self, crowd: u64, set: u64, rng: &mut impl Rng) -> u64 {
+        let sum = self.first.draw(crowd, set, rng);
         match &mut self.second {
             None => sum,
-            Some(fragments) => fragments.draw(self.crowd, sum, rng),
+            Some(fragments) => fragments.draw(crowd, sum, rng),
         }
     }
 }
 
 impl Layer {
     fn new(draws: u32, flip: f64) -> Self {
-        Self { draws: u64::from(draws), flip, flipped_in: vec![None; PREPARED] }
+        Self { draws: u64::from(draws), flip, prepared: vec![None; PREPARED] }
     }
 
     #[inline]
     fn draw(&mut self, crowd: u64, set: u64, rng: &mut impl Rng) -> u64 {
-        let clear = || Binomial::new(self.draws * (crowd - set), self.flip);
-        let flipped_in = match self.flipped_in.get_mut(set as usize) {
-            Some(prepared) => prepared.get_or_insert_with(clear).draw(rng),
-            None => clear().draw(rng),
-        };
-        let ones = self.draws * set;
-        let kept = if ones == 0 { 0 } else { ones - Binomial::new(ones, self.flip).draw(rng) };
-        kept + flipped_in
+        let flipped_in = self.flips(crowd - set, rng);
+        let flipped_away = if set == 0 { 0 } else { self.flips(set, rng) };
+        self.draws * set - flipped_away + flipped_in
+    }
+
+    /// How many draws of `bits` bits are flipped.
+    #[inline]
+    fn flips(&mut self, bits: u64, rng: &mut impl Rng) -> u64 {
+        let slot = &mut self.prepared[bits as usize % PREPARED];
+        match slot {
+            Some((of, binomial)) if *of == bits => binomial.draw(rng),
+            _ => slot.insert((bits, Binomial::new(self.draws * bits, self.flip))).1.draw(rng),
+        }
     }
 }
 
-const PREPARED: usize = 64;
+const PREPARED: usize = 1 << 12;

@@ -10,7 +10,7 @@ use super::streams::{Purpose, Streams};
 
 /// True counts with independent Gaussian noise of this standard deviation, from a seed.
 pub fn gaussian(counts: &[u64], sigma: f64, seed: u64) -> Estimates {
-    let mut rng = Streams::new(seed).rng(Purpose::Gaussian, 0);
+    let mut rng = Streams::new(seed).fast_rng(Purpose::Gaussian, 0);
     let mut normals = std::iter::repeat_with(|| pair(&mut rng)).flatten();
     let noisy = counts.iter().map(|&count| count as f64 + sigma * normals.next().unwrap_or(0.0)).collect();
     // Its tails are normal, so no single contribution moves a count by more than noise does.

@@ -19,9 +19,9 @@ pub(super) fn run(
         .par_chunks(CHUNK)
         .enumerate()
         .map(|(chunk, counts)| {
-            let mut rng = streams.rng(Purpose::Noise, chunk as u64);
-            let mut noise = CellNoise::new(simulation.mechanism.coins(), respondents);
-            let sums = counts.iter().map(|&count| noise.draw(count, &mut rng)).collect();
+            let mut rng = streams.fast_rng(Purpose::Noise, chunk as u64);
+            let mut noise = CellNoise::new(simulation.mechanism.coins());
+            let sums = counts.iter().map(|&count| noise.draw(respondents, count, &mut rng)).collect();
             progress(counts.len() as u64);
             sums
         })

@@ -8,7 +8,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, ensure};
-use chacha20::ChaCha20Rng;
+use chacha20::ChaCha8Rng;
 use throng_dp::{BitRandomizer, CountSketch, Mechanism, RowCells, SketchSums};
 
 use super::Simulated;
@@ -81,13 +81,17 @@ struct Part<'a> {
 struct PartResult<'a> {
     sums: SketchSums<'a>,
     fragments: u64,
+    noise: CellNoise,
 }
 
 impl<'a> Part<'a> {
-    fn new(sketch: &'a CountSketch, mechanisms: usize) -> Result<Self> {
+    fn new(sketch: &'a CountSketch, mechanisms: &[&Mechanism]) -> Result<Self> {
         let cells = sketch.shape().cells as usize;
-        let result = |_| Ok(PartResult { sums: SketchSums::new(sketch)?, fragments: 0 });
-        let results = (0..mechanisms).map(result).collect::<Result<_>>()?;
+        let result = |mechanism: &&Mechanism| {
+            let noise = CellNoise::new(mechanism.coins());
+            Ok(PartResult { sums: SketchSums::new(sketch)?, fragments: 0, noise })
+        };
+        let results = mechanisms.iter().map(result).collect::<Result<_>>()?;
         Ok(Self { results, hashed: RowCells::default(), set: vec![0; cells], row: vec![0; cells] })
     }
 }
@@ -101,7 +105,7 @@ impl<P: Fn(u64) + Sync> Tree<'_, P> {
             return Ok(());
         }
         let half = rows / 2;
-        let mut rng = self.streams.rng(Purpose::Split, node);
+        let mut rng = self.streams.fast_rng(Purpose::Split, node);
         let (mut left, mut right) = (Vec::with_capacity(groups.len()), Vec::with_capacity(groups.len()));
         for group in groups {
             split(group, half, rows, &mut left, &mut right, &mut rng);
@@ -118,7 +122,7 @@ impl<P: Fn(u64) + Sync> Tree<'_, P> {
         let waiting = idle().pop();
         let mut part = match waiting {
             Some(part) => part,
-            None => Part::new(self.sketch, self.mechanisms.len())?,
+            None => Part::new(self.sketch, self.mechanisms)?,
         };
         let Part { results, hashed, set, row: sums } = &mut part;
         hashed.rehash(self.sketch, row)?;
@@ -128,12 +132,11 @@ impl<P: Fn(u64) + Sync> Tree<'_, P> {
             set[hashed.cells()[group.value as usize] as usize] += group.count;
             crowd += group.count;
         }
-        for (index, (mechanism, result)) in (0..).zip(self.mechanisms.iter().zip(results)) {
-            let mut rng = self.streams.rng(Purpose::Noise, index << 32 | u64::from(row));
-            let mut noise = CellNoise::new(mechanism.coins(), crowd);
+        for (index, result) in (0..).zip(results) {
+            let mut rng = self.streams.fast_rng(Purpose::Noise, index << 32 | u64::from(row));
             let mut carries = Vec::new();
             for (cell, (&set, low)) in (0..).zip(set.iter().zip(&mut *sums)) {
-                let count = noise.draw(set, &mut rng);
+                let count = result.noise.draw(crowd, set, &mut rng);
                 result.fragments += count;
                 *low = count as u32;
                 if count >> 32 > 0 {
@@ -158,7 +161,7 @@ fn split(
     rows: u32,
     left: &mut Vec<Group>,
     right: &mut Vec<Group>,
-    rng: &mut ChaCha20Rng,
+    rng: &mut ChaCha8Rng,
 ) {
     let k = group.rows;
     let fewest = k.saturating_sub(rows - half);

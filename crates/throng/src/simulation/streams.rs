@@ -1,7 +1,7 @@
 //! Randomness by piece of work, all from one seed.
 
-use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
+use chacha20::{ChaCha8Rng, ChaCha20Rng};
 
 /// One seed, as many independent streams as there are pieces of work.
 #[derive(Clone, Copy, Debug)]
@@ -27,8 +27,22 @@ impl Streams {
         Self { seed }
     }
 
-    /// The key is a label, the purpose and the seed; ChaCha20's stream number is the piece.
+    /// The generator that respondents' coins are tossed with.
     pub(super) fn rng(self, purpose: Purpose, piece: u64) -> ChaCha20Rng {
+        let mut rng = ChaCha20Rng::from_seed(self.key(purpose));
+        rng.set_stream(piece);
+        rng
+    }
+
+    /// One with fewer rounds, for numbers that stand for many coins: they protect nobody, and there are billions.
+    pub(super) fn fast_rng(self, purpose: Purpose, piece: u64) -> ChaCha8Rng {
+        let mut rng = ChaCha8Rng::from_seed(self.key(purpose));
+        rng.set_stream(piece);
+        rng
+    }
+
+    /// A label, the purpose and the seed. The stream number is the piece.
+    fn key(self, purpose: Purpose) -> [u8; 32] {
         let mut key = *b"throng simulate v1 .............";
         key[19] = match purpose {
             Purpose::Reports => b'r',
@@ -37,9 +51,7 @@ impl Streams {
             Purpose::Gaussian => b'g',
         };
         key[24..].copy_from_slice(&self.seed.to_le_bytes());
-        let mut rng = ChaCha20Rng::from_seed(key);
-        rng.set_stream(piece);
-        rng
+        key
     }
 }
 

@@ -136,12 +136,12 @@ impl RowCells {
     pub fn rehash(&mut self, mechanism: &CountSketch, row: u32) -> Result<(), Error> {
         mechanism.check_row(row)?;
         let shape = mechanism.shape();
-        self.cells.clear();
+        let (domain, size) = (Values::Range(0..shape.domain), shape.domain as usize);
+        let missing = size.saturating_sub(self.cells.len());
         self.cells
-            .try_reserve_exact(shape.domain as usize)
+            .try_reserve_exact(missing)
             .map_err(|_| Error::TallyMemory { attributes: shape.domain })?;
-        let domain = Values::Range(0..shape.domain);
-        self.cells.resize(shape.domain as usize, 0);
+        self.cells.resize(size, 0);
         let cells = self.cells.as_mut_slice();
         mechanism.hashes.for_each_cell(row, &domain, |i, cell| cells[i] = cell);
         (self.shape, self.row) = (Some(shape), row);
