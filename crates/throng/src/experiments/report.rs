@@ -5,7 +5,7 @@
 mod csv;
 mod html;
 mod markdown;
-mod number;
+pub mod number;
 #[cfg(test)]
 mod sample;
 mod table;
