@@ -1,4 +1,7 @@
-//! Respondent mode: everyone encodes, and the analyzer counts.
+//! Respondent mode: all stages in memory, on one page. value -> report -> fragments -> tally -> estimates.
+//!
+//! The stages are the ones that respondents and analyzer run. What lies between them in a real survey, sealing and
+//! shuffling, is not here: a tally does not depend on the order in which fragments arrive.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,8 +13,6 @@ use throng_encode::Encoder;
 use super::streams::{Purpose, Streams};
 use super::{Simulated, Simulation};
 
-/// A tally does not depend on the order of the fragments, so they are counted as they are drawn; a shuffled batch would
-/// give the same sums.
 pub(super) fn run(
     simulation: &Simulation,
     streams: &Streams,
@@ -91,6 +92,7 @@ impl<'a> Crowd<'a> {
 
 /// Respondents that share a stream. Part of what a seed means.
 const BLOCK: u64 = 1 << 14;
+/// Fragments that are counted at once: a loop that does nothing else hides the time that memory takes.
 const BATCH: usize = 1 << 12;
 
 #[cfg(test)]
