@@ -1,5 +1,6 @@
 //! The paper's tables and figures, measured again: what it printed, what its own rules give, what Throng gives.
 
+mod crowds;
 mod lab;
 pub mod report;
 
@@ -22,7 +23,13 @@ pub struct Experiment {
 }
 
 /// All experiments, in the order of the paper.
-pub const EXPERIMENTS: &[Experiment] = &[];
+pub const EXPERIMENTS: &[Experiment] = &[
+    Experiment {
+        name: "crowds",
+        about: "labelled crowds: randomized deletion, equal partitions, labels made from the data (Section V)",
+        run: crowds::run,
+    },
+];
 
 impl Experiment {
     /// The experiment of a name.
