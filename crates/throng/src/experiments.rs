@@ -1,5 +1,6 @@
 //! The paper's tables and figures, measured again: what it printed, what its own rules give, what Throng gives.
 
+mod census;
 mod crowds;
 mod lab;
 pub mod report;
@@ -28,6 +29,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "crowds",
         about: "labelled crowds: randomized deletion, equal partitions, labels made from the data (Section V)",
         run: crowds::run,
+    },
+    Experiment {
+        name: "census",
+        about: "records of eight attributes: one sampled attribute against a split budget (Section II.B)",
+        run: census::run,
     },
 ];
 
