@@ -4,6 +4,7 @@ mod census;
 mod crowds;
 mod lab;
 pub mod report;
+mod sizes;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -34,6 +35,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "census",
         about: "records of eight attributes: one sampled attribute against a split budget (Section II.B)",
         run: census::run,
+    },
+    Experiment {
+        name: "sketch-sizes",
+        about: "a deployed sketch size against tuned sizes against one bit per value",
+        run: sizes::run,
     },
 ];
 
