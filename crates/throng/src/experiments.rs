@@ -3,6 +3,7 @@
 mod census;
 mod crowds;
 mod lab;
+mod real_data;
 pub mod report;
 mod sizes;
 
@@ -26,6 +27,11 @@ pub struct Experiment {
 
 /// All experiments, in the order of the paper.
 pub const EXPERIMENTS: &[Experiment] = &[
+    Experiment {
+        name: "real-data",
+        about: "flights, first names, words and a census: what a newcomer reads first",
+        run: real_data::run,
+    },
     Experiment {
         name: "crowds",
         about: "labelled crowds: randomized deletion, equal partitions, labels made from the data (Section V)",
