@@ -24,7 +24,7 @@ pub(super) fn run(lab: &Lab) -> Result<Section> {
     };
     for question in QUESTIONS {
         match question.load(lab.data.as_deref())? {
-            Some(data) => question.ask(lab, &data, &mut section)?,
+            Some(full) => question.ask(lab, &full, &mut section)?,
             None => section.text.push(question.missing(lab.data.as_deref())),
         }
     }
@@ -73,9 +73,9 @@ impl Question {
                 ensure!(at.is_some(), "the census has no column {column}");
                 Ok(at.map(|at| records.attribute(at)))
             }
-            Source::File(name, respondents_max) => {
+            Source::File(name, _) => {
                 let path = folder.map(|folder| folder.join(name)).filter(|path| path.is_file());
-                path.map(|path| Dataset::open_csv(&path, None)?.scaled_down(respondents_max)).transpose()
+                path.map(|path| Dataset::open_csv(&path, None)).transpose()
             }
         }
     }
@@ -89,13 +89,21 @@ impl Question {
         format!("{}: not measured, because {why}.", self.title)
     }
 
-    fn ask(&self, lab: &Lab, data: &Dataset, section: &mut Section) -> Result<()> {
+    fn respondents_max(&self) -> u64 {
+        match self.source {
+            Source::File(_, respondents_max) => respondents_max,
+            Source::Flights | Source::Census(_) => u64::MAX,
+        }
+    }
+
+    fn ask(&self, lab: &Lab, full: &Dataset, section: &mut Section) -> Result<()> {
+        let data = &full.scaled_down(self.respondents_max())?;
         let mut all = Vec::new();
         for central in CENTRAL {
             lab.say(format!("{} at epsilon_central {central}", self.title));
             all.push(Answers::collect(lab, data, central, DELTA)?);
         }
-        section.text.push(self.text(data, &all));
+        section.text.push(self.text(data, full.respondents(), &all));
         for answers in &all {
             section.rows.extend(self.rows(data, answers));
         }
@@ -135,7 +143,7 @@ impl Question {
         plot.series.retain(|series| !series.name.starts_with("noise floor"));
     }
 
-    fn text(&self, data: &Dataset, all: &[Answers]) -> String {
+    fn text(&self, data: &Dataset, counted: u64, all: &[Answers]) -> String {
         let mut text = format!(
             "{}: {} {}, {} {}s.",
             self.title,
@@ -144,6 +152,12 @@ impl Question {
             people(data.domain() as f64),
             self.what
         );
+        if counted > data.respondents() {
+            let counted = people(counted as f64);
+            text += &format!(
+                " (The file counts {counted}; they are scaled down in proportion, so that rare ones are gone.)"
+            );
+        }
         for answers in all {
             text += &format!(
                 " At epsilon_central {}, {} {}s stand out, and {:.1} % of all hold one of them; a count is off by {:.1} on \
@@ -161,7 +175,7 @@ impl Question {
             .into_iter()
             .map(|value| {
                 let (estimate, truth) = (weak.estimates.counts()[value], data.counts()[value]);
-                format!("{} {} ({})", data.label(value), people(estimate), people(truth as f64))
+                format!("{}: {} ({})", data.label(value), people(estimate), people(truth as f64))
             })
             .collect();
         text + &format!(
@@ -251,7 +265,7 @@ const QUESTIONS: [Question; 4] = [
     Question {
         name: "words",
         title: "English words",
-        // A word for every second person in the country, not the 588 billion of the file.
+        // One word each, not the hundreds of billions of occurrences in the file.
         source: Source::File("english_words_unigrams.csv.gz", 200_000_000),
         who: "writer",
         everyone: "writers",
@@ -299,7 +313,7 @@ mod tests {
         let section = run(&Lab::for_tests(Some(folder.path().into()))).unwrap();
         assert_eq!(section.figures.len(), 3);
         let texts = |part: &str| section.text.iter().filter(|text| text.contains(part)).count();
-        assert_eq!((texts("not measured"), texts("no file english_words"), texts("Name1 ")), (1, 1, 1));
+        assert_eq!((texts("not measured"), texts("no file english_words"), texts("Name1: ")), (1, 1, 1));
         for row in &section.rows {
             assert!(row.agrees, "{row:?}");
         }
