@@ -48,7 +48,7 @@ pub fn run(args: &ExperimentArgs, format: Format) -> Result<()> {
 
     let report = Report {
         title: "Encode, Shuffle, Analyze Privacy Revisited, measured again".into(),
-        command: format!("throng experiment {} --seed {}", args.name, args.seed),
+        command: command(args),
         date: today(),
         machine: format!("{threads} threads, {}-{}", std::env::consts::OS, std::env::consts::ARCH),
         seed: args.seed,
@@ -64,6 +64,12 @@ pub fn run(args: &ExperimentArgs, format: Format) -> Result<()> {
         Format::Text => print(&text(&report, args))?,
     }
     verdict(&report)
+}
+
+/// What to type to measure it again.
+fn command(args: &ExperimentArgs) -> String {
+    let data = if args.data.is_some() { " --data DIR" } else { "" };
+    format!("throng experiment {} --seed {}{data}", args.name, args.seed)
 }
 
 /// A cell that does not agree as it should is a failure, after everything was printed and written.
