@@ -3,7 +3,7 @@
 use super::number::{duration, memory, shown};
 use super::table::{Column, Table};
 use super::verdict::{Tally, Verdict, complaint, expectation};
-use super::{Figure, Image, Report, Row, Section};
+use super::{Figure, Image, Report, Row, SMALL, SMALL_WIDTH, Section};
 
 /// The text of a Markdown file.
 pub(super) fn document(report: &Report) -> String {
@@ -98,7 +98,14 @@ fn section(section: &Section) -> Vec<String> {
 
 /// One figure, or a table of several, each with its caption below it.
 fn figures(figures: &[Figure]) -> String {
-    let image = |figure: &Figure| format!("![{}]({}.png)", cell(&figure.caption), figure.name);
+    let image = |figure: &Figure| {
+        let ending = match &figure.image {
+            Image::Plot(_) => ".svg".to_owned(),
+            Image::Picture(picture) if picture.width() > SMALL_WIDTH => format!("{SMALL}.png"),
+            Image::Picture(_) => ".png".to_owned(),
+        };
+        format!("![{}]({}{ending})", cell(&figure.caption), figure.name)
+    };
     if let [one] = figures {
         return format!("{}\n\n*{}*", image(one), inline(&one.caption));
     }
