@@ -316,11 +316,18 @@ mod tests {
         let report = sample::report();
         let text = document(&report);
         for figure in report.figures() {
-            assert!(text.contains(&format!("]({}.png)", figure.name)), "{}", figure.name);
+            assert!(text.contains(&format!("]({}", figure.name)), "{}", figure.name);
             assert!(text.matches(&cell(&figure.caption)).count() >= 2, "{}", figure.caption);
         }
+        // Wide pictures are shown small; each link is a file that is written.
+        assert!(text.contains("](horse-large-small.png)") && text.contains("](horse-truth.png)"));
+        let files = report.files().unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let is_file = files.iter().any(|(name, _)| name == link);
+            assert!(is_file || link.starts_with('#'), "{link}");
+        }
         assert!(
-            text.contains("![Lower is better; \\<both> axes are logarithmic](amplification.png)\n\n*Lower")
+            text.contains("![Lower is better; \\<both> axes are logarithmic](amplification.svg)\n\n*Lower")
         );
     }
 
