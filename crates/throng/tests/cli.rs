@@ -12,6 +12,9 @@ use serde_json::Value;
 use tempfile::TempDir;
 use throng::picture::Picture;
 
+mod support;
+use support::{command, names, text};
+
 #[test]
 fn demo_prints_a_picture_and_what_it_guarantees() {
     let dir = directory();
@@ -248,22 +251,4 @@ fn small() -> Picture {
 
 fn throng(dir: &TempDir, arguments: &[&str]) -> Output {
     command(dir, arguments).output().unwrap()
-}
-
-fn command(dir: &TempDir, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_throng"));
-    command.args(arguments).current_dir(dir.path()).stdin(Stdio::null()).stdout(Stdio::piped());
-    command
-}
-
-fn names(path: &Path) -> Vec<String> {
-    let entries = fs::read_dir(path).unwrap();
-    let mut names: Vec<String> =
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
 }

@@ -15,6 +15,9 @@ use serde_json::Value;
 use tempfile::TempDir;
 use throng::picture::Picture;
 
+mod support;
+use support::{command, names, text};
+
 #[test]
 fn json_has_the_promised_fields() {
     let dir = directory();
@@ -474,22 +477,4 @@ fn zip(bytes: &[u8]) -> Vec<u8> {
 
 fn run(dir: &TempDir, arguments: &str) -> Output {
     command(dir, &arguments.split_whitespace().collect::<Vec<_>>()).output().unwrap()
-}
-
-fn command(dir: &TempDir, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_throng"));
-    command.args(arguments).current_dir(dir.path()).stdin(Stdio::null()).stdout(Stdio::piped());
-    command
-}
-
-fn names(path: &Path) -> Vec<String> {
-    let entries = fs::read_dir(path).unwrap();
-    let mut names: Vec<String> =
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
 }
