@@ -138,9 +138,7 @@ impl RowCells {
         let shape = mechanism.shape();
         let (domain, size) = (Values::Range(0..shape.domain), shape.domain as usize);
         let missing = size.saturating_sub(self.cells.len());
-        self.cells
-            .try_reserve_exact(missing)
-            .map_err(|_| Error::TallyMemory { attributes: shape.domain })?;
+        self.cells.try_reserve_exact(missing).map_err(|_| Error::TallyMemory { attributes: shape.domain })?;
         self.cells.resize(size, 0);
         let cells = self.cells.as_mut_slice();
         mechanism.hashes.for_each_cell(row, &domain, |i, cell| cells[i] = cell);
