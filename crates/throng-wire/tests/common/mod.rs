@@ -12,31 +12,32 @@ use throng_wire::{
 };
 
 /// The first epoch in which the first layer keys are valid; the second ones overlap them from 108 on.
-pub const EPOCH: u64 = 100;
+pub(crate) const EPOCH: u64 = 100;
 
 /// A survey with its parties' private keys.
-pub struct World {
-    pub survey: SignedSurvey,
-    pub approvals: Vec<Signed<Approval>>,
-    pub signing: BTreeMap<Place, SigningKey>,
-    pub layers: BTreeMap<Place, LayerKeys>,
-    pub lists: Vec<KeyList>,
+pub(crate) struct World {
+    pub(crate) survey: SignedSurvey,
+    pub(crate) approvals: Vec<Signed<Approval>>,
+    pub(crate) signing: BTreeMap<Place, SigningKey>,
+    pub(crate) layers: BTreeMap<Place, LayerKeys>,
+    pub(crate) lists: Vec<KeyList>,
 }
 
 /// What distinguishes one world from another.
 #[derive(Clone, Copy)]
-pub struct Shape {
-    pub instances: u32,
-    pub hops: u32,
-    pub envelopes: u32,
-    pub cover: Cover,
-    pub labels: bool,
+pub(crate) struct Shape {
+    pub(crate) instances: u32,
+    pub(crate) hops: u32,
+    pub(crate) envelopes: u32,
+    pub(crate) cover: Cover,
+    pub(crate) labels: bool,
 }
 
-pub const SHAPE: Shape = Shape { instances: 3, hops: 2, envelopes: 4, cover: Cover::Chaff, labels: false };
+pub(crate) const SHAPE: Shape =
+    Shape { instances: 3, hops: 2, envelopes: 4, cover: Cover::Chaff, labels: false };
 
 impl World {
-    pub fn new(shape: Shape) -> Self {
+    pub(crate) fn new(shape: Shape) -> Self {
         let mut draft = draft(shape);
         let rng = &mut ChaCha20Rng::from_seed([5; 32]);
         let places: Vec<Place> = draft.places().collect();
@@ -71,20 +72,20 @@ impl World {
         Self { survey, approvals, signing, layers, lists }
     }
 
-    pub fn path(&self, label: u32, epoch: u64, instance: u32) -> Path {
+    pub(crate) fn path(&self, label: u32, epoch: u64, instance: u32) -> Path {
         Path::new(&self.survey, label, epoch, instance, &self.lists).unwrap()
     }
 
-    pub fn route(&self) -> Route {
+    pub(crate) fn route(&self) -> Route {
         Route { survey: self.survey.hash(), label: 0, epoch: EPOCH, instance: 1 }
     }
 
-    pub fn keys(&self, instance: u32, hop: u32) -> &LayerKeys {
+    pub(crate) fn keys(&self, instance: u32, hop: u32) -> &LayerKeys {
         &self.layers[&Place::Hop { instance, hop }]
     }
 }
 
-pub fn draft(shape: Shape) -> Survey {
+pub(crate) fn draft(shape: Shape) -> Survey {
     let labels = if shape.labels {
         "[labels]\nnames = [\"de\", \"fr\"]\nepsilon_deletion = 0.2\ndelta_deletion = 1e-9\n"
     } else {
