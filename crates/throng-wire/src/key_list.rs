@@ -53,7 +53,7 @@ impl KeyList {
     }
 
     pub(crate) fn check(&self) -> Result<(), Error> {
-        check_distinct(self.keys.iter())?;
+        check_distinct(&self.keys)?;
         if !self.keys.is_sorted_by_key(|key| key.id) {
             return Err(refused::<Self>("keys are listed by number"));
         }

@@ -87,11 +87,10 @@ impl LayerSecretKey {
         if lifetime.first_epoch > lifetime.last_epoch {
             return Err(Error::Keys("a key ends before it begins".into()));
         }
-        let wrong = |_| Error::Keys("not an X25519 private key".into());
-        let pair = agreement::PrivateKey::from_private_key(&X25519, secret)
-            .map_err(|_| Error::Keys("not an X25519 private key".into()))?;
-        let public = pair.compute_public_key().map_err(wrong)?;
-        let public = public.as_ref().try_into().map_err(|_| Error::Keys("not an X25519 key".into()))?;
+        let wrong = || Error::Keys("not an X25519 private key".into());
+        let pair = agreement::PrivateKey::from_private_key(&X25519, secret).map_err(|_| wrong())?;
+        let public = pair.compute_public_key().map_err(|_| wrong())?;
+        let public = public.as_ref().try_into().map_err(|_| wrong())?;
         let key = LayerKey { id, lifetime, public: LayerPublicKey(public) };
         // rustls erases its copy when it is dropped.
         Ok(Self { key, secret: HpkePrivateKey::from(secret.to_vec()) })
@@ -127,8 +126,9 @@ impl LayerKeys {
 
     /// Adds a key. One that could be confused with another is refused.
     pub fn add(&mut self, key: LayerSecretKey) -> Result<(), Error> {
-        let public = self.public();
-        check_distinct(public.iter().chain([&key.key]))?;
+        let mut public = self.public();
+        public.push(key.key);
+        check_distinct(&public)?;
         self.keys.push(key);
         Ok(())
     }
@@ -225,9 +225,9 @@ impl LayerKeys {
 
 /// Refuses two keys with one number (a layer would not say which it is for) and two that begin in one epoch (a
 /// respondent would not know which to use).
-pub(crate) fn check_distinct<'a>(keys: impl Iterator<Item = &'a LayerKey> + Clone) -> Result<(), Error> {
-    for (index, key) in keys.clone().enumerate() {
-        for other in keys.clone().skip(index + 1) {
+pub(crate) fn check_distinct(keys: &[LayerKey]) -> Result<(), Error> {
+    for (index, key) in keys.iter().enumerate() {
+        for other in &keys[index + 1..] {
             let twice = if key.id == other.id {
                 "two keys have one number"
             } else if key.public == other.public {
