@@ -1,5 +1,7 @@
 //! Signed documents: who may say what, in which bytes.
 
+#![allow(clippy::unwrap_used)] // In a test a panic is the message.
+
 mod common;
 
 use chacha20::ChaCha20Rng;

@@ -1,5 +1,7 @@
 //! Bodies through the whole cascade: what each stop receives, finds and refuses.
 
+#![allow(clippy::unwrap_used)] // In a test a panic is the message.
+
 mod common;
 
 use chacha20::ChaCha20Rng;

@@ -4,6 +4,8 @@
 //! by the `hpke` crate, whose randomness is an argument. Our code opens them. `THRONG_WRITE_VECTORS=1 cargo test -p
 //! throng-wire --test vectors` writes the file again after a change of the format.
 
+#![allow(clippy::unwrap_used)] // In a test a panic is the message.
+
 mod common;
 
 use std::path::PathBuf;
