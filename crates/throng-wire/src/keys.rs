@@ -7,7 +7,6 @@ use std::fmt;
 
 use aws_lc_rs::agreement::{self, X25519};
 use rand_core::CryptoRng;
-use rustls::crypto::hpke::HpkePrivateKey;
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, Zeroizing};
 
@@ -71,7 +70,9 @@ pub struct LayerKey {
 /// A private layer key. It is erased from memory when dropped, and never shown.
 pub struct LayerSecretKey {
     key: LayerKey,
-    secret: HpkePrivateKey,
+    secret: Zeroizing<[u8; 32]>,
+    /// The same, imported once. AWS-LC erases it when it is freed.
+    imported: agreement::PrivateKey,
 }
 
 impl LayerSecretKey {
@@ -88,12 +89,11 @@ impl LayerSecretKey {
             return Err(Error::Keys("a key ends before it begins".into()));
         }
         let wrong = || Error::Keys("not an X25519 private key".into());
-        let pair = agreement::PrivateKey::from_private_key(&X25519, secret).map_err(|_| wrong())?;
-        let public = pair.compute_public_key().map_err(|_| wrong())?;
+        let imported = agreement::PrivateKey::from_private_key(&X25519, secret).map_err(|_| wrong())?;
+        let public = imported.compute_public_key().map_err(|_| wrong())?;
         let public = public.as_ref().try_into().map_err(|_| wrong())?;
         let key = LayerKey { id, lifetime, public: LayerPublicKey(public) };
-        // rustls erases its copy when it is dropped.
-        Ok(Self { key, secret: HpkePrivateKey::from(secret.to_vec()) })
+        Ok(Self { key, secret: Zeroizing::new(*secret), imported })
     }
 
     /// The public part.
@@ -101,7 +101,12 @@ impl LayerSecretKey {
         &self.key
     }
 
-    pub(crate) fn secret(&self) -> &HpkePrivateKey {
+    pub(crate) fn imported(&self) -> &agreement::PrivateKey {
+        &self.imported
+    }
+
+    #[cfg(test)]
+    pub(crate) fn secret(&self) -> &[u8; 32] {
         &self.secret
     }
 }
@@ -190,9 +195,9 @@ impl LayerKeys {
         text.push_str(LAYER_HEADER);
         let mut keys: Vec<&LayerSecretKey> = self.keys.iter().collect();
         keys.sort_by_key(|key| key.key.id);
-        for LayerSecretKey { key, secret } in keys {
+        for LayerSecretKey { key, secret, .. } in keys {
             text.push_str(&format!("{} {} {} ", key.id, key.lifetime.first_epoch, key.lifetime.last_epoch));
-            hex::encode_into(secret.secret_bytes(), &mut text);
+            hex::encode_into(secret.as_ref(), &mut text);
             text.push('\n');
         }
         text
@@ -316,7 +321,7 @@ mod tests {
                 LayerSecretKey::generate(id, lifetime(first, last), rng).and_then(|key| keys.add(key));
             assert!(matches!(refused, Err(Error::Keys(_))), "{id} {first} {last}");
         }
-        let same = keys.keys[0].secret.secret_bytes().try_into().unwrap();
+        let same = *keys.keys[0].secret;
         assert!(keys.add(LayerSecretKey::from_bytes(9, lifetime(70, 80), &same).unwrap()).is_err());
         assert!(keys.rotate(10, 10, rng).is_err(), "the overlap is too long");
         assert!(LayerKeys::new().rotate(10, 2, rng).is_err());

@@ -18,6 +18,7 @@ pub mod onion;
 pub mod peel;
 pub mod place;
 pub mod receipt;
+mod receiver;
 pub mod route;
 pub mod seal;
 pub mod signature;

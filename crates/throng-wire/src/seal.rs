@@ -1,5 +1,5 @@
 //! One layer: HPKE in base mode (RFC 9180, section 5.1.1) with DHKEM(X25519, HKDF-SHA256), HKDF-SHA256 and
-//! AES-128-GCM, by rustls on AWS-LC.
+//! AES-128-GCM, sealed by rustls on AWS-LC and opened by `receiver.rs` on the same.
 //!
 //! A layer is the number of the key (1 byte), the encapsulated key (32), and ciphertext with tag (plaintext + 16). What
 //! it is bound to is in the associated data; nothing of it travels with the layer. Since every seal has a key of its
@@ -7,13 +7,16 @@
 //!
 //! rustls draws the ephemeral key itself: the one place where randomness is not an argument.
 
+use std::sync::LazyLock;
+
 use rustls::crypto::aws_lc_rs::hpke::DH_KEM_X25519_HKDF_SHA256_AES_128 as SUITE;
-use rustls::crypto::hpke::{EncapsulatedSecret, Hpke, HpkePublicKey};
+use rustls::crypto::hpke::{Hpke, HpkePublicKey};
 use thiserror::Error;
 
 use crate::Error;
 use crate::envelope::LAYER_OVERHEAD;
 use crate::keys::{LayerKey, LayerKeys};
+use crate::receiver::{self, Context};
 use crate::route::{ROUTE_LEN, Route, Stop};
 
 /// Why an envelope is dropped. It says nothing about what is inside, and is counted, never answered.
@@ -56,17 +59,12 @@ pub fn open(route: &Route, stop: Stop, keys: &LayerKeys, layer: &[u8]) -> Result
     if layer.len() < OVERHEAD {
         return Err(Rejection::Length);
     }
-    let (id, (enc, ciphertext)) = (layer[0], layer[1..].split_at(ENC_LEN));
+    let (&id, rest) = layer.split_first().ok_or(Rejection::Length)?;
+    let (enc, ciphertext) = rest.split_first_chunk::<ENC_LEN>().ok_or(Rejection::Length)?;
     let key = keys.find(id, route.epoch).ok_or(Rejection::Key)?;
-    SUITE
-        .open(
-            &EncapsulatedSecret(enc.to_vec()),
-            INFO,
-            &associated_data(route, stop, id),
-            ciphertext,
-            key.secret(),
-        )
-        .map_err(|_| Rejection::Seal)
+    let (imported, public) = (key.imported(), key.key().public);
+    receiver::open(&CONTEXT, imported, public.as_bytes(), enc, &associated_data(route, stop, id), ciphertext)
+        .ok_or(Rejection::Seal)
 }
 
 /// The route (48), the stop (4; 0 is the analyzer), the key's number (1).
@@ -80,6 +78,8 @@ fn associated_data(route: &Route, stop: Stop, key_id: u8) -> [u8; ROUTE_LEN + 5]
 
 /// The info of every seal: protocol and version.
 const INFO: &[u8] = b"throng-v1 layer";
+
+static CONTEXT: LazyLock<Context> = LazyLock::new(|| Context::new(INFO));
 
 /// The length of an encapsulated key: Nenc of RFC 9180, table 2.
 const ENC_LEN: usize = 32;
@@ -97,7 +97,7 @@ mod tests {
     use crate::digest::SurveyHash;
     use crate::hex;
     use crate::keys::{LayerSecretKey, Lifetime};
-    use rustls::crypto::hpke::HpkePrivateKey;
+    use rustls::crypto::hpke::{EncapsulatedSecret, HpkePrivateKey};
 
     const ROUTE: Route = Route { survey: SurveyHash::ZERO, label: 2, epoch: 15, instance: 3 };
 
@@ -126,10 +126,24 @@ mod tests {
         assert!(encryptions.len() >= 5);
         for (index, encryption) in encryptions.iter().enumerate() {
             let (aad, ct, pt) = (&encryption["aad"], &encryption["ct"], bytes(&encryption["pt"]));
-            assert_eq!(opener.open(&bytes(aad), &bytes(ct)).unwrap(), pt, "message {index}");
+            assert_eq!(opener.open(&bytes(aad), &bytes(ct)).unwrap(), pt, "rustls, message {index}");
             if index == 0 {
                 let info = bytes(&vector["info"]);
                 assert_eq!(SUITE.open(&enc, &info, &bytes(aad), &bytes(ct), &secret).unwrap(), pt);
+                // Ours opens the first message of a context.
+                let lifetime = Lifetime { first_epoch: 0, last_epoch: 0 };
+                let secret = bytes(&vector["skRm"]).try_into().unwrap();
+                let key = LayerSecretKey::from_bytes(0, lifetime, &secret).unwrap();
+                let public = key.key().public;
+                assert_eq!(public.as_bytes()[..], bytes(&vector["pkRm"]));
+                let enc = enc.0.clone().try_into().unwrap();
+                let open = |info: &[u8], aad: &[u8], ct: &[u8]| {
+                    let context = Context::new(info);
+                    receiver::open(&context, key.imported(), public.as_bytes(), &enc, aad, ct)
+                };
+                assert_eq!(open(&info, &bytes(aad), &bytes(ct)), Some(pt));
+                assert_eq!(open(b"other", &bytes(aad), &bytes(ct)), None);
+                assert_eq!(open(&info, b"other", &bytes(ct)), None);
             }
         }
     }
@@ -194,6 +208,17 @@ mod tests {
     }
 
     #[test]
+    fn an_encapsulated_key_of_small_order_is_refused() {
+        let keys = keys(1);
+        let mut layer = seal(&ROUTE, Stop::Hop(2), &keys.public()[0], b"content").unwrap();
+        for first in [0, 1] {
+            layer[1..33].fill(0);
+            layer[1] = first;
+            assert_eq!(open(&ROUTE, Stop::Hop(2), &keys, &layer), Err(Rejection::Seal));
+        }
+    }
+
+    #[test]
     fn every_changed_bit_is_noticed() {
         let keys = keys(1);
         let layer = seal(&ROUTE, Stop::Hop(2), &keys.public()[0], b"content").unwrap();
@@ -214,6 +239,21 @@ mod tests {
                 let layer = seal(&route, Stop::Hop(hop), &key, &plaintext).unwrap();
                 prop_assert_eq!(open(&route, Stop::Hop(hop), &keys, &layer).unwrap(), plaintext.clone());
             }
+        }
+
+        #[test]
+        fn ours_and_rustls_open_the_same(plaintext: Vec<u8>, change in prop::option::of(0_usize..49)) {
+            let keys = keys(1);
+            let key = keys.public()[0];
+            let mut layer = seal(&ROUTE, Stop::Hop(2), &key, &plaintext).unwrap();
+            if let Some(place) = change.filter(|&place| place > 0) {
+                layer[place] ^= 1;
+            }
+            let enc = EncapsulatedSecret(layer[1..33].to_vec());
+            let secret = HpkePrivateKey::from(keys.find(key.id, ROUTE.epoch).unwrap().secret().to_vec());
+            let aad = associated_data(&ROUTE, Stop::Hop(2), key.id);
+            let theirs = SUITE.open(&enc, INFO, &aad, &layer[33..], &secret).ok();
+            prop_assert_eq!(open(&ROUTE, Stop::Hop(2), &keys, &layer).ok(), theirs);
         }
 
         #[test]
