@@ -213,6 +213,7 @@ pub struct SimulateArgs {
         long,
         value_name = "X",
         default_value_t = 1.0,
+        conflicts_with_all = ["csv", "data", "generator"],
         allow_negative_numbers = true,
         help_heading = "Data"
     )]
@@ -223,7 +224,7 @@ pub struct SimulateArgs {
     pub csv: Option<PathBuf>,
 
     /// The column of --csv that holds each respondent's value
-    #[arg(long, value_name = "NAME", requires = "csv", help_heading = "Data")]
+    #[arg(long, value_name = "NAME", requires = "csv", conflicts_with_all = ["image", "generator", "data"], help_heading = "Data")]
     pub column: Option<String>,
 
     /// Data: a formula [default with --survey: zipf]
@@ -235,27 +236,30 @@ pub struct SimulateArgs {
     pub data: Option<String>,
 
     /// The crowd of a generator [default: the survey's, or the paper's 203950512]
-    #[arg(long, value_name = "N", help_heading = "Data")]
+    #[arg(long, value_name = "N", conflicts_with_all = ["image", "csv", "data"], help_heading = "Data", allow_negative_numbers = true)]
     pub respondents: Option<u64>,
 
     /// The number of values of a generator [default: the survey's, or the paper's 1778120]
-    #[arg(long, value_name = "K", help_heading = "Data")]
+    #[arg(long, value_name = "K", conflicts_with_all = ["image", "csv", "data"], help_heading = "Data", allow_negative_numbers = true)]
     pub domain: Option<u64>,
 
     /// The exponent of zipf [default: 1.35]
-    #[arg(long, value_name = "S", allow_negative_numbers = true, help_heading = "Data")]
+    #[arg(long, value_name = "S", conflicts_with_all = ["image", "csv", "data"], allow_negative_numbers = true, help_heading = "Data")]
     pub exponent: Option<f64>,
 
     /// The share of heavy-hitters' hundred heavy hitters [default: 0.5]
-    #[arg(long, value_name = "X", allow_negative_numbers = true, help_heading = "Data")]
+    #[arg(long, value_name = "X", conflicts_with_all = ["image", "csv", "data"], allow_negative_numbers = true, help_heading = "Data")]
     pub share: Option<f64>,
 
     /// Scale a larger crowd down to this, every count rounded down
-    #[arg(long, value_name = "N", help_heading = "Data")]
+    #[arg(long, value_name = "N", help_heading = "Data", allow_negative_numbers = true)]
     pub respondents_max: Option<u64>,
 
     /// A survey file, as `throng plan` writes it, instead of the flags below
-    #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["epsilon_central", "epsilon_local", "report_fragments", "encoding"])]
+    #[arg(long, value_name = "FILE.toml", conflicts_with_all = [
+        "epsilon_central", "delta", "epsilon_local", "encoding", "report_fragments", "epsilon_fragment",
+        "sketch_rows", "sketch_cells", "hash_seed", "honest_fraction", "instances", "hops",
+    ])]
     pub survey: Option<PathBuf>,
 
     /// What a release should guarantee (removal neighbors)
@@ -315,15 +319,15 @@ pub struct SimulateArgs {
     pub mode: Mode,
 
     /// What all randomness comes from; the same seed gives the same bytes [default: random]
-    #[arg(long, value_name = "S", help_heading = "Simulation")]
+    #[arg(long, value_name = "S", help_heading = "Simulation", allow_negative_numbers = true)]
     pub seed: Option<u64>,
 
     /// How many threads to use [default: all cores]
-    #[arg(long, value_name = "N", help_heading = "Simulation")]
+    #[arg(long, value_name = "N", help_heading = "Simulation", allow_negative_numbers = true)]
     pub threads: Option<NonZeroUsize>,
 
     /// How many of the largest estimates to list [default: 20, or none of a picture]
-    #[arg(long, value_name = "N", help_heading = "Result")]
+    #[arg(long, value_name = "N", help_heading = "Result", allow_negative_numbers = true)]
     pub top: Option<usize>,
 
     /// The confidence of the intervals

@@ -1,6 +1,8 @@
 //! The paper's tables and figures, measured again: what it printed, what its own rules give, what Throng gives.
 
+mod census;
 mod child;
+mod crowds;
 mod fragments;
 mod heavy_hitters;
 mod horse;
@@ -8,8 +10,10 @@ mod horse_sketch;
 mod lab;
 mod map;
 mod no_fragmenting;
+mod real_data;
 pub mod report;
 mod runs;
+mod sizes;
 mod statistics;
 mod tail;
 mod unified;
@@ -34,6 +38,11 @@ pub struct Experiment {
 
 /// All experiments, in the order of the paper.
 pub const EXPERIMENTS: &[Experiment] = &[
+    Experiment {
+        name: "real-data",
+        about: "flights, first names, words and a census: what a newcomer reads first",
+        run: real_data::run,
+    },
     Experiment {
         name: "datasets",
         about: "the four data sets and their distributions",
@@ -73,6 +82,21 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "location",
         about: "locations at epsilon_central 0.5 (the first figure)",
         run: map::location,
+    },
+    Experiment {
+        name: "crowds",
+        about: "labelled crowds: randomized deletion, equal partitions, labels made from the data (Section V)",
+        run: crowds::run,
+    },
+    Experiment {
+        name: "census",
+        about: "records of eight attributes: one sampled attribute against a split budget (Section II.B)",
+        run: census::run,
+    },
+    Experiment {
+        name: "sketch-sizes",
+        about: "a deployed sketch size against tuned sizes against one bit per value",
+        run: sizes::run,
     },
 ];
 

@@ -4,15 +4,17 @@
 //! clock or the operating system's entropy. What one report guarantees is in `throng_dp`.
 //!
 //! ```
-//! use throng::picture::Picture;
-//! use throng::pipeline;
-//! use throng_dp::{Epsilon, OneHot};
+//! use throng::dataset::Dataset;
+//! use throng::simulation::{Mode, Simulation};
+//! use throng_dp::{Epsilon, Mechanism, OneHot};
 //!
-//! // Three respondents hold the first pixel, nobody the second, five the third.
-//! let truth = Picture::new(3, 1, vec![3, 0, 5])?;
-//! let mechanism = OneHot::new(truth.domain(), Epsilon::new(20.0)?)?;
-//! let outcome = pipeline::run(&mechanism, &truth.values(), &[[7; 32]], |_| ())?; // real seeds are random
-//! assert_eq!(truth.redrawn(outcome.estimates.counts()).pixels(), [3, 0, 5]);
+//! // Three respondents hold the first value, nobody the second, five the third.
+//! let crowd = Dataset::of_counts("crowd", vec![3, 0, 5])?;
+//! let mechanism = Mechanism::OneHot(OneHot::new(crowd.domain(), Epsilon::new(20.0)?)?);
+//! let counts = crowd.counts();
+//! let simulation = Simulation { mechanism: &mechanism, counts, mode: Mode::Respondent, seed: 7, threads: 1 };
+//! let estimates = simulation.run(|_| ())?.estimates;
+//! assert!(estimates.counts().iter().zip([3.0, 0.0, 5.0]).all(|(count, truth)| (count - truth).abs() < 0.001));
 //! # Ok::<(), anyhow::Error>(())
 //! ```
 
@@ -25,7 +27,6 @@ pub mod experiments;
 pub mod memory;
 pub mod out_dir;
 pub mod picture;
-pub mod pipeline;
 pub mod plot;
 pub mod progress;
 pub mod rank_plot;

@@ -3,7 +3,6 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Seek};
-use std::iter::repeat_n;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -73,11 +72,6 @@ impl Picture {
     /// The sum over all pixels, which is the number of respondents.
     pub fn luminosity(&self) -> u64 {
         self.pixels.iter().copied().map(u64::from).sum()
-    }
-
-    /// The value of each respondent: every pixel as often as it has units of luminosity.
-    pub fn values(&self) -> impl Iterator<Item = u32> + Clone + Send {
-        (0..).zip(&self.pixels).flat_map(|(at, &light): (u32, _)| repeat_n(at, usize::from(light)))
     }
 
     /// A picture of the same shape from counts, each moved into [0, 255] and rounded. Panics unless there is
@@ -214,7 +208,6 @@ mod tests {
     #[test]
     fn every_unit_of_luminosity_is_a_respondent() {
         let picture = Picture::new(2, 2, vec![2, 0, 1, 3]).unwrap();
-        assert_eq!(picture.values().collect::<Vec<_>>(), [0, 0, 2, 3, 3, 3]);
         assert_eq!((picture.luminosity(), picture.domain()), (6, 4));
         assert!(Picture::new(2, 2, vec![0; 5]).is_err() && Picture::new(0, 2, vec![]).is_err());
     }

@@ -66,7 +66,7 @@ impl Simulation<'_> {
     pub fn run(&self, progress: impl Fn(u64) + Sync) -> Result<Simulated> {
         self.check()?;
         let (streams, progress) = (Streams::new(self.seed), &progress);
-        pool(self.threads)?.install(|| match (self.mode, self.mechanism.sketch()) {
+        on_threads(self.threads, || match (self.mode, self.mechanism.sketch()) {
             (Mode::Respondent, _) => respondents::run(self, &streams, progress),
             (Mode::Aggregate, None) => one_hot::run(self, &streams, progress),
             (Mode::Aggregate, Some(_)) => rows::run(self.counts, &[self.mechanism], &streams, progress)?
@@ -98,7 +98,8 @@ impl Simulation<'_> {
         self.counts.iter().sum()
     }
 
-    fn check(&self) -> Result<()> {
+    /// Whether it can be run; [`Simulation::run`] asks the same before it starts.
+    pub fn check(&self) -> Result<()> {
         ensure!(
             self.counts.len() as u64 == self.mechanism.domain(),
             "the data has {} values and the survey {}; they must be the same",
@@ -110,9 +111,13 @@ impl Simulation<'_> {
         let within = respondents.and_then(|n| n.checked_mul(draws)).is_some_and(|n| n <= TRIALS_MAX);
         ensure!(
             within,
-            "the crowd is too large to simulate: at most 2^52 respondents times report fragments"
+            "the crowd is too large to simulate: respondents times report fragments may be at most 2^52; scale the \
+             crowd down"
         );
-        ensure!(self.respondents() > 0, "nobody holds any value, so nobody would answer");
+        ensure!(
+            self.respondents() > 0,
+            "nobody holds any value, so nobody would answer; give some a respondent"
+        );
         let fragments = self.respondents() as f64 * self.mechanism.fragments_expected();
         if self.mode == Mode::Respondent && fragments > FRAGMENTS_MAX {
             return Err(Refusal(format!(
@@ -138,11 +143,17 @@ pub fn sketches(
         Simulation { mechanism, counts, mode: Mode::Aggregate, seed, threads }.check()?;
     }
     let streams = Streams::new(seed);
-    pool(threads)?.install(|| rows::run(counts, mechanisms, &streams, &progress))
+    on_threads(threads, || rows::run(counts, mechanisms, &streams, &progress))
 }
 
-fn pool(threads: usize) -> Result<rayon::ThreadPool> {
-    rayon::ThreadPoolBuilder::new().num_threads(threads).build().context("cannot start the threads")
+/// Works on so many threads. Whoever runs many small simulations calls from a pool of that size, which is used as it
+/// is: to start threads takes longer than to simulate a small crowd.
+fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    if rayon::current_thread_index().is_some() && rayon::current_num_threads() == threads {
+        return work();
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.context("cannot start the threads; use fewer")?.install(work)
 }
 
 /// Beyond this a run takes hours, and says nothing that the aggregate does not.

@@ -5,48 +5,50 @@ mod result;
 use std::thread::available_parallelism;
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use getrandom::SysRng;
 use getrandom::rand_core::TryRng;
-use throng_dp::{Epsilon, OneHot};
+use throng_dp::{Epsilon, Mechanism, OneHot};
 
-use result::expected_fragments;
 pub use result::{DemoResult, HeavyHitters, SimultaneousError};
 
 use super::{Format, print};
 use crate::cli::DemoArgs;
+use crate::dataset::Dataset;
 use crate::out_dir::OutDir;
 use crate::picture::Picture;
-use crate::pipeline::{self, Seed};
 use crate::progress;
+use crate::simulation::{Mode, Simulation};
 use crate::terminal::Canvas;
 
 /// Runs the survey, writes its files and prints its result.
 pub fn run(args: &DemoArgs, format: Format) -> Result<()> {
-    let Demo { truth, mechanism, out } = Demo::check(args)?;
+    let Demo { truth, data, mechanism, out } = Demo::check(args)?;
 
-    let fragments = truth.luminosity() as f64 * expected_fragments(&mechanism);
+    let fragments = data.respondents() as f64 * mechanism.fragments_expected();
     if fragments > FRAGMENTS_QUICK {
         eprintln!(
             "note: {fragments:.0e} fragments to draw; a larger --epsilon-local or a smaller picture is faster"
         );
     }
-    let seeds = seeds(workers(&truth)?)?;
-    let bar = progress::bar(truth.luminosity(), "respondents")?;
+    let seed = SysRng.try_next_u64().context("the operating system has no random numbers")?;
+    let (counts, mode, threads) = (data.counts(), Mode::Respondent, workers(&truth)?);
+    let simulation = Simulation { mechanism: &mechanism, counts, mode, seed, threads };
+    let bar = progress::bar(simulation.steps(), simulation.step_noun())?;
     let start = Instant::now();
-    let outcome = pipeline::run(&mechanism, &truth.values(), &seeds, |more| bar.inc(more))?;
+    let simulated = simulation.run(|more| bar.inc(more))?;
     let seconds = start.elapsed().as_secs_f64();
     bar.finish_and_clear();
 
     let result = DemoResult {
         files: FILES.iter().map(|name| out.path(name).display().to_string()).collect(),
-        workers: seeds.len(),
+        workers: threads,
         seconds,
-        ..DemoResult::measure(&truth, &mechanism, &outcome)?
+        ..DemoResult::measure(&truth, &data, &mechanism, &simulated)?
     };
 
     // All bytes are made first, so that the files are written in one go.
-    let estimate = truth.redrawn(outcome.estimates.counts());
+    let estimate = truth.redrawn(simulated.estimates.counts());
     let json = serde_json::to_string_pretty(&result)? + "\n";
     let contents =
         [truth.to_png()?, estimate.to_png()?, truth.beside(&estimate).to_png()?, json.clone().into_bytes()];
@@ -64,7 +66,8 @@ pub fn run(args: &DemoArgs, format: Format) -> Result<()> {
 /// The arguments, checked: all that can be wrong with them is known before work starts.
 struct Demo {
     truth: Picture,
-    mechanism: OneHot,
+    data: Dataset,
+    mechanism: Mechanism,
     out: OutDir,
 }
 
@@ -74,14 +77,11 @@ impl Demo {
             Some(path) => Picture::open(path).context("--image")?,
             None => Picture::from_png(HORSE).context("the built-in picture")?,
         };
-        ensure!(
-            truth.luminosity() > 0,
-            "every pixel is black, so nobody would answer; give a picture with some light in it"
-        );
+        let data = Dataset::of_picture("picture", truth.clone(), 1.0)?;
         let epsilon = Epsilon::new(args.epsilon_local).context("--epsilon-local")?;
-        let mechanism = OneHot::new(truth.domain(), epsilon).context("--epsilon-local")?;
+        let mechanism = Mechanism::OneHot(OneHot::new(truth.domain(), epsilon).context("--epsilon-local")?);
         // Last, because it may make a directory.
-        Ok(Self { truth, mechanism, out: OutDir::open(&args.out)? })
+        Ok(Self { truth, data, mechanism, out: OutDir::open(&args.out)? })
     }
 }
 
@@ -89,15 +89,6 @@ impl Demo {
 fn workers(truth: &Picture) -> Result<usize> {
     let cores = available_parallelism().context("cannot count the cores of this machine")?.get() as u64;
     Ok(cores.min(COUNTERS_MAX / truth.domain()).min(truth.luminosity()).max(1) as usize)
-}
-
-/// One seed for each worker, from the operating system.
-fn seeds(workers: usize) -> Result<Vec<Seed>> {
-    let mut seeds = vec![Seed::default(); workers];
-    for seed in &mut seeds {
-        SysRng.try_fill_bytes(seed).context("the operating system has no random numbers")?;
-    }
-    Ok(seeds)
 }
 
 const HORSE: &[u8] = include_bytes!("../../data/horse.png");
@@ -122,11 +113,5 @@ mod tests {
     fn there_is_a_worker_for_everyone_and_memory_for_every_worker() {
         assert_eq!(workers(&Picture::new(2, 1, vec![1, 0]).unwrap()).unwrap(), 1);
         assert!(workers(&Picture::new(1 << 13, 1 << 13, vec![1; 1 << 26]).unwrap()).unwrap() <= 2);
-    }
-
-    #[test]
-    fn seeds_differ() {
-        let seeds = seeds(2).unwrap();
-        assert_ne!(seeds[0], seeds[1]);
     }
 }

@@ -3,13 +3,14 @@
 use std::thread::available_parallelism;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use super::{Format, print};
 use crate::cli::ExperimentArgs;
 use crate::experiments::report::Report;
+use crate::experiments::report::number::{duration, memory, shown};
 use crate::experiments::{EXPERIMENTS, Experiment, Lab, Row, Section};
 use crate::memory::peak_rss_bytes;
 use crate::out_dir::OutDir;
@@ -47,7 +48,7 @@ pub fn run(args: &ExperimentArgs, format: Format) -> Result<()> {
 
     let report = Report {
         title: "Encode, Shuffle, Analyze Privacy Revisited, measured again".into(),
-        command: format!("throng experiment {} --seed {}", args.name, args.seed),
+        command: command(args),
         date: today(),
         machine: format!("{threads} threads, {}-{}", std::env::consts::OS, std::env::consts::ARCH),
         seed: args.seed,
@@ -62,10 +63,20 @@ pub fn run(args: &ExperimentArgs, format: Format) -> Result<()> {
         Format::Json => print(&(serde_json::to_string_pretty(&Printed::of(&report))? + "\n"))?,
         Format::Text => print(&text(&report, args))?,
     }
-    let wrong = report.sections.iter().flat_map(|section| &section.rows).filter(|row| !row.agrees).count();
-    if wrong > 0 {
-        bail!("{wrong} cells do not agree as they should; they are marked with DIFFERS");
-    }
+    verdict(&report)
+}
+
+/// What to type to measure it again.
+fn command(args: &ExperimentArgs) -> String {
+    let data = if args.data.is_some() { " --data DIR" } else { "" };
+    format!("throng experiment {} --seed {}{data}", args.name, args.seed)
+}
+
+/// A cell that does not agree as it should is a failure, after everything was printed and written.
+fn verdict(report: &Report) -> Result<()> {
+    let rows = report.sections.iter().flat_map(|section| &section.rows);
+    let wrong = rows.filter(|row| !row.agrees).count();
+    ensure!(wrong == 0, "{wrong} cells do not agree as they should; they are marked with DIFFERS");
     Ok(())
 }
 
@@ -106,11 +117,11 @@ fn text(report: &Report, args: &ExperimentArgs) -> String {
     let rows = || report.sections.iter().flat_map(|section| &section.rows);
     let wrong = rows().filter(|row| !row.agrees).count();
     page += &format!(
-        "{} cells, {} agree as they should, {wrong} do not; {:.1} s, {:.0} MiB\n",
+        "{} cells, {} agree as they should, {wrong} do not; {}, {} of memory\n",
         rows().count(),
         rows().count() - wrong,
-        report.seconds,
-        report.peak_rss_bytes as f64 / f64::from(1 << 20)
+        duration(report.seconds),
+        memory(report.peak_rss_bytes)
     );
     page += &match &args.out {
         Some(out) => format!("The report with its pictures: {}\n", out.join("report.html").display()),
@@ -120,25 +131,41 @@ fn text(report: &Report, args: &ExperimentArgs) -> String {
 }
 
 fn section_text(section: &Section) -> String {
-    let mut text = format!("{}\n", section.title);
+    let mut text = format!("{}\n\n", section.title);
     for paragraph in &section.text {
-        text += &format!("  {paragraph}\n");
+        text += &wrapped(paragraph, 100);
+        text.push('\n');
     }
-    text += &format!(
-        "  {:<52}{:>13}{:>13}{:>13}{:>13}  agreement\n",
-        "cell", "paper", "paper's rule", "Throng", "Gaussian"
-    );
-    let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.4}"));
+    let width = section.rows.iter().map(|row| row.cell.chars().count()).max().unwrap_or(0).max(4);
+    let line = |cell: &str, numbers: [&str; 4], verdict: &str| {
+        let [paper, rule, throng, gaussian] = numbers;
+        format!("{cell:<width$}{paper:>13}{rule:>14}{throng:>13}{gaussian:>13}  {verdict}\n")
+    };
+    text += &line("cell", ["paper", "paper's rule", "Throng", "Gaussian"], "agrees");
+    let number = |value: Option<f64>| value.map_or(String::new(), shown);
     for row in &section.rows {
+        let numbers = [row.paper, row.paper_rule, row.throng, row.gaussian].map(number);
         let verdict = if row.agrees { "yes" } else { "DIFFERS" };
-        text += &format!(
-            "  {:<52}{:>13}{:>13}{:>13}{:>13}  {verdict}\n",
-            row.cell,
-            number(row.paper),
-            number(row.paper_rule),
-            number(row.throng),
-            number(row.gaussian)
-        );
+        text += &line(&row.cell, numbers.each_ref().map(String::as_str), verdict);
+    }
+    text + "\n"
+}
+
+/// A paragraph in lines of at most so many characters.
+fn wrapped(paragraph: &str, width: usize) -> String {
+    let mut text = String::new();
+    let mut column = 0;
+    for word in paragraph.split_whitespace() {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > width {
+            text.push('\n');
+            column = 0;
+        } else if column > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text += word;
+        column += length;
     }
     text + "\n"
 }
@@ -169,6 +196,32 @@ fn date(mut day: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn report(agrees: bool) -> Report {
+        let row = Row::order("table", "a cell", agrees, "a statement").throng(1821.02);
+        let section =
+            Section { rows: vec![row], text: vec!["word ".repeat(40)], ..Section::new("x", "Title") };
+        Report {
+            title: String::new(),
+            command: String::new(),
+            date: String::new(),
+            machine: String::new(),
+            seed: 1,
+            seconds: 2.0,
+            peak_rss_bytes: 5_000_000,
+            sections: vec![section],
+        }
+    }
+
+    #[test]
+    fn a_cell_that_differs_is_marked_and_fails() {
+        let args = ExperimentArgs { name: "x".into(), seed: 1, threads: None, data: None, out: None };
+        assert!(verdict(&report(true)).is_ok() && !text(&report(true), &args).contains("DIFFERS"));
+        assert!(verdict(&report(false)).unwrap_err().to_string().contains("1 cells"));
+        let page = text(&report(false), &args);
+        assert!(page.contains("a cell") && page.contains("1,821.02") && page.contains("DIFFERS"), "{page}");
+        assert!(page.lines().all(|line| line.chars().count() <= 100), "{page}");
+    }
 
     #[test]
     fn days_have_dates() {

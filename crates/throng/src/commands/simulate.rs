@@ -8,7 +8,7 @@ mod source;
 use std::thread::available_parallelism;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use getrandom::SysRng;
 use getrandom::rand_core::TryRng;
 
@@ -70,6 +70,10 @@ pub struct Study {
 
 impl Study {
     fn check(args: &SimulateArgs) -> Result<Self> {
+        ensure!(
+            args.confidence > 0.0 && args.confidence < 1.0,
+            "--confidence: give a number strictly between 0 and 1"
+        );
         let survey = source::survey(args)?;
         let data = source::dataset(args, survey.as_ref())?;
         let guarantees = match &survey {
@@ -80,12 +84,19 @@ impl Study {
             Some(threads) => threads.get(),
             None => available_parallelism().context("cannot count the cores of this machine")?.get(),
         };
+        ensure!(
+            threads <= THREADS_MAX,
+            "--threads: give at most {THREADS_MAX}; more than cores gain nothing"
+        );
         let seed = match args.seed {
             Some(seed) => seed,
             None => SysRng.try_next_u64().context("the operating system has no random numbers")?,
         };
-        let out = args.out.as_deref().map(OutDir::open).transpose()?;
-        Ok(Self { data, guarantees, mode: args.mode, seed, threads, out })
+        let mut study = Self { data, guarantees, mode: args.mode, seed, threads, out: None };
+        study.simulation().check()?;
+        // The last check, since it may make a directory.
+        study.out = args.out.as_deref().map(OutDir::open).transpose()?;
+        Ok(study)
     }
 
     fn simulation(&self) -> Simulation<'_> {
@@ -104,3 +115,6 @@ fn drawn(study: &Study, simulated: &Simulated) -> Option<(crate::picture::Pictur
     let canvas = study.data.canvas()?;
     Some((canvas.picture.clone(), canvas.draw(simulated.estimates.counts())))
 }
+
+/// More would take longer to start than any survey takes to run.
+const THREADS_MAX: usize = 1024;

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
 use indicatif::ProgressBar;
 use throng_account::amplification::exact;
 use throng_account::gaussian::Gaussian;
@@ -87,6 +89,29 @@ impl Lab {
         Ok(Measured::new(simulation.run(|_| self.progress.tick())?.estimates, mechanism, counts))
     }
 
+    /// Runs one mechanism on one of several crowds, each of which has noise of its own.
+    pub(super) fn measure_crowd(
+        &self,
+        counts: &[u64],
+        mechanism: &Mechanism,
+        crowd: u64,
+    ) -> Result<Measured> {
+        // The first crowd has the seed of the lab, and seeds of neighbors are far apart.
+        let seed = self.seed ^ crowd.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mode = Mode::Aggregate;
+        let simulation = Simulation { mechanism, counts, mode, seed, threads: self.threads };
+        Ok(Measured::new(simulation.run(|_| self.progress.tick())?.estimates, mechanism, counts))
+    }
+
+    /// Randomness for what an experiment draws itself: one stream for each piece of its work.
+    pub(super) fn rng(&self, piece: u64) -> ChaCha20Rng {
+        let mut key = *b"throng experiment v1 ...........";
+        key[24..].copy_from_slice(&self.seed.to_le_bytes());
+        let mut rng = ChaCha20Rng::from_seed(key);
+        rng.set_stream(piece);
+        rng
+    }
+
     /// Runs several sketches of one shape on a crowd.
     pub(super) fn measure_sketches(
         &self,
@@ -169,4 +194,44 @@ pub(super) fn gaussian_sigma(central: f64, delta: Delta) -> Result<f64> {
 /// The paper's epsilons of fragments lie on a grid of 0.005.
 pub(super) fn on_paper_grid(epsilon: Epsilon) -> Result<Epsilon> {
     Ok(Epsilon::new((epsilon.value() / 0.005).round() * 0.005)?)
+}
+
+/// The root of the mean of some squares.
+pub(super) fn root_mean(squares: impl IntoIterator<Item = f64>) -> f64 {
+    let (sum, count) =
+        squares.into_iter().fold((0.0, 0.0), |(sum, count), square| (sum + square, count + 1.0));
+    (sum / f64::max(count, 1.0)).sqrt()
+}
+
+/// A number of respondents, or an estimate of one, as a person reads it: 7,009,728.
+pub(super) fn people(count: f64) -> String {
+    let digits = format!("{:.0}", count.abs());
+    let mut text = if count <= -0.5 { String::from("-") } else { String::new() };
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+impl Lab {
+    /// A quiet one, for tests.
+    pub(super) fn for_tests(data: Option<PathBuf>) -> Self {
+        Self { seed: 1, threads: 2, data, progress: ProgressBar::hidden() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_are_counted_in_thousands() {
+        assert_eq!(["0", "999", "1,000", "-12,345"], [0.4, 999.0, 999.9, -12_345.4].map(people));
+        assert_eq!(people(7_009_728.0), "7,009,728");
+        assert_eq!(root_mean([9.0, 16.0, 0.0]), (25.0f64 / 3.0).sqrt());
+    }
 }

@@ -5,7 +5,7 @@
 mod csv;
 mod html;
 mod markdown;
-mod number;
+pub mod number;
 #[cfg(test)]
 mod sample;
 mod table;
@@ -17,6 +17,7 @@ use std::collections::HashSet;
 use anyhow::{Context, Result, ensure};
 
 use super::{Figure, Image, Row, Section};
+use thumbnail::shrunk;
 
 /// Sections, and how they were measured.
 #[derive(Clone, Debug)]
@@ -41,7 +42,8 @@ pub struct Report {
 
 impl Report {
     /// Everything to write, by the names of the files: `report.html`, `report.md` and `rows.csv`, for every figure
-    /// a PNG, and for a plot an SVG as well. All are meant for one directory.
+    /// a PNG, for a plot an SVG as well, and for a wide picture a small one, which the Markdown shows. All are meant
+    /// for one directory.
     pub fn files(&self) -> Result<Vec<(String, Vec<u8>)>> {
         self.check_names()?;
         let mut files = vec![
@@ -55,9 +57,16 @@ impl Report {
                 Image::Plot(plot) => plot.to_png(),
             };
             files.push((format!("{name}.png"), png.with_context(|| cannot_draw(name))?));
-            if let Image::Plot(plot) = image {
-                let svg = plot.to_svg().with_context(|| cannot_draw(name))?;
-                files.push((format!("{name}.svg"), svg.into_bytes()));
+            match image {
+                Image::Plot(plot) => {
+                    let svg = plot.to_svg().with_context(|| cannot_draw(name))?;
+                    files.push((format!("{name}.svg"), svg.into_bytes()));
+                }
+                Image::Picture(picture) if picture.width() > SMALL_WIDTH => {
+                    let small = shrunk(picture, SMALL_WIDTH).and_then(|small| small.to_png());
+                    files.push((format!("{name}{SMALL}.png"), small.with_context(|| cannot_draw(name))?));
+                }
+                Image::Picture(_) => {}
             }
         }
         Ok(files)
@@ -98,6 +107,11 @@ fn cannot_draw(name: &str) -> String {
     format!("the figure {name} cannot be drawn")
 }
 
+/// Pictures in Markdown are at most this wide, so that a repository can hold them.
+const SMALL_WIDTH: u32 = 160;
+/// Ends the name of a picture that was made smaller.
+const SMALL: &str = "-small";
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -120,6 +134,7 @@ mod tests {
                 "horse-truth.png",
                 "horse-throng.png",
                 "horse-large.png",
+                "horse-large-small.png",
                 "amplification.png",
                 "amplification.svg"
             ]

@@ -50,7 +50,7 @@ pub(super) fn run(lab: &Lab) -> Result<Section> {
             ("sketch, rows visible", proved.value(), lab.measure(&dataset, &hashed)?),
         ];
         let mut shares = Vec::new();
-        let mut series = Vec::new();
+        let (mut series, mut masses) = (Vec::new(), Vec::new());
         for (name, local, measured) in &ways {
             let recovered = Recovered::of(measured, truth, &order)?;
             let cell = |what: &str| format!("epsilon_central {central}, {name}: {what}");
@@ -77,6 +77,7 @@ pub(super) fn run(lab: &Lab) -> Result<Section> {
             );
             shares.push(recovered.mass);
             series.push(Series { name: (*name).into(), points: recovered.by_rank, style: Style::Line });
+            masses.push(Series { name: (*name).into(), points: recovered.mass_to_rank, style: Style::Line });
         }
         section.text.push(format!(
             "At epsilon_central {central}, values that stand out of the noise (none by chance, with probability 99.9 %) \
@@ -87,18 +88,21 @@ pub(super) fn run(lab: &Lab) -> Result<Section> {
             100.0 * shares[4],
             100.0 * shares[0]
         ));
-        section.figures.push(Figure {
-            name: format!("tail-{}", central.to_string().replace('.', "-")),
-            caption: format!(
-                "epsilon_central {central}: share of the values around each rank that are recovered"
-            ),
-            image: Image::Plot(Plot {
-                title: format!("Recovered at epsilon_central {central}"),
-                x: Axis::log("true rank"),
-                y: Axis::linear("share recovered"),
-                series,
-            }),
-        });
+        for (name, what, series) in [
+            ("values", "share of the values around each rank that are recovered", series),
+            ("mass", "share of all respondents whose value is recovered, up to each rank", masses),
+        ] {
+            section.figures.push(Figure {
+                name: format!("tail-{name}-{}", central.to_string().replace('.', "-")),
+                caption: format!("epsilon_central {central}: {what}"),
+                image: Image::Plot(Plot {
+                    title: format!("Recovered at epsilon_central {central}"),
+                    x: Axis::log("true rank"),
+                    y: Axis::linear("share recovered"),
+                    series,
+                }),
+            });
+        }
     }
     Ok(section)
 }
@@ -117,6 +121,8 @@ struct Recovered {
     mass: f64,
     /// The share recovered around each rank.
     by_rank: Vec<(f64, f64)>,
+    /// The share of the respondents who hold a recovered value of at most this rank.
+    mass_to_rank: Vec<(f64, f64)>,
 }
 
 impl Recovered {
@@ -135,10 +141,18 @@ impl Recovered {
             let found = held[from..to].iter().filter(|&&value| seen(value)).count();
             ((pair[0] + 1) as f64, found as f64 / (to - from) as f64)
         });
+        let total = truth.iter().sum::<u64>() as f64;
+        let mut sums = Vec::with_capacity(held.len());
+        let mut sum = 0;
+        for &value in &held {
+            sum += if seen(value) { truth[value] } else { 0 };
+            sums.push(sum as f64 / total);
+        }
         Ok(Self {
             values: recovered as f64 / held.len().max(1) as f64,
-            mass: mass as f64 / truth.iter().sum::<u64>() as f64,
+            mass: mass as f64 / total,
             by_rank: by_rank.collect(),
+            mass_to_rank: log_spaced(held.len()).map(|rank| ((rank + 1) as f64, sums[rank])).collect(),
         })
     }
 }

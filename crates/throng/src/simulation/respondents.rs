@@ -1,17 +1,18 @@
-//! Respondent mode: everyone encodes, and the analyzer counts.
+//! Respondent mode: all stages in memory, on one page. value -> report -> fragments -> tally -> estimates.
+//!
+//! The stages are the ones that respondents and analyzer run. What lies between them in a real survey, sealing and
+//! shuffling, is not here: a tally does not depend on the order in which fragments arrive.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use throng_analyze::Analyzer;
 use throng_encode::Encoder;
 
 use super::streams::{Purpose, Streams};
 use super::{Simulated, Simulation};
 
-/// A tally does not depend on the order of the fragments, so they are counted as they are drawn; a shuffled batch would
-/// give the same sums.
 pub(super) fn run(
     simulation: &Simulation,
     streams: &Streams,
@@ -19,17 +20,17 @@ pub(super) fn run(
 ) -> Result<Simulated> {
     let encoder = Encoder::new(simulation.mechanism.clone());
     let crowd = Crowd::new(simulation.counts);
-    let total = Mutex::new(Analyzer::new(simulation.mechanism.clone())?);
+    let total = Mutex::new(None);
     let next_block = AtomicU64::new(0);
     // Each worker takes the next block until none is left, and counts into a tally of its own.
     let work = |_| -> Result<()> {
+        let next =
+            || Some(BLOCK * next_block.fetch_add(1, Ordering::Relaxed)).filter(|&at| at < crowd.size());
+        // A sketch's tally is large; a worker that finds nothing left to do makes none.
+        let Some(mut first) = next() else { return Ok(()) };
         let mut analyzer = Analyzer::new(simulation.mechanism.clone())?;
         let (mut fragments, mut batch) = (Vec::new(), Vec::new());
         loop {
-            let first = BLOCK * next_block.fetch_add(1, Ordering::Relaxed);
-            if first >= crowd.size() {
-                break;
-            }
             let size = BLOCK.min(crowd.size() - first);
             let mut rng = streams.rng(Purpose::Reports, first / BLOCK);
             for value in crowd.values_from(first).take(size as usize) {
@@ -46,12 +47,20 @@ pub(super) fn run(
             batch.clear();
             analyzer.add_respondents(size);
             progress(size);
+            match next() {
+                Some(next) => first = next,
+                None => break,
+            }
         }
-        let mut total = total.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        Ok(total.merge(&analyzer)?)
+        let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *total {
+            Some(total) => Analyzer::merge(total, &analyzer)?,
+            nothing => *nothing = Some(analyzer),
+        }
+        Ok(())
     };
     rayon::broadcast(|context| work(context.index())).into_iter().collect::<Result<()>>()?;
-    let analyzer = total.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let analyzer = total.into_inner().unwrap_or_else(PoisonError::into_inner).context("nobody answered")?;
     Ok(Simulated { estimates: analyzer.estimates()?, fragments: analyzer.tally().counts().sum() })
 }
 
@@ -91,6 +100,7 @@ impl<'a> Crowd<'a> {
 
 /// Respondents that share a stream. Part of what a seed means.
 const BLOCK: u64 = 1 << 14;
+/// Fragments that are counted at once: a loop that does nothing else hides the time that memory takes.
 const BATCH: usize = 1 << 12;
 
 #[cfg(test)]

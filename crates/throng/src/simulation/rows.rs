@@ -106,9 +106,11 @@ impl<P: Fn(u64) + Sync> Tree<'_, P> {
         }
         let half = rows / 2;
         let mut rng = self.streams.fast_rng(Purpose::Split, node);
+        let mut picks = vec![None; self.sketch.differing_bits() as usize + 1];
         let (mut left, mut right) = (Vec::with_capacity(groups.len()), Vec::with_capacity(groups.len()));
         for group in groups {
-            split(group, half, rows, &mut left, &mut right, &mut rng);
+            let picks = picks[group.rows as usize].get_or_insert_with(|| Picks::new(group.rows, half, rows));
+            split(group, picks, &mut left, &mut right, &mut rng);
         }
         let (left, right) = rayon::join(
             || self.descend(2 * node, first, half, left),
@@ -153,54 +155,99 @@ impl<P: Fn(u64) + Sync> Tree<'_, P> {
     }
 }
 
-/// Of a group, each member is in a random set of `group.rows` of `rows` rows: how many have j of them among the first
-/// `half`? Hypergeometric for one member, multinomial for all: drawn as binomials, one j after the other.
-fn split(
-    group: Group,
-    half: u32,
-    rows: u32,
-    left: &mut Vec<Group>,
-    right: &mut Vec<Group>,
-    rng: &mut ChaCha8Rng,
-) {
-    let k = group.rows;
-    let fewest = k.saturating_sub(rows - half);
+/// Of a group, each member is in a random set of so many rows of a node: how many have j of them in the left half?
+/// Hypergeometric for one member, multinomial for all: drawn as binomials, one j after the other.
+fn split(group: Group, picks: &Picks, left: &mut Vec<Group>, right: &mut Vec<Group>, rng: &mut ChaCha8Rng) {
     let mut rest = group.count;
-    // Pr[j], and how much probability is left for j and more.
-    let mut probability = hypergeometric(fewest, k, half, rows);
-    let mut remaining = 1.0;
-    for j in fewest..=k.min(half) {
-        let last = j == k.min(half);
-        let share = if last { 1.0 } else { (probability / remaining).min(1.0) };
+    for (j, &share) in (picks.fewest..).zip(&picks.shares) {
         let count = Binomial::new(rest, share).draw(rng);
         rest -= count;
         if count > 0 && j > 0 {
             left.push(Group { rows: j, count, ..group });
         }
-        if count > 0 && k > j {
-            right.push(Group { rows: k - j, count, ..group });
+        if count > 0 && group.rows > j {
+            right.push(Group { rows: group.rows - j, count, ..group });
         }
         if rest == 0 {
             break;
         }
-        remaining -= probability;
-        // Pr[j + 1] / Pr[j].
-        let (j, k, h, r) = (f64::from(j), f64::from(k), f64::from(half), f64::from(rows));
-        probability *= (k - j) * (h - j) / ((j + 1.0) * (r - h - k + j + 1.0));
     }
 }
 
-/// The probability that j of k distinct picks among `rows` are among the first `half`, for the least j.
-fn hypergeometric(j: u32, k: u32, half: u32, rows: u32) -> f64 {
-    // Pick one after the other: k - j on the right, then j on the left; the orders make up the binomial coefficient.
-    let (mut probability, mut picked) = (1.0, 0.0);
-    for i in 0..k - j {
-        probability *= f64::from(rows - half - i) / (f64::from(rows) - picked);
-        picked += 1.0;
+/// How many of k distinct picks among the rows of a node are in its left half.
+#[derive(Clone, Debug)]
+struct Picks {
+    /// The fewest that can be: the right half has room for the others.
+    fewest: u32,
+    /// From there on, the probability that it is j, given that it is at least j; so the last is 1.
+    shares: Vec<f64>,
+}
+
+impl Picks {
+    fn new(k: u32, half: u32, rows: u32) -> Self {
+        let (fewest, most) = (k.saturating_sub(rows - half), k.min(half));
+        // Pr[j + 1] / Pr[j].
+        let ratio = |j: u32| {
+            let (j, k, h, r) = (f64::from(j), f64::from(k), f64::from(half), f64::from(rows));
+            (k - j) * (h - j) / ((j + 1.0) * (r - h - k + j + 1.0))
+        };
+        // Relative to the likeliest, since the least likely may be too small for a double; likewise sums over j and
+        // more are summed from the end, where differences from 1 would have lost all digits.
+        let likeliest = (u64::from(k) + 1) * (u64::from(half) + 1) / (u64::from(rows) + 2);
+        let likeliest = (likeliest as u32).clamp(fewest, most);
+        let mut weights = vec![1.0; (most - fewest + 1) as usize];
+        for j in likeliest..most {
+            weights[(j + 1 - fewest) as usize] = weights[(j - fewest) as usize] * ratio(j);
+        }
+        for j in (fewest..likeliest).rev() {
+            weights[(j - fewest) as usize] = weights[(j + 1 - fewest) as usize] / ratio(j);
+        }
+        let mut remaining = 0.0;
+        for weight in weights.iter_mut().rev() {
+            remaining += *weight;
+            *weight = if remaining > 0.0 { *weight / remaining } else { 1.0 };
+        }
+        Self { fewest, shares: weights }
     }
-    for i in 0..j {
-        probability *= f64::from(half - i) / (f64::from(rows) - picked) * f64::from(k - i) / f64::from(j - i);
-        picked += 1.0;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against products of binomial coefficients, by their logarithms.
+    #[test]
+    fn picks_are_hypergeometric() {
+        let ln_choose = |n: u32, k: u32| {
+            let ln_factorial = |n: u32| libm::lgamma(f64::from(n) + 1.0);
+            ln_factorial(n) - ln_factorial(k) - ln_factorial(n - k)
+        };
+        let cases = [
+            (1, 1, 2),
+            (1, 1, 3),
+            (1, 512, 1024),
+            (2, 2, 5),
+            (3, 1, 3),
+            (5, 3, 7),
+            (5, 512, 1024),
+            (600, 512, 1024),
+            // Here Pr[0] is below 10^-1000.
+            (2048, 2048, 4096),
+            (4096, 2048, 4096),
+        ];
+        for (k, half, rows) in cases {
+            let picks = Picks::new(k, half, rows);
+            assert_eq!(picks.fewest, (k + half).saturating_sub(rows));
+            assert_eq!(picks.shares.len() as u32, k.min(half) - picks.fewest + 1);
+            assert_eq!(picks.shares.last(), Some(&1.0));
+            let (mut left, mut sum) = (1.0, 0.0);
+            for (j, share) in (picks.fewest..).zip(&picks.shares) {
+                let ln = ln_choose(half, j) + ln_choose(rows - half, k - j) - ln_choose(rows, k);
+                assert!((left * share - ln.exp()).abs() < 1e-10, "{j} of {k}, {half} of {rows}");
+                sum += left * share;
+                left *= 1.0 - share;
+            }
+            assert!((sum - 1.0f64).abs() < 1e-12);
+        }
     }
-    probability
 }

@@ -5,11 +5,13 @@ use std::fmt;
 use anyhow::Result;
 use indicatif::HumanCount;
 use serde::Serialize;
+use throng_analyze::{Accuracy, rmse};
 use throng_dp::estimate::clip;
-use throng_dp::{BitRandomizer, LocalGuarantee, Neighbors, OneHot, Randomizer};
+use throng_dp::{LocalGuarantee, Mechanism, Neighbors};
 
+use crate::dataset::Dataset;
 use crate::picture::Picture;
-use crate::pipeline::Outcome;
+use crate::simulation::Simulated;
 
 /// The result of `throng demo`. The names are stable.
 ///
@@ -83,13 +85,16 @@ pub struct HeavyHitters {
 impl DemoResult {
     /// Compares an outcome with the truth that it estimates. Files, workers and seconds are left to the
     /// caller.
-    pub fn measure(truth: &Picture, mechanism: &OneHot, outcome: &Outcome) -> Result<Self> {
+    pub fn measure(
+        truth: &Picture,
+        data: &Dataset,
+        mechanism: &Mechanism,
+        simulated: &Simulated,
+    ) -> Result<Self> {
         let guarantee = mechanism.guarantee();
-        let domain = truth.domain();
-        let estimates = &outcome.estimates;
+        let estimates = &simulated.estimates;
         let respondents = estimates.respondents();
-        let fragments: u64 = outcome.tally.counts().sum();
-        let variance = (0..truth.pixels().len()).map(|at| estimates.standard_error(at).powi(2)).sum::<f64>();
+        let accuracy = Accuracy::of(estimates, data.counts(), &mechanism.spread_of(data.counts()));
         let bound = estimates.simultaneous_error(BETA)?;
         let heavy = estimates.heavy_hitters(BETA)?;
         let held = heavy.values.iter().filter(|&&at| truth.pixels()[at] > 0).count();
@@ -97,20 +102,16 @@ impl DemoResult {
             epsilon_local: guarantee.epsilon().value(),
             neighbors: name_of_neighbors(guarantee),
             respondents,
-            domain,
+            domain: truth.domain(),
             width: truth.width(),
             height: truth.height(),
-            fragments_per_respondent_expected: expected_fragments(mechanism),
-            fragments_per_respondent_measured: fragments as f64 / respondents as f64,
-            rmse: rmse(truth, estimates.counts()),
-            standard_error_expected: (variance / domain as f64).sqrt(),
-            rmse_clipped: rmse(truth, &clip(estimates.counts(), 0.0, 255.0)),
+            fragments_per_respondent_expected: mechanism.fragments_expected(),
+            fragments_per_respondent_measured: simulated.fragments as f64 / respondents as f64,
+            rmse: accuracy.rmse,
+            standard_error_expected: accuracy.rmse_expected,
+            rmse_clipped: rmse(&clip(estimates.counts(), 0.0, 255.0), data.counts()),
             noise_floor: estimates.noise_floor(),
-            simultaneous_error: SimultaneousError {
-                beta: BETA,
-                bound,
-                measured: errors(truth, estimates.counts()).fold(0.0, |most, error| error.abs().max(most)),
-            },
+            simultaneous_error: SimultaneousError { beta: BETA, bound, measured: accuracy.largest_error },
             heavy_hitters: HeavyHitters {
                 beta: BETA,
                 threshold: heavy.threshold,
@@ -187,21 +188,6 @@ impl fmt::Display for DemoResult {
     }
 }
 
-/// The set bits of a report, on average: every bit is flipped with probability p, and the one that was set is
-/// kept with probability 1 - p.
-pub(super) fn expected_fragments(mechanism: &OneHot) -> f64 {
-    let coin = mechanism.coin();
-    mechanism.size() as f64 * coin.probability() + coin.gain()
-}
-
-fn rmse(truth: &Picture, counts: &[f64]) -> f64 {
-    (errors(truth, counts).map(|error| error * error).sum::<f64>() / counts.len() as f64).sqrt()
-}
-
-fn errors(truth: &Picture, counts: &[f64]) -> impl Iterator<Item = f64> {
-    counts.iter().zip(truth.pixels()).map(|(count, &pixel)| count - f64::from(pixel))
-}
-
 fn name_of_neighbors<N: Neighbors>(_: LocalGuarantee<N>) -> &'static str {
     N::NAME
 }
@@ -219,15 +205,17 @@ what a shuffled crowd would add to it.";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pipeline;
-    use throng_dp::Epsilon;
+    use crate::simulation::{Mode, Simulation};
+    use throng_dp::{Epsilon, OneHot};
 
     /// So little noise that every number is known.
     fn result() -> DemoResult {
         let truth = Picture::new(3, 1, vec![200, 0, 100]).unwrap();
-        let mechanism = OneHot::new(3, Epsilon::new(40.0).unwrap()).unwrap();
-        let outcome = pipeline::run(&mechanism, &truth.values(), &[[5; 32]], |_| ()).unwrap();
-        DemoResult::measure(&truth, &mechanism, &outcome).unwrap()
+        let data = Dataset::of_picture("picture", truth.clone(), 1.0).unwrap();
+        let mechanism = Mechanism::OneHot(OneHot::new(3, Epsilon::new(40.0).unwrap()).unwrap());
+        let (counts, mode) = (data.counts(), Mode::Respondent);
+        let simulation = Simulation { mechanism: &mechanism, counts, mode, seed: 5, threads: 1 };
+        DemoResult::measure(&truth, &data, &mechanism, &simulation.run(|_| ()).unwrap()).unwrap()
     }
 
     #[test]
@@ -239,13 +227,6 @@ mod tests {
         assert!(result.rmse < 1e-6 && result.rmse_clipped < 1e-6 && result.noise_floor < 1e-6);
         assert!(result.standard_error_expected < 1e-6 && result.simultaneous_error.measured < 1e-6);
         assert_eq!((result.heavy_hitters.found, result.heavy_hitters.truly_held), (2, 2));
-    }
-
-    #[test]
-    fn errors_are_measured_against_the_truth() {
-        let truth = Picture::new(2, 1, vec![0, 10]).unwrap();
-        assert_eq!(rmse(&truth, &[-6.0, 18.0]), 50f64.sqrt());
-        assert_eq!(rmse(&truth, &clip(&[-6.0, 18.0], 0.0, 255.0)), 32f64.sqrt());
     }
 
     #[test]

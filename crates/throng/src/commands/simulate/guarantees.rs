@@ -44,7 +44,8 @@ impl Guarantees {
         );
         if data.respondents() < survey.crowd.respondents_min {
             return Err(Refusal(format!(
-                "{} respondents where the survey asks for {}: the epoch would be destroyed",
+                "{} respondents where the survey asks for {}: the epoch would be destroyed; take the data of a larger \
+                 crowd, or plan a survey for this one",
                 data.respondents(),
                 survey.crowd.respondents_min
             ))
@@ -120,6 +121,10 @@ fn mechanism(
 ) -> Result<Mechanism> {
     let tau = args.report_fragments;
     ensure!(tau > 0, "--report-fragments: give at least 1; 1 means none");
+    ensure!(
+        tau > 1 || args.epsilon_fragment.is_none(),
+        "--epsilon-fragment: a report in one fragment has epsilon_local; leave it out, or add --report-fragments T"
+    );
     let fragment = match args.epsilon_fragment {
         Some(epsilon) => Epsilon::new(epsilon).context("--epsilon-fragment")?,
         None => fragment_epsilon(floor, tau)?,

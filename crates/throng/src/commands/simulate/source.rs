@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use throng_wire::Survey;
 
 use crate::cli::SimulateArgs;
@@ -24,7 +24,20 @@ pub(super) fn dataset(args: &SimulateArgs, survey: Option<&Survey>) -> Result<Da
     } else if let Some(name) = &args.data {
         Dataset::built_in(name).context("--data")?
     } else {
+        ensure!(
+            args.generator.is_some() || survey.is_some(),
+            "say whose answers to simulate: --image FILE.png, --csv FILE.csv, --data NAME, --generator NAME or \
+             --survey FILE.toml"
+        );
         let kind = args.generator.unwrap_or(GeneratorArg::Zipf);
+        ensure!(
+            args.exponent.is_none() || kind == GeneratorArg::Zipf,
+            "--exponent: only zipf has one; leave it out"
+        );
+        ensure!(
+            args.share.is_none() || kind == GeneratorArg::HeavyHitters,
+            "--share: only heavy-hitters has one; leave it out"
+        );
         Dataset::generate(&generator(args, kind, survey)).context("--generator")?
     };
     match args.respondents_max {

@@ -3,7 +3,7 @@
 use super::number::{duration, memory, shown};
 use super::table::{Column, Table};
 use super::verdict::{Tally, Verdict, complaint, expectation};
-use super::{Figure, Image, Report, Row, Section};
+use super::{Figure, Image, Report, Row, SMALL, SMALL_WIDTH, Section};
 
 /// The text of a Markdown file.
 pub(super) fn document(report: &Report) -> String {
@@ -98,7 +98,14 @@ fn section(section: &Section) -> Vec<String> {
 
 /// One figure, or a table of several, each with its caption below it.
 fn figures(figures: &[Figure]) -> String {
-    let image = |figure: &Figure| format!("![{}]({}.png)", cell(&figure.caption), figure.name);
+    let image = |figure: &Figure| {
+        let ending = match &figure.image {
+            Image::Plot(_) => ".svg".to_owned(),
+            Image::Picture(picture) if picture.width() > SMALL_WIDTH => format!("{SMALL}.png"),
+            Image::Picture(_) => ".png".to_owned(),
+        };
+        format!("![{}]({}{ending})", cell(&figure.caption), figure.name)
+    };
     if let [one] = figures {
         return format!("{}\n\n*{}*", image(one), inline(&one.caption));
     }
@@ -309,11 +316,18 @@ mod tests {
         let report = sample::report();
         let text = document(&report);
         for figure in report.figures() {
-            assert!(text.contains(&format!("]({}.png)", figure.name)), "{}", figure.name);
+            assert!(text.contains(&format!("]({}", figure.name)), "{}", figure.name);
             assert!(text.matches(&cell(&figure.caption)).count() >= 2, "{}", figure.caption);
         }
+        // Wide pictures are shown small; each link is a file that is written.
+        assert!(text.contains("](horse-large-small.png)") && text.contains("](horse-truth.png)"));
+        let files = report.files().unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let is_file = files.iter().any(|(name, _)| name == link);
+            assert!(is_file || link.starts_with('#'), "{link}");
+        }
         assert!(
-            text.contains("![Lower is better; \\<both> axes are logarithmic](amplification.png)\n\n*Lower")
+            text.contains("![Lower is better; \\<both> axes are logarithmic](amplification.svg)\n\n*Lower")
         );
     }
 

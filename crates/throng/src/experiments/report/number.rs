@@ -2,7 +2,7 @@
 
 /// A number with four significant digits, below 100,000 with two decimals at least, and without zeros at the end:
 /// tables of the paper print two decimals even of thousands, and rounding those away would hide a difference.
-pub(super) fn shown(value: f64) -> String {
+pub fn shown(value: f64) -> String {
     let size = value.abs();
     let digits = match size {
         _ if value.is_nan() => return "NaN".to_owned(),
@@ -20,7 +20,7 @@ pub(super) fn shown(value: f64) -> String {
 }
 
 /// A time as long as it takes to say.
-pub(super) fn duration(seconds: f64) -> String {
+pub fn duration(seconds: f64) -> String {
     let whole = seconds.round() as u64;
     match whole {
         _ if seconds < 9.95 => format!("{seconds:.1} s"),
@@ -31,7 +31,7 @@ pub(super) fn duration(seconds: f64) -> String {
 }
 
 /// An amount of memory.
-pub(super) fn memory(bytes: u64) -> String {
+pub fn memory(bytes: u64) -> String {
     match bytes {
         0..1_000_000 => format!("{} kB", bytes.div_ceil(1000)),
         1_000_000..1_000_000_000 => format!("{} MB", bytes.div_ceil(1_000_000)),

@@ -29,7 +29,7 @@ pub(super) fn thumbnails(pictures: &[&Picture], bytes_max: usize) -> Result<Vec<
 }
 
 /// The picture itself if it is narrow enough; otherwise each pixel is the mean of the area that it covers.
-fn shrunk(picture: &Picture, width_max: u32) -> Result<Picture> {
+pub(super) fn shrunk(picture: &Picture, width_max: u32) -> Result<Picture> {
     if picture.width() <= width_max {
         return Ok(picture.clone());
     }
