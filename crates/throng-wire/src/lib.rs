@@ -1,10 +1,47 @@
-//! What all parties of a survey agree on, as bytes.
+//! What all parties of a survey agree on, as bytes: the survey file and its signatures, keys, seals, envelopes,
+//! receipts and statements. docs/wire-format.md describes all of it for other languages.
 //!
-//! So far: the survey file and the sizes of what travels. Sealing and opening come with the shufflers.
+//! Pure: no files, no sockets, no clock. Randomness is an argument, except for the ephemeral keys of HPKE, which the
+//! library draws itself.
 
+pub mod address;
+mod codec;
+pub mod digest;
 pub mod envelope;
 mod error;
+pub mod fragment;
+mod hex;
+pub mod jcs;
+pub mod key_list;
+pub mod keys;
+pub mod onion;
+pub mod peel;
+pub mod place;
+pub mod receipt;
+mod receiver;
+pub mod route;
+pub mod seal;
+pub mod signature;
+pub mod signed;
+pub mod signed_survey;
+pub mod statement;
 pub mod survey;
 
+pub use address::Address;
+pub use digest::{Digest, SurveyHash};
+pub use envelope::Layout;
 pub use error::Error;
+pub use fragment::Fragment;
+pub use key_list::KeyList;
+pub use keys::{LayerKey, LayerKeys, LayerSecretKey, Lifetime};
+pub use onion::Path;
+pub use peel::{Opened, Peeled};
+pub use place::Place;
+pub use receipt::Receipt;
+pub use route::{Route, Stop};
+pub use seal::Rejection;
+pub use signature::{Signature, SigningKey, VerifyingKey};
+pub use signed::{Document, Signed};
+pub use signed_survey::{Approval, SignedSurvey};
+pub use statement::{EpochStatement, Outcome};
 pub use survey::Survey;

@@ -1,12 +1,24 @@
 //! The public file that a survey is: what is asked, how answers are randomized and sent, and what that guarantees.
 //!
 //! `throng plan` writes it; every party reads the same one. It is TOML; a field that is not described here is
-//! refused, so that a misspelt one cannot be ignored.
+//! refused, so that a misspelt one cannot be ignored. Its hash is that of its canonical JSON, so that spaces, comments
+//! and order in the file do not matter; docs/wire-format.md has the details.
+
+mod check;
+mod labels;
+mod party;
+mod warnings;
 
 use serde::{Deserialize, Serialize};
 use throng_dp::{CountSketch, Epsilon, Mechanism, OneHot, ReportFragments, SketchShape};
 
-use crate::Error;
+use crate::digest::SurveyHash;
+use crate::place::Place;
+use crate::{Error, jcs};
+
+pub use labels::Labels;
+pub use party::{Instance, Parties, Party};
+pub use warnings::{Shared, Warning};
 
 /// A survey. Field by field what the file says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,7 +31,7 @@ pub struct Survey {
     /// What is asked, in words that respondents see.
     pub question: String,
     /// The length of an epoch in seconds. Each respondent answers at most once in it, and it is released or destroyed
-    /// at its end.
+    /// at its end. Epochs are numbered from 1970-01-01T00:00:00Z on.
     pub epoch_s: u64,
     /// How a value is written as bits.
     pub encoding: Encoding,
@@ -31,6 +43,12 @@ pub struct Survey {
     pub delivery: Delivery,
     /// What is promised.
     pub claim: Claim,
+    /// Crowds that are counted apart. Absent: there is one crowd.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub labels: Option<Labels>,
+    /// Who runs it. Absent or incomplete in a draft, such as `throng plan` writes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parties: Option<Parties>,
 }
 
 /// How a value is written as bits.
@@ -83,6 +101,18 @@ pub struct Crowd {
     pub respondents_min: u64,
     /// The share of them that the guarantee assumes to be honest.
     pub honest_fraction: f64,
+    /// How the first hop knows that respondents are distinct.
+    pub enrolment: Enrolment,
+}
+
+/// How the first hop knows that respondents are distinct.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Enrolment {
+    /// Each has a credential that was issued once.
+    Credential,
+    /// It does not: anyone may answer, as often as they can invent a name. The guarantee says so.
+    Open,
 }
 
 /// How fragments travel.
@@ -144,6 +174,53 @@ impl Survey {
         }
     }
 
+    /// The number of attributes: every fragment holds one number below it.
+    pub fn attributes(&self) -> u64 {
+        match self.encoding {
+            Encoding::OneHot { domain } => domain,
+            Encoding::Sketch { rows, cells, .. } => u64::from(rows) * u64::from(cells),
+        }
+    }
+
+    /// The canonical JSON that everyone hashes.
+    pub fn canonical(&self) -> Result<String, Error> {
+        self.check()?;
+        jcs::to_string(self)
+    }
+
+    /// The hash that names this survey everywhere.
+    pub fn hash(&self) -> Result<SurveyHash, Error> {
+        Ok(SurveyHash::of(&self.canonical()?))
+    }
+
+    /// Whether it can be run: refuses a draft, and names the parties that are missing.
+    pub fn ready(&self) -> Result<(), Error> {
+        let missing: Vec<Place> = self.places().filter(|&place| self.party(place).is_none()).collect();
+        if missing.is_empty() { Ok(()) } else { Err(Error::Draft(missing)) }
+    }
+
+    /// The place of every party that it takes: the analyzer, then hop by hop.
+    pub fn places(&self) -> impl Iterator<Item = Place> + use<> {
+        let hops = self.delivery.hops;
+        let cascade = move |instance| (1..=hops).map(move |hop| Place::Hop { instance, hop });
+        std::iter::once(Place::Analyzer).chain((1..=self.delivery.instances).flat_map(cascade))
+    }
+
+    /// The party at a place, where it is named.
+    pub fn party(&self, place: Place) -> Option<&Party> {
+        self.parties.as_ref()?.at(place)
+    }
+
+    /// The epoch that a time is in, in seconds since 1970-01-01T00:00:00Z.
+    pub fn epoch_at(&self, now_s: u64) -> u64 {
+        now_s / self.epoch_s.max(1)
+    }
+
+    /// When an epoch ends, and is released or destroyed.
+    pub fn epoch_end_s(&self, epoch: u64) -> u64 {
+        epoch.saturating_add(1).saturating_mul(self.epoch_s)
+    }
+
     /// The mechanism that respondents and analyzer share.
     pub fn mechanism(&self) -> Result<Mechanism, throng_dp::Error> {
         let (floor, fragments) = match self.randomizer {
@@ -167,76 +244,6 @@ impl Survey {
                 tau,
             )?),
         })
-    }
-
-    /// Everything that a single field or two can be wrong about. Whether the claim holds is for an accountant.
-    fn check(&self) -> Result<(), Error> {
-        let wrong = |field, reason: &str| Err(Error::Field { field, reason: reason.to_owned() });
-        if self.version != 1 {
-            return wrong("version", "this program reads version 1");
-        }
-        if self.name.is_empty()
-            || !self.name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
-        {
-            return wrong("name", "use letters, digits, '-', '_' and '.'");
-        }
-        if self.epoch_s == 0 {
-            return wrong("epoch_s", "an epoch lasts at least a second");
-        }
-        match self.encoding {
-            Encoding::OneHot { domain } if domain == 0 || domain > 1 << 32 => {
-                return wrong("encoding.domain", "give a size between 1 and 2^32");
-            }
-            Encoding::Sketch { domain, rows, cells, .. }
-                if domain == 0
-                    || rows == 0
-                    || cells < 2
-                    || u64::from(rows) * u64::from(cells) > 1 << 32
-                    || domain >= 1 << 61 =>
-            {
-                return wrong(
-                    "encoding",
-                    "rows times cells may be at most 2^32, with at least one row and two cells",
-                );
-            }
-            _ => {}
-        }
-        let epsilon = |field, value| match Epsilon::new(value) {
-            Ok(epsilon) if epsilon > Epsilon::ZERO => Ok(()),
-            _ => wrong(field, "give a finite number above 0"),
-        };
-        match self.randomizer {
-            Randomizer::AttributeFragments { epsilon_local } => {
-                epsilon("randomizer.epsilon_local", epsilon_local)?;
-            }
-            Randomizer::ReportFragments { epsilon_backstop, epsilon_fragment, fragments } => {
-                epsilon("randomizer.epsilon_backstop", epsilon_backstop)?;
-                epsilon("randomizer.epsilon_fragment", epsilon_fragment)?;
-                if fragments == 0 {
-                    return wrong("randomizer.fragments", "give at least 1");
-                }
-            }
-        }
-        if self.crowd.respondents_min < 2 {
-            return wrong("crowd.respondents_min", "nobody is hidden in a crowd of one");
-        }
-        if !(self.crowd.honest_fraction > 0.0 && self.crowd.honest_fraction <= 1.0) {
-            return wrong("crowd.honest_fraction", "give a number above 0 and at most 1");
-        }
-        if self.delivery.instances == 0 || self.delivery.hops == 0 || self.delivery.envelopes == 0 {
-            return wrong("delivery", "instances, hops and envelopes are at least 1 each");
-        }
-        epsilon("claim.epsilon_central", self.claim.epsilon_central)?;
-        if !(self.claim.delta > 0.0 && self.claim.delta < 1.0) {
-            return wrong("claim.delta", "give a number between 0 and 1");
-        }
-        if self.claim.neighbors != "removal" {
-            return wrong("claim.neighbors", "surveys are stated under \"removal\"");
-        }
-        if !BOUNDS.contains(&self.claim.bound.as_str()) {
-            return wrong("claim.bound", "use exact, fmt23, clones21, blanket, lemma or theorem");
-        }
-        Ok(())
     }
 }
 
@@ -274,6 +281,7 @@ epsilon_local = 5.25
 [crowd]
 respondents_min = 3000
 honest_fraction = 0.9
+enrolment = "credential"
 
 [delivery]
 instances = 3
@@ -299,12 +307,43 @@ rows = 1024
 cells = 65536
 seed = 7"#;
 
+    const LABELS: &str = r#"
+[labels]
+names = ["de", "fr"]
+epsilon_deletion = 0.2
+delta_deletion = 1e-9
+epsilon_label = 1.5
+"#;
+
+    /// Some of the parties, sharing all that they should not share.
+    const PARTIES: &str = r#"
+[parties.analyzer]
+operator = "Z"
+jurisdiction = "CH"
+signing_key = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
+
+[[parties.instances]]
+hops = [
+  { operator = "X", jurisdiction = "DE", signing_key = "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c" },
+  { operator = "Y", jurisdiction = " ch", signing_key = "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025" },
+]
+
+[[parties.instances]]
+hops = [
+  { operator = "x ", jurisdiction = "US-CA", signing_key = "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025" },
+]
+"#;
+
+    const KEY_A: &str = "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c";
+    const KEY_B: &str = "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025";
+
     #[test]
     fn samples_are_read_and_written_back() {
         let plain = SAMPLE.to_owned();
         let fragmented = plain.replace("kind = \"attribute-fragments\"\nepsilon_local = 5.25", FRAGMENTED);
         let sketched = plain.replace("kind = \"one-hot\"\ndomain = 784", SKETCHED);
-        for text in [plain, fragmented, sketched] {
+        let complete = plain.clone() + LABELS + PARTIES;
+        for text in [plain, fragmented, sketched, complete] {
             let survey = Survey::from_toml(&text).unwrap();
             assert_eq!(Survey::from_toml(&survey.to_toml().unwrap()).unwrap(), survey);
         }
@@ -320,11 +359,105 @@ seed = 7"#;
             ("cover = \"chaff\"", ""),
             ("cover = \"chaff\"", "cover = \"maybe\""),
             ("version = 1", "version = \"1\""),
+            ("enrolment = \"credential\"", ""),
+            ("enrolment = \"credential\"", "enrolment = \"anyone\""),
         ] {
             let text = SAMPLE.replace(from, to);
             assert_ne!(text, SAMPLE);
             assert!(matches!(Survey::from_toml(&text), Err(Error::Format(_))), "{to}");
         }
+    }
+
+    #[test]
+    fn unknown_fields_of_parties_and_labels_are_refused() {
+        let complete = SAMPLE.to_owned() + LABELS + PARTIES;
+        for (from, to) in [
+            ("delta_deletion = 1e-9", "delta_deletion = 1e-9\nshift = 3"),
+            ("operator = \"Z\"", "operator = \"Z\"\nurl = \"https://z.example\""),
+            ("operator = \"Z\"", ""),
+            ("[[parties.instances]]", "[[parties.instances]]\nname = \"first\""),
+            (KEY_A, &KEY_A.to_uppercase()),
+            (KEY_A, &KEY_A[..62]),
+            (KEY_A, "0100000000000000000000000000000000000000000000000000000000000000"),
+        ] {
+            let text = complete.replacen(from, to, 1);
+            assert_ne!(text, complete);
+            assert!(matches!(Survey::from_toml(&text), Err(Error::Format(_))), "{to}");
+        }
+    }
+
+    #[test]
+    fn the_hash_is_of_what_the_file_says_not_of_how() {
+        let survey = Survey::from_toml(SAMPLE).unwrap();
+        assert_eq!(
+            survey.canonical().unwrap(),
+            r#"{"claim":{"bound":"exact","delta":0.000001,"epsilon_central":1,"neighbors":"removal"},"crowd":{"enrolment":"credential","honest_fraction":0.9,"respondents_min":3000},"delivery":{"cover":"chaff","envelopes":24,"hops":2,"instances":3},"encoding":{"domain":784,"kind":"one-hot"},"epoch_s":86400,"name":"which-pixel","question":"Which pixel of the drawing do you hold?","randomizer":{"epsilon_local":5.25,"kind":"attribute-fragments"},"version":1}"#
+        );
+        let same = SAMPLE
+            .replace("epsilon_central = 1.0", "epsilon_central = 1 # as an integer")
+            .replace("1e-6", "0.000_001");
+        assert_eq!(Survey::from_toml(&same).unwrap().hash(), survey.hash());
+        let complete = SAMPLE.to_owned() + LABELS + PARTIES;
+        let mut hashes = vec![survey.hash().unwrap()];
+        for (from, to) in [
+            ("", ""),
+            ("5.25", "5.250000000000001"),
+            ("3000", "2999"),
+            ("\"de\", \"fr\"", "\"fr\", \"de\""),
+            ("\"credential\"", "\"open\""),
+            (KEY_A, KEY_B),
+            ("\"CH\"", "\"IS\""),
+            ("86400", "86399"),
+        ] {
+            hashes.push(Survey::from_toml(&complete.replace(from, to)).unwrap().hash().unwrap());
+        }
+        let count = hashes.len();
+        hashes.sort_unstable();
+        hashes.dedup();
+        assert_eq!(hashes.len(), count, "one changed digit is another survey");
+    }
+
+    #[test]
+    fn a_draft_says_who_is_missing() {
+        let draft = Survey::from_toml(SAMPLE).unwrap();
+        match draft.ready() {
+            Err(Error::Draft(missing)) => assert_eq!(missing, draft.places().collect::<Vec<_>>()),
+            other => panic!("{other:?}"),
+        }
+        let partly = Survey::from_toml(&(SAMPLE.to_owned() + PARTIES)).unwrap();
+        assert_eq!(
+            partly.ready().unwrap_err().to_string(),
+            "the survey is a draft; it has no party yet for: instance-2-hop-2, instance-3-hop-1, instance-3-hop-2"
+        );
+        let smaller = SAMPLE.replace("instances = 3", "instances = 1") + PARTIES.rsplit_once("[[").unwrap().0;
+        assert_eq!(Survey::from_toml(&smaller).unwrap().ready(), Ok(()));
+    }
+
+    #[test]
+    fn what_parties_share_is_warned_about() {
+        let survey = Survey::from_toml(&(SAMPLE.to_owned() + PARTIES)).unwrap();
+        let warnings: Vec<String> = survey.warnings().iter().map(Warning::to_string).collect();
+        assert_eq!(
+            warnings,
+            [
+                "instance-1-hop-1, instance-2-hop-1 share the operator X: they may act as one".to_owned(),
+                "analyzer, instance-1-hop-2 share the jurisdiction CH: they may act as one".to_owned(),
+                format!(
+                    "instance-1-hop-2, instance-2-hop-1 share the signing key {KEY_B}: they may act as one"
+                ),
+            ]
+        );
+        let open = SAMPLE.replace("\"credential\"", "\"open\"").replace("hops = 2", "hops = 1");
+        assert_eq!(Survey::from_toml(&open).unwrap().warnings(), [Warning::OpenEnrolment, Warning::OneHop]);
+        assert_eq!(Survey::from_toml(SAMPLE).unwrap().warnings(), []);
+    }
+
+    #[test]
+    fn epochs_follow_the_clock() {
+        let survey = Survey::from_toml(SAMPLE).unwrap();
+        assert_eq!((survey.epoch_at(0), survey.epoch_at(86399), survey.epoch_at(86400)), (0, 0, 1));
+        assert_eq!(survey.epoch_end_s(survey.epoch_at(1_700_000_000)) % 86400, 0);
+        assert_eq!(survey.epoch_at(survey.epoch_end_s(7)), 8);
     }
 
     #[test]
@@ -342,9 +475,24 @@ seed = 7"#;
             ("delta = 1e-6", "delta = 1.0", "claim.delta"),
             ("neighbors = \"removal\"", "neighbors = \"replacement\"", "claim.neighbors"),
             ("bound = \"exact\"", "bound = \"guess\"", "claim.bound"),
+            ("epsilon_central = 1.0", "epsilon_central = inf", "claim.epsilon_central"),
+            ("respondents_min = 3000", "respondents_min = 9007199254740992", "crowd.respondents_min"),
+            ("hops = 2", "hops = 17", "delivery"),
+            ("envelopes = 24", "envelopes = 4000000000", "delivery.envelopes"),
+            ("instances = 3", "instances = 1", "parties.instances"),
+            ("hops = 2", "hops = 1", "parties.instances"),
+            ("operator = \"Z\"", "operator = \" \"", "parties"),
+            ("\"CH\"", "\"C\\nH\"", "parties"),
+            ("[\"de\", \"fr\"]", "[\"de\", \"de\"]", "labels.names"),
+            ("[\"de\", \"fr\"]", "[]", "labels.names"),
+            ("[\"de\", \"fr\"]", "[\"d/e\"]", "labels.names"),
+            ("epsilon_deletion = 0.2", "epsilon_deletion = 0.0", "labels.epsilon_deletion"),
+            ("delta_deletion = 1e-9", "delta_deletion = 0.0", "labels.delta_deletion"),
+            ("epsilon_label = 1.5", "epsilon_label = -1.0", "labels.epsilon_label"),
         ] {
-            let text = SAMPLE.replace(from, to);
-            assert_ne!(text, SAMPLE);
+            let complete = SAMPLE.to_owned() + LABELS + PARTIES;
+            let text = complete.replace(from, to);
+            assert_ne!(text, complete);
             match Survey::from_toml(&text) {
                 Err(Error::Field { field, .. }) => assert_eq!(field, named),
                 other => panic!("{to}: {other:?}"),

@@ -12,7 +12,7 @@ use throng_account::attacker::{Compromised, Left};
 use throng_account::planner::{self, Choice, Distribution, Encoding, Plan, Question};
 use throng_dp::{Delta, Epsilon};
 use throng_wire::envelope::{body_len, envelope_len};
-use throng_wire::survey::{self, Claim, Cover, Crowd, Delivery, Survey};
+use throng_wire::survey::{self, Claim, Cover, Crowd, Delivery, Enrolment, Survey};
 
 use super::{Format, print};
 use crate::cli::{EncodingArg, PlanArgs};
@@ -112,7 +112,11 @@ fn survey(args: &PlanArgs, question: &Question, plan: &Plan) -> Survey {
                 fragments,
             },
         },
-        crowd: Crowd { respondents_min: question.respondents, honest_fraction: question.honest_fraction },
+        crowd: Crowd {
+            respondents_min: question.respondents,
+            honest_fraction: question.honest_fraction,
+            enrolment: Enrolment::Credential,
+        },
         delivery: Delivery {
             instances: question.instances,
             hops: args.hops,
@@ -125,6 +129,9 @@ fn survey(args: &PlanArgs, question: &Question, plan: &Plan) -> Survey {
             neighbors: "removal".into(),
             bound: "exact".into(),
         },
+        labels: None,
+        // A draft: its parties are named before it is signed.
+        parties: None,
     }
 }
 

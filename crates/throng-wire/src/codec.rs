@@ -1,0 +1,36 @@
+//! Reading fixed-length records.
+
+use crate::digest::SurveyHash;
+use crate::route::Route;
+
+/// Takes fields from the front of a record.
+pub(crate) struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    /// The next N bytes, if there are as many.
+    pub(crate) fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (first, rest) = self.rest.split_first_chunk()?;
+        self.rest = rest;
+        Some(*first)
+    }
+
+    pub(crate) fn route(&mut self) -> Option<Route> {
+        Some(Route {
+            survey: SurveyHash::new(self.take()?),
+            label: u32::from_be_bytes(self.take()?),
+            epoch: u64::from_be_bytes(self.take()?),
+            instance: u32::from_be_bytes(self.take()?),
+        })
+    }
+
+    /// Whether nothing is left.
+    pub(crate) fn end(&self) -> bool {
+        self.rest.is_empty()
+    }
+}

@@ -1,0 +1,82 @@
+//! SHA-256, and what it is taken of.
+
+use aws_lc_rs::digest::{SHA256, digest};
+
+use crate::hex::hex_form;
+
+/// A SHA-256 hash of bytes: of a body, a batch, a key list.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// No hash at all: what stands where there was nothing to hash.
+    pub const NONE: Self = Self([0; 32]);
+
+    /// The hash of some bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        let mut hash = [0; 32];
+        hash.copy_from_slice(digest(&SHA256, bytes).as_ref());
+        Self(hash)
+    }
+
+    /// A hash that was computed elsewhere.
+    pub fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// Its bytes.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    fn from_array(bytes: [u8; 32]) -> Option<Self> {
+        Some(Self(bytes))
+    }
+}
+
+hex_form!(Digest, 32, "a SHA-256 hash");
+
+/// The hash that names a survey: SHA-256 of its canonical JSON. It is bound into every seal and every signature.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SurveyHash([u8; 32]);
+
+impl SurveyHash {
+    /// The hash of nothing, for tests.
+    #[cfg(test)]
+    pub(crate) const ZERO: Self = Self([0; 32]);
+
+    /// The hash of a survey's canonical JSON.
+    pub(crate) fn of(canonical: &str) -> Self {
+        Self(*Digest::of(canonical.as_bytes()).as_bytes())
+    }
+
+    /// A hash that was computed elsewhere.
+    pub fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// Its bytes.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    fn from_array(bytes: [u8; 32]) -> Option<Self> {
+        Some(Self(bytes))
+    }
+}
+
+hex_form!(SurveyHash, 32, "a survey's hash");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_is_sha_256() {
+        // FIPS 180-4, example "abc".
+        let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(Digest::of(b"abc").to_string(), abc);
+        assert_eq!(abc.parse(), Ok(Digest::of(b"abc")));
+        assert!(abc.to_uppercase().parse::<Digest>().is_err());
+    }
+}

@@ -1,0 +1,132 @@
+//! What a survey file may say.
+
+use std::collections::BTreeSet;
+
+use throng_dp::Epsilon;
+
+use super::{BOUNDS, Encoding, Parties, Randomizer, Survey};
+use crate::Error;
+use crate::envelope::body_len;
+use crate::jcs::INTEGER_MAX;
+
+impl Survey {
+    /// Everything that a single field or two can be wrong about. Whether the claim holds is for an accountant.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let wrong = |field, reason: &str| Err(Error::Field { field, reason: reason.to_owned() });
+        if self.version != 1 {
+            return wrong("version", "this program reads version 1");
+        }
+        if !is_name(&self.name) {
+            return wrong("name", "use letters, digits, '-', '_' and '.'");
+        }
+        if self.epoch_s == 0 || self.epoch_s > INTEGER_MAX {
+            return wrong("epoch_s", "an epoch lasts at least a second");
+        }
+        match self.encoding {
+            Encoding::OneHot { domain } if domain == 0 || domain > 1 << 32 => {
+                return wrong("encoding.domain", "give a size between 1 and 2^32");
+            }
+            Encoding::Sketch { domain, rows, cells, seed }
+                if domain == 0
+                    || rows == 0
+                    || cells < 2
+                    || u64::from(rows) * u64::from(cells) > 1 << 32
+                    || domain > INTEGER_MAX
+                    || seed > INTEGER_MAX =>
+            {
+                return wrong(
+                    "encoding",
+                    "rows times cells may be at most 2^32, with at least one row and two cells; domain and seed below 2^53",
+                );
+            }
+            _ => {}
+        }
+        let epsilon = |field, value| match Epsilon::new(value) {
+            Ok(epsilon) if epsilon > Epsilon::ZERO && value.is_finite() => Ok(()),
+            _ => wrong(field, "give a finite number above 0"),
+        };
+        match self.randomizer {
+            Randomizer::AttributeFragments { epsilon_local } => {
+                epsilon("randomizer.epsilon_local", epsilon_local)?;
+            }
+            Randomizer::ReportFragments { epsilon_backstop, epsilon_fragment, fragments } => {
+                epsilon("randomizer.epsilon_backstop", epsilon_backstop)?;
+                epsilon("randomizer.epsilon_fragment", epsilon_fragment)?;
+                if fragments == 0 {
+                    return wrong("randomizer.fragments", "give at least 1");
+                }
+            }
+        }
+        if self.crowd.respondents_min < 2 || self.crowd.respondents_min > INTEGER_MAX {
+            return wrong("crowd.respondents_min", "nobody is hidden in a crowd of one");
+        }
+        if !(self.crowd.honest_fraction > 0.0 && self.crowd.honest_fraction <= 1.0) {
+            return wrong("crowd.honest_fraction", "give a number above 0 and at most 1");
+        }
+        if self.delivery.instances == 0 || self.delivery.hops == 0 || self.delivery.envelopes == 0 {
+            return wrong("delivery", "instances, hops and envelopes are at least 1 each");
+        }
+        if self.delivery.instances > INSTANCES_MAX || self.delivery.hops > HOPS_MAX {
+            return wrong("delivery", "at most 255 instances and 16 hops");
+        }
+        if body_len(self.delivery.hops, self.delivery.envelopes) > BODY_LEN_MAX {
+            return wrong("delivery.envelopes", "a body may have at most 2^30 bytes");
+        }
+        epsilon("claim.epsilon_central", self.claim.epsilon_central)?;
+        if !(self.claim.delta > 0.0 && self.claim.delta < 1.0) {
+            return wrong("claim.delta", "give a number between 0 and 1");
+        }
+        if self.claim.neighbors != "removal" {
+            return wrong("claim.neighbors", "surveys are stated under \"removal\"");
+        }
+        if !BOUNDS.contains(&self.claim.bound.as_str()) {
+            return wrong("claim.bound", "use exact, fmt23, clones21, blanket, lemma or theorem");
+        }
+        if let Some(labels) = &self.labels {
+            epsilon("labels.epsilon_deletion", labels.epsilon_deletion)?;
+            labels.epsilon_label.map_or(Ok(()), |value| epsilon("labels.epsilon_label", value))?;
+            if !(labels.delta_deletion > 0.0 && labels.delta_deletion < 1.0) {
+                return wrong("labels.delta_deletion", "give a number between 0 and 1");
+            }
+            let distinct: BTreeSet<&String> = labels.names.iter().collect();
+            if labels.names.is_empty() || distinct.len() < labels.names.len() {
+                return wrong("labels.names", "list each label once, and at least one");
+            }
+            if !labels.names.iter().all(|name| is_name(name)) {
+                return wrong("labels.names", "use letters, digits, '-', '_' and '.'");
+            }
+        }
+        self.parties.as_ref().map_or(Ok(()), |parties| self.check_parties(parties))
+    }
+
+    /// A draft may have fewer parties than it takes, never more.
+    fn check_parties(&self, parties: &Parties) -> Result<(), Error> {
+        let wrong = |field, reason: &str| Err(Error::Field { field, reason: reason.to_owned() });
+        if parties.instances.len() > self.delivery.instances as usize
+            || parties.instances.iter().any(|instance| instance.hops.len() > self.delivery.hops as usize)
+        {
+            return wrong("parties.instances", "there are more than delivery.instances or delivery.hops");
+        }
+        for (_, party) in parties.iter() {
+            for text in [&party.operator, &party.jurisdiction] {
+                if text.trim().is_empty() || text.chars().any(char::is_control) {
+                    return wrong(
+                        "parties",
+                        "every party has an operator and a jurisdiction, each on one line",
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A name that can be part of a file name and of an address.
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+}
+
+/// More than anyone runs; so that numbers from a file cannot ask for absurd work.
+const INSTANCES_MAX: u32 = 255;
+const HOPS_MAX: u32 = 16;
+const BODY_LEN_MAX: u64 = 1 << 30;

@@ -1,0 +1,90 @@
+//! What a survey is warned about: it may run, but the separation that its guarantee rests on is not what it seems.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::{Enrolment, Survey};
+use crate::place::Place;
+
+/// Something that respondents should know before they answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// Parties that should be independent have something in common.
+    Shared {
+        /// What they have in common.
+        what: Shared,
+        /// The operator, jurisdiction or key.
+        value: String,
+        /// Which parties.
+        places: Vec<Place>,
+    },
+    /// Anyone can answer as many people: the crowd may be one person and their inventions.
+    OpenEnrolment,
+    /// The only hop of an instance knows who sent each envelope that the analyzer opens.
+    OneHop,
+}
+
+/// What parties can have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Shared {
+    /// One organisation can be made to show both.
+    Operator,
+    /// One court can order both.
+    Jurisdiction,
+    /// One key signs for both, so they are one party.
+    SigningKey,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shared { what, value, places } => {
+                let what = match what {
+                    Shared::Operator => "operator",
+                    Shared::Jurisdiction => "jurisdiction",
+                    Shared::SigningKey => "signing key",
+                };
+                let places: Vec<String> = places.iter().map(Place::to_string).collect();
+                write!(f, "{} share the {what} {value}: they may act as one", places.join(", "))
+            }
+            Self::OpenEnrolment => {
+                f.write_str("enrolment is open: nothing stops one person from answering as many")
+            }
+            Self::OneHop => f.write_str(
+                "each instance has one hop: together with the analyzer it can tie fragments to respondents",
+            ),
+        }
+    }
+}
+
+impl Survey {
+    /// Everything to be warned about, once for each operator, jurisdiction or key that several parties share. Names
+    /// are compared without case and surrounding spaces.
+    pub fn warnings(&self) -> Vec<Warning> {
+        let mut found: BTreeMap<(Shared, String), (String, Vec<Place>)> = BTreeMap::new();
+        for (place, party) in self.parties.iter().flat_map(|parties| parties.iter()) {
+            let key = party.signing_key.to_string();
+            for (what, value) in [
+                (Shared::Operator, &party.operator),
+                (Shared::Jurisdiction, &party.jurisdiction),
+                (Shared::SigningKey, &key),
+            ] {
+                let same = (what, value.trim().to_lowercase());
+                found.entry(same).or_insert_with(|| (value.clone(), Vec::new())).1.push(place);
+            }
+        }
+        let mut warnings: Vec<Warning> = found
+            .into_iter()
+            .filter(|(_, (_, places))| places.len() > 1)
+            .map(|((what, _), (value, places))| Warning::Shared { what, value, places })
+            .collect();
+        if self.crowd.enrolment == Enrolment::Open {
+            warnings.push(Warning::OpenEnrolment);
+        }
+        if self.delivery.hops == 1 {
+            warnings.push(Warning::OneHop);
+        }
+        warnings
+    }
+}

@@ -1,0 +1,250 @@
+//! Byte vectors for clients in other languages: survey, keys and randomness in, bytes out.
+//!
+//! They are made here by a second implementation: the wrapping is written out as docs/wire-format.md has it, and sealed
+//! by the `hpke` crate, whose randomness is an argument. Our code opens them. `THRONG_WRITE_VECTORS=1 cargo test -p
+//! throng-wire --test vectors` writes the file again after a change of the format.
+
+#![allow(clippy::unwrap_used)] // In a test a panic is the message.
+
+mod common;
+
+use std::path::PathBuf;
+
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
+use common::{EPOCH, SHAPE, Shape, World};
+use hpke::aead::AesGcm128;
+use hpke::kdf::HkdfSha256;
+use hpke::kem::{Kem, X25519HkdfSha256};
+use hpke::{Deserializable, OpModeS, Serializable};
+use serde_json::{Value, json};
+use throng_wire::peel::{open_body, open_fragment, peel};
+use throng_wire::survey::Cover;
+use throng_wire::{Address, Digest, EpochStatement, Layout, Opened, Outcome, Peeled, Place, Receipt, Signed};
+
+#[test]
+fn the_vectors_are_what_another_implementation_makes_and_ours_opens() {
+    let shapes = [
+        (Shape { instances: 1, hops: 1, envelopes: 3, ..SHAPE }, 0, vec![Some(783), None, Some(0)]),
+        (Shape { instances: 2, hops: 2, envelopes: 3, ..SHAPE }, 0, vec![None, Some(5), None]),
+        (Shape { instances: 1, hops: 3, envelopes: 2, labels: true, ..SHAPE }, 2, vec![Some(300), None]),
+        (Shape { instances: 1, hops: 2, envelopes: 9, cover: Cover::None, ..SHAPE }, 0, vec![Some(7)]),
+    ];
+    let cases: Vec<Value> = shapes
+        .into_iter()
+        .enumerate()
+        .map(|(number, (shape, label, contents))| case(number as u8, shape, label, &contents))
+        .collect();
+    let made = json!({
+        "about": "Test vectors of docs/wire-format.md. Bytes are hexadecimal. ikm_e is the ikm of DeriveKeyPair \
+                  (RFC 9180, section 7.1.3) that gives the ephemeral key of a seal. Made by tests/vectors.rs with \
+                  the crate hpke 0.14.1.",
+        "cases": cases,
+    });
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/wire.json");
+    if std::env::var_os("THRONG_WRITE_VECTORS").is_some() {
+        std::fs::write(&path, serde_json::to_string_pretty(&made).unwrap() + "\n").unwrap();
+    }
+    let kept: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    assert!(kept == made, "the vectors have changed; see the head of this file");
+}
+
+/// A survey with its keys and documents, and one body.
+fn case(number: u8, shape: Shape, label: u32, contents: &[Option<u32>]) -> Value {
+    let world = World::new(shape);
+    let instance = shape.instances;
+    let survey = world.survey.survey();
+    let hash = *world.survey.hash().as_bytes();
+    let keys: Vec<Value> = world
+        .layers
+        .iter()
+        .flat_map(|(party, keys)| {
+            // The private key file: number, first and last epoch, secret.
+            let text = keys.to_file().to_string();
+            let public = keys.public();
+            let lines = text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+            lines.into_iter().zip(public).map(move |(line, public)| {
+                json!({
+                    "party": party.to_string(),
+                    "id": public.id,
+                    "first_epoch": public.lifetime.first_epoch,
+                    "last_epoch": public.lifetime.last_epoch,
+                    "secret": line.rsplit(' ').next(),
+                    "public": public.public.to_string(),
+                })
+            })
+        })
+        .collect();
+    let signing: Vec<Value> = world
+        .signing
+        .iter()
+        .map(|(party, key)| {
+            json!({
+                "party": party.to_string(),
+                "seed": key.to_file().lines().nth(1),
+                "public": key.public().to_string(),
+            })
+        })
+        .collect();
+
+    let mut seals = Sealer { world: &world, case: number, count: 0, label, instance, hash, log: Vec::new() };
+    let mut envelopes = Vec::new();
+    let mut listed = Vec::new();
+    for content in contents {
+        let from = seals.log.len();
+        let (envelope, chaff) = seals.envelope(shape.hops, *content);
+        listed.push(json!({
+            "attribute": content,
+            "chaff": chaff.map(|bytes| hex(&bytes)),
+            "seals": seals.log.split_off(from),
+            "envelope": hex(&envelope),
+        }));
+        envelopes.extend(envelope);
+    }
+    let body = seals.seal(1, &envelopes);
+    let body_seal = seals.log.pop();
+    opens(&world, label, instance, &body, contents);
+
+    let hop = Place::Hop { instance, hop: 1 };
+    let route = *world.path(label, EPOCH, instance).route();
+    let receipt = Receipt { route, body: Digest::of(&body), time_bucket: EPOCH * 86400 + 7200 };
+    let batch = Digest::of(&envelopes);
+    let released = Outcome::Released { respondents: 3000, received: 9000, forwarded: 9000, batch };
+    let list = world.lists.iter().find(|list| list.party == hop).unwrap().clone();
+    let list = Signed::new(list, &world.signing[&hop]).unwrap();
+    let statement = |outcome| EpochStatement { route, hop: 1, outcome, key_list: list.digest() };
+    let address = Address {
+        survey: world.survey.hash(),
+        party: hop,
+        serial: 1,
+        url: "https://hop.example/".into(),
+        certificate: Some(Digest::of(b"certificate")),
+    };
+    json!({
+        "survey_toml": survey.to_toml().unwrap(),
+        "survey_json": survey.canonical().unwrap(),
+        "survey_hash": world.survey.hash().to_string(),
+        "signing_keys": signing,
+        "layer_keys": keys,
+        "approvals": world.approvals.iter().map(Signed::to_text).collect::<Vec<_>>(),
+        "key_list": list.to_text(),
+        "address": Signed::new(address, &world.signing[&hop]).unwrap().to_text(),
+        "route": { "label": label, "epoch": EPOCH, "instance": instance },
+        "envelopes": listed,
+        "body_seal": body_seal,
+        "body": hex(&body),
+        "receipt": hex(&Signed::new(receipt, &world.signing[&hop]).unwrap().to_bytes()),
+        "statement_released": hex(&Signed::new(statement(released), &world.signing[&hop]).unwrap().to_bytes()),
+        "statement_destroyed":
+            hex(&Signed::new(statement(Outcome::Destroyed), &world.signing[&hop]).unwrap().to_bytes()),
+    })
+}
+
+/// The other implementation: layers as docs/wire-format.md describes them, by the `hpke` crate.
+struct Sealer<'a> {
+    world: &'a World,
+    case: u8,
+    count: u8,
+    label: u32,
+    instance: u32,
+    hash: [u8; 32],
+    log: Vec<Value>,
+}
+
+impl Sealer<'_> {
+    /// Randomness of its own for every use.
+    fn rng(&mut self) -> ChaCha20Rng {
+        self.count += 1;
+        let mut seed = [0; 32];
+        (seed[0], seed[1]) = (self.case, self.count);
+        ChaCha20Rng::from_seed(seed)
+    }
+
+    fn envelope(&mut self, hops: u32, content: Option<u32>) -> (Vec<u8>, Option<Vec<u8>>) {
+        let mark = u8::from(content.is_none());
+        let mut fragment = [0; 8];
+        fragment[..4].copy_from_slice(&content.unwrap_or(0).to_be_bytes());
+        let mut chaff = vec![0; if hops == 1 { 8 } else { 57 }];
+        self.rng().fill_bytes(&mut chaff);
+        let chaff = content.is_none().then_some(chaff);
+        let marked = |inner: &[u8]| [&[mark][..], inner].concat();
+        let envelope = if hops == 1 {
+            let marked = marked(chaff.as_deref().unwrap_or(&fragment));
+            self.seal(0, &marked)
+        } else {
+            let inner = chaff.clone().unwrap_or_else(|| self.seal(0, &fragment));
+            (2..=hops).rev().fold(marked(&inner), |inner, hop| self.seal(hop, &inner))
+        };
+        (envelope, chaff)
+    }
+
+    /// Seals for a hop, or for the analyzer, which is number 0.
+    fn seal(&mut self, hop: u32, plaintext: &[u8]) -> Vec<u8> {
+        let place = match hop {
+            0 => Place::Analyzer,
+            hop => Place::Hop { instance: self.instance, hop },
+        };
+        let key = self.world.layers[&place].public()[0];
+        let mut aad = self.hash.to_vec();
+        aad.extend(self.label.to_be_bytes());
+        aad.extend(EPOCH.to_be_bytes());
+        aad.extend(self.instance.to_be_bytes());
+        aad.extend(hop.to_be_bytes());
+        aad.push(key.id);
+        let public = <X25519HkdfSha256 as Kem>::PublicKey::from_bytes(key.public.as_bytes()).unwrap();
+        let mut ikm = [0; 32];
+        let mut rng = self.rng();
+        rng.fill_bytes(&mut ikm);
+        self.count -= 1; // the same randomness again, this time for the seal
+        let (enc, ciphertext) = hpke::single_shot_seal_with_rng::<AesGcm128, HkdfSha256, X25519HkdfSha256>(
+            &OpModeS::Base,
+            &public,
+            b"throng-v1 layer",
+            plaintext,
+            &aad,
+            &mut self.rng(),
+        )
+        .unwrap();
+        let (_, ephemeral) = X25519HkdfSha256::derive_keypair(&ikm);
+        assert_eq!(ephemeral.to_bytes(), enc.to_bytes(), "the seal draws its ikm first, and nothing else");
+        let layer = [&[key.id][..], &enc.to_bytes(), &ciphertext].concat();
+        self.log.push(json!({
+            "for": place.to_string(),
+            "ikm_e": hex(&ikm),
+            "aad": hex(&aad),
+            "plaintext": hex(plaintext),
+            "layer": hex(&layer),
+        }));
+        layer
+    }
+}
+
+/// Our side opens the body and finds what was sent.
+fn opens(world: &World, label: u32, instance: u32, body: &[u8], contents: &[Option<u32>]) {
+    let path = world.path(label, EPOCH, instance);
+    let (route, layout) = (path.route(), Layout::of(world.survey.survey()));
+    let opened = open_body(route, &layout, world.keys(instance, 1), body).unwrap();
+    let mut found = Vec::new();
+    'envelopes: for envelope in opened.chunks_exact(layout.envelope_len(layout.after(1))) {
+        let mut envelope = envelope.to_vec();
+        for hop in 2..=layout.hops() {
+            match peel(route, &layout, hop, world.keys(instance, hop), &envelope).unwrap() {
+                Peeled::Envelope(inner) => envelope = inner,
+                Peeled::Chaff => {
+                    found.push(None);
+                    continue 'envelopes;
+                }
+            }
+        }
+        let keys = &world.layers[&Place::Analyzer];
+        found.push(match open_fragment(route, &layout, 784, keys, &envelope).unwrap() {
+            Opened::Fragment(fragment) => Some(fragment.attribute()),
+            Opened::Chaff => None,
+        });
+    }
+    assert_eq!(found, contents);
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
