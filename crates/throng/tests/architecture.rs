@@ -12,6 +12,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("throng-wire", &["throng-dp"]),
     ("throng-encode", &["throng-dp", "throng-account", "throng-wire"]),
     ("throng-analyze", &["throng-dp", "throng-account", "throng-wire"]),
+    ("throng-shuffle", &["throng-dp", "throng-wire"]),
     ("throng", &["throng-dp", "throng-account", "throng-wire", "throng-encode", "throng-analyze"]),
 ];
 

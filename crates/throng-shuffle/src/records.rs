@@ -1,0 +1,108 @@
+//! Envelopes of one length, one after the other.
+
+use rayon::prelude::*;
+
+use crate::{Error, Permutation};
+
+/// A batch in memory: records of one length without anything between them, so that nothing but their number shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Records {
+    length: usize,
+    bytes: Vec<u8>,
+}
+
+impl Records {
+    /// An empty batch of records of `length` bytes. Panics if that is 0.
+    pub fn new(length: usize) -> Self {
+        assert!(length > 0, "a record has at least one byte");
+        Self { length, bytes: Vec::new() }
+    }
+
+    /// A batch from bytes that were stored.
+    pub fn from_bytes(length: usize, bytes: Vec<u8>) -> Result<Self, Error> {
+        let batch = Self::new(length);
+        match bytes.len() % length {
+            0 => Ok(Self { bytes, ..batch }),
+            got => Err(Error::RecordLength { got, expected: length }),
+        }
+    }
+
+    /// Adds a record, which must have the length of the others.
+    pub fn push(&mut self, record: &[u8]) -> Result<(), Error> {
+        if record.len() != self.length {
+            return Err(Error::RecordLength { got: record.len(), expected: self.length });
+        }
+        self.bytes.extend_from_slice(record);
+        Ok(())
+    }
+
+    /// How many records there are.
+    pub fn len(&self) -> usize {
+        self.bytes.len() / self.length
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// The records in their order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.bytes.chunks_exact(self.length)
+    }
+
+    /// All of them, one after the other.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The same records in the order of a permutation, on all threads of the current pool. Panics unless there is a
+    /// place for each.
+    pub fn permuted(&self, permutation: &Permutation) -> Self {
+        assert_eq!(permutation.len(), self.len(), "one place per record");
+        let mut bytes = vec![0; self.bytes.len()];
+        let length = self.length;
+        let places = permutation.places().par_chunks(CHUNK);
+        bytes.par_chunks_mut(CHUNK * length).zip(places).for_each(|(part, places)| {
+            for (to, &from) in part.chunks_exact_mut(length).zip(places) {
+                to.copy_from_slice(&self.bytes[from as usize * length..][..length]);
+            }
+        });
+        Self { length, bytes }
+    }
+}
+
+/// Records that one thread copies at a time.
+const CHUNK: usize = 1 << 12;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_of_other_lengths_are_refused() {
+        let mut batch = Records::new(3);
+        assert_eq!(batch.push(b"ab"), Err(Error::RecordLength { got: 2, expected: 3 }));
+        assert_eq!(batch.push(b"abcd"), Err(Error::RecordLength { got: 4, expected: 3 }));
+        batch.push(b"abc").unwrap();
+        assert_eq!((batch.len(), batch.as_bytes()), (1, &b"abc"[..]));
+        assert!(Records::from_bytes(3, vec![0; 7]).is_err());
+        assert_eq!(Records::from_bytes(3, b"abc".to_vec()).unwrap(), batch);
+        assert!(Records::new(1).is_empty());
+    }
+
+    #[test]
+    fn permuting_moves_whole_records() {
+        let count = 3 * CHUNK + 5;
+        let mut batch = Records::new(6);
+        for i in 0..count as u32 {
+            batch.push(&[&i.to_be_bytes()[..], &[7, 9]].concat()).unwrap();
+        }
+        let permutation = Permutation::new(count as u64, &[5; 32]).unwrap();
+        let permuted = batch.permuted(&permutation);
+        assert_ne!(permuted, batch);
+        for (record, &from) in permuted.iter().zip(permutation.places()) {
+            assert_eq!(record, [&from.to_be_bytes()[..], &[7, 9]].concat());
+        }
+    }
+}
