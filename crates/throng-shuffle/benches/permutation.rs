@@ -22,7 +22,7 @@ fn permute(c: &mut Criterion) {
         let mut plain = vec![[7u8; LENGTH]; count];
         let mut rng = ChaCha20Rng::from_seed([1; 32]);
         group.bench_function(BenchmarkId::new("rand's slice shuffle", count), |b| {
-            b.iter(|| plain.shuffle(&mut rng))
+            b.iter(|| plain.shuffle(&mut rng));
         });
     }
     group.finish();

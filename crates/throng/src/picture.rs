@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Cursor, Seek};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use png::{BitDepth, ColorType, Decoder, Encoder, Limits, Transformations};
+use png::{BitDepth, ColorType, Compression, Decoder, Encoder, Limits, Transformations};
 use throng_dp::estimate::clip;
 
 /// A gray picture with 8 bits per pixel.
@@ -43,6 +43,10 @@ impl Picture {
         let mut encoder = Encoder::new(&mut bytes, self.width, self.height);
         encoder.set_color(ColorType::Grayscale);
         encoder.set_depth(BitDepth::Eight);
+        if self.pixels.len() > LARGE {
+            // Noise does not shrink, and trying hard takes seconds.
+            encoder.set_compression(Compression::Fast);
+        }
         let mut writer = encoder.write_header()?;
         writer.write_image_data(&self.pixels)?;
         writer.finish()?;
@@ -144,6 +148,7 @@ fn over_black(light: u8, alpha: u8) -> u8 {
 }
 
 const PIXELS_MAX: u64 = 1 << 26;
+const LARGE: usize = 1 << 20;
 const PNG_SIGNATURE: [u8; 8] = *b"\x89PNG\r\n\x1a\n";
 const DAMAGED: &str = "the PNG is damaged; save it again";
 /// For what the decoder holds beside the picture: a few rows, color profiles, palettes.

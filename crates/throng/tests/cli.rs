@@ -3,8 +3,7 @@
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 

@@ -89,6 +89,7 @@ struct Hat {
     n: f64,
     odds: f64,
     mode: f64,
+    variance: f64,
     /// What of the bell's logarithm depends on the mode alone.
     peak: f64,
     a: f64,
@@ -111,6 +112,7 @@ impl Hat {
             n,
             odds,
             mode,
+            variance: deviation * deviation,
             peak,
             a: -0.0873 + 0.0248 * b + 0.01 * p,
             b,
@@ -142,8 +144,21 @@ impl Hat {
     /// Whether v lies under the bell at k: ln of the probability of k over that of the mode.
     #[cold]
     fn accepts(&self, k: f64, v: f64, edge: f64) -> bool {
-        let Self { n, odds, mode, peak, a, b, alpha, .. } = *self;
+        let Self { n, odds, mode, variance, peak, a, b, alpha, .. } = *self;
         let hat = libm::log(v * alpha / (a / (edge * edge) + b));
+        // Between the center and the far tails the bell is within `slack` of a normal one, which decides most draws
+        // (Kachitvichyanukul and Schmeiser 1988, step 5.2).
+        let off = (k - mode).abs();
+        if off > 20.0 && off < 0.5 * variance - 1.0 {
+            let slack = off / variance * (((off / 3.0 + 0.625) * off + 1.0 / 6.0) / variance + 0.5);
+            let normal = -off * off / (2.0 * variance);
+            if hat < normal - slack {
+                return true;
+            }
+            if hat > normal + slack {
+                return false;
+            }
+        }
         let bell = peak
             + (n + 1.0) * libm::log1p((k - mode) / (n - k + 1.0))
             + (k + 0.5) * libm::log(odds * (n - k + 1.0) / (k + 1.0))

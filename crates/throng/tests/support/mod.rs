@@ -7,14 +7,14 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// The program with its arguments, in a directory, without input.
-pub fn command(dir: &TempDir, arguments: &[&str]) -> Command {
+pub(crate) fn command(dir: &TempDir, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_throng"));
     command.args(arguments).current_dir(dir.path()).stdin(Stdio::null()).stdout(Stdio::piped());
     command
 }
 
 /// The files of a directory, sorted.
-pub fn names(path: &Path) -> Vec<String> {
+pub(crate) fn names(path: &Path) -> Vec<String> {
     let entries = fs::read_dir(path).unwrap();
     let mut names: Vec<String> =
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -23,6 +23,6 @@ pub fn names(path: &Path) -> Vec<String> {
 }
 
 /// What was printed.
-pub fn text(bytes: &[u8]) -> String {
+pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
