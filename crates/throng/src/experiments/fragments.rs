@@ -238,9 +238,9 @@ fn story(data: Data, printed: &[Printed], curves: &[Vec<(f64, f64)>; 4]) -> Vec<
              all data {gaussian:.1}."
         ),
         match data {
-            Data::Map => "The paper's RMSE has a floor that noise cannot explain, and its Gaussian column has not: counts \
-                          of up to 637 were moved into [0, 255] before they were compared. We do the same in the paper's \
-                          column only. The picture is a stand-in of the same size and crowd, so its floor is another."
+            Data::Map => "The paper's RMSE has a floor that noise cannot explain, and its Gaussian column has not. Our \
+                          guess: counts of up to 637 were moved into [0, 255] before they were compared. We do that in \
+                          the paper's column only. The picture is a stand-in of the same size and crowd, so its floor is another."
                 .into(),
             _ => "The picture is a stand-in with the size and the crowd of the paper's: errors should agree in scale, \
                   epsilons exactly."

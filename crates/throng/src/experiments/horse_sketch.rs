@@ -75,7 +75,7 @@ pub(super) fn run(lab: &Lab) -> Result<Section> {
     section.rows.push(
         Row::order(TABLE, "no privacy, all hash functions: RMSE", plain.rmse < silent.accuracy.rmse, "below that of one hash function each")
             .throng(plain.rmse)
-            .note("With all hash functions this picture cannot have more than 2.7, so the paper's 4.12 belongs to one each.")
+            .note("With all hash functions this picture cannot have more than 2.7, so we take the paper's 4.12 to be for one each.")
             .theory(plain.rmse, plain.rmse_expected, SKETCH_THEORY),
     );
     section.text = vec![
