@@ -13,7 +13,8 @@ use crate::amplification::{check_crowd, check_local, guarantee};
 ///
 /// # Privacy
 /// Removal: a value and its absence (the reference report R_0) differ in one bit, and the bits of a respondent
-/// are unlinkable. Certified by [`certify`] for every a; above the largest exact ε over a by about 0.05%.
+/// are unlinkable. Certified by [`certify`] for every a; above the largest exact ε over a by what 0.1% of the
+/// crowd is worth, mostly 0.05% (and more where so few bits are flipped that ε falls steeply in n).
 pub fn epsilon_certified(
     n: u64,
     epsilon_local: Epsilon,
