@@ -4,23 +4,25 @@ use crate::digest::SurveyHash;
 use crate::route::Route;
 
 /// Takes fields from the front of a record.
-pub(crate) struct Reader<'a> {
+pub struct Reader<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+    /// From the first byte on.
+    pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
 
     /// The next N bytes, if there are as many.
-    pub(crate) fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+    pub fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (first, rest) = self.rest.split_first_chunk()?;
         self.rest = rest;
         Some(*first)
     }
 
-    pub(crate) fn route(&mut self) -> Option<Route> {
+    /// The next bytes as a route.
+    pub fn route(&mut self) -> Option<Route> {
         Some(Route {
             survey: SurveyHash::new(self.take()?),
             label: u32::from_be_bytes(self.take()?),
@@ -30,7 +32,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Whether nothing is left.
-    pub(crate) fn end(&self) -> bool {
+    pub fn end(&self) -> bool {
         self.rest.is_empty()
     }
 }

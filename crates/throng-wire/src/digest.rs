@@ -1,6 +1,6 @@
 //! SHA-256, and what it is taken of.
 
-use aws_lc_rs::digest::{SHA256, digest};
+use aws_lc_rs::digest::{Context, SHA256, digest};
 
 use crate::hex::hex_form;
 
@@ -35,6 +35,30 @@ impl Digest {
 }
 
 hex_form!(Digest, 32, "a SHA-256 hash");
+
+/// A hash of bytes that come one after another.
+#[derive(Clone)]
+pub struct Hasher(Context);
+
+impl Hasher {
+    /// No bytes yet.
+    #[allow(clippy::new_without_default, reason = "a hash of nothing is rarely what is wanted")]
+    pub fn new() -> Self {
+        Self(Context::new(&SHA256))
+    }
+
+    /// More bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The hash of all bytes so far.
+    pub fn finish(self) -> Digest {
+        let mut hash = [0; 32];
+        hash.copy_from_slice(self.0.finish().as_ref());
+        Digest(hash)
+    }
+}
 
 /// The hash that names a survey: SHA-256 of its canonical JSON. It is bound into every seal and every signature.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -78,5 +102,9 @@ mod tests {
         assert_eq!(Digest::of(b"abc").to_string(), abc);
         assert_eq!(abc.parse(), Ok(Digest::of(b"abc")));
         assert!(abc.to_uppercase().parse::<Digest>().is_err());
+        let mut hasher = Hasher::new();
+        hasher.update(b"a");
+        hasher.update(b"bc");
+        assert_eq!(hasher.finish(), Digest::of(b"abc"));
     }
 }

@@ -5,7 +5,8 @@
 //! library draws itself.
 
 pub mod address;
-mod codec;
+pub mod codec;
+pub mod credential;
 pub mod digest;
 pub mod envelope;
 mod error;
@@ -28,7 +29,8 @@ pub mod statement;
 pub mod survey;
 
 pub use address::Address;
-pub use digest::{Digest, SurveyHash};
+pub use credential::{Credential, CredentialList, Token};
+pub use digest::{Digest, Hasher, SurveyHash};
 pub use envelope::Layout;
 pub use error::Error;
 pub use fragment::Fragment;

@@ -36,7 +36,7 @@ impl Route {
     }
 
     /// Survey (32), label (4), epoch (8), instance (4): how a route begins in associated data and signed records.
-    pub(crate) fn to_bytes(self) -> [u8; ROUTE_LEN] {
+    pub fn to_bytes(self) -> [u8; ROUTE_LEN] {
         let mut bytes = [0; ROUTE_LEN];
         bytes[..32].copy_from_slice(self.survey.as_bytes());
         bytes[32..36].copy_from_slice(&self.label.to_be_bytes());
@@ -57,4 +57,4 @@ impl Stop {
 }
 
 /// The length of a route in bytes.
-pub(crate) const ROUTE_LEN: usize = 48;
+pub const ROUTE_LEN: usize = 48;

@@ -19,6 +19,7 @@
 //! ```
 
 pub mod bound;
+pub mod bundle;
 pub mod cli;
 pub mod commands;
 pub mod dataset;

@@ -1,0 +1,189 @@
+//! How the first hops know that respondents are distinct: a secret of each, and another token of it for every hop.
+
+use std::collections::HashSet;
+
+use aws_lc_rs::hmac;
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use crate::digest::{Digest, SurveyHash};
+use crate::place::Place;
+use crate::{Error, hex};
+
+/// A respondent's secret. It never leaves them: every first hop gets a token that is made from it for this hop alone,
+/// so that none can answer in their name at another. It is erased from memory when dropped, and never shown.
+pub struct Credential(Zeroizing<[u8; 32]>);
+
+impl Credential {
+    /// A fresh one.
+    pub fn generate(rng: &mut (impl CryptoRng + ?Sized)) -> Self {
+        let mut secret = Zeroizing::new([0; 32]);
+        rng.fill_bytes(secret.as_mut());
+        Self(secret)
+    }
+
+    /// What it shows to a party of a survey: HMAC-SHA256 of `throng-v1 credential`, a zero byte, the survey's hash and
+    /// the party's place as text.
+    pub fn token(&self, survey: &SurveyHash, party: Place) -> Token {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, self.0.as_ref());
+        let message =
+            [b"throng-v1 credential\0", &survey.as_bytes()[..], party.to_string().as_bytes()].concat();
+        let mut token = Zeroizing::new([0; 32]);
+        token.copy_from_slice(hmac::sign(&key, &message).as_ref());
+        Token(token)
+    }
+
+    /// The text of a credential file: a line that says what it is, and the secret.
+    pub fn to_file(&self) -> Zeroizing<String> {
+        let mut text = Zeroizing::new(String::with_capacity(CREDENTIAL_HEADER.len() + 65));
+        text.push_str(CREDENTIAL_HEADER);
+        hex::encode_into(self.0.as_ref(), &mut text);
+        text.push('\n');
+        text
+    }
+
+    /// Reads a credential file: exactly what `to_file` writes.
+    pub fn from_file(text: &str) -> Result<Self, Error> {
+        let digits = text.strip_prefix(CREDENTIAL_HEADER).and_then(|rest| rest.strip_suffix('\n'));
+        let secret = digits.and_then(hex::decode::<32>).ok_or_else(|| Error::Document {
+            kind: "credential file",
+            reason: "it is not as keygen wrote it".into(),
+        })?;
+        Ok(Self(Zeroizing::new(secret)))
+    }
+}
+
+/// What a respondent shows to one hop. Erased when dropped, and never shown.
+pub struct Token(Zeroizing<[u8; 32]>);
+
+impl Token {
+    /// As 64 hexadecimal digits, for the header `Authorization: Bearer`.
+    pub fn to_text(&self) -> Zeroizing<String> {
+        let mut text = Zeroizing::new(String::with_capacity(64));
+        hex::encode_into(self.0.as_ref(), &mut text);
+        text
+    }
+
+    /// Reads what `to_text` writes.
+    pub fn from_text(text: &str) -> Option<Self> {
+        hex::decode::<32>(text).map(|token| Self(Zeroizing::new(token)))
+    }
+
+    /// The respondent's name at this hop: the token's hash, which the hop's list has.
+    pub fn id(&self) -> Digest {
+        Digest::of(self.0.as_ref())
+    }
+}
+
+impl std::fmt::Debug for Credential {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Credential(not shown)")
+    }
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token(not shown)")
+    }
+}
+
+/// Who may answer at one hop: the hashes of their tokens. Knowing it lets nobody answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CredentialList {
+    ids: HashSet<Digest>,
+}
+
+impl CredentialList {
+    /// The list of a hop for these respondents.
+    pub fn new<'a>(
+        credentials: impl IntoIterator<Item = &'a Credential>,
+        survey: &SurveyHash,
+        party: Place,
+    ) -> Self {
+        let ids = credentials.into_iter().map(|one| one.token(survey, party).id()).collect();
+        Self { ids }
+    }
+
+    /// Whether this respondent is on it.
+    pub fn contains(&self, id: &Digest) -> bool {
+        self.ids.contains(id)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// The text of a list file: a line that says what it is, then the hashes in order, which is nobody's order.
+    pub fn to_file(&self) -> String {
+        let mut ids: Vec<&Digest> = self.ids.iter().collect();
+        ids.sort_unstable();
+        ids.iter().fold(LIST_HEADER.to_owned(), |text, id| text + &id.to_string() + "\n")
+    }
+
+    /// Reads a list file: exactly what `to_file` writes.
+    pub fn from_file(text: &str) -> Result<Self, Error> {
+        let wrong =
+            || Error::Document { kind: "credential list", reason: "it is not as keygen wrote it".into() };
+        let lines = text.strip_prefix(LIST_HEADER).ok_or_else(wrong)?;
+        let ids = lines.lines().map(str::parse).collect::<Result<_, _>>()?;
+        let list = Self { ids };
+        if list.to_file() == text { Ok(list) } else { Err(wrong()) }
+    }
+}
+
+const CREDENTIAL_HEADER: &str = "throng-v1 credential (private)\n";
+const LIST_HEADER: &str = "throng-v1 credential list\n";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn credential(byte: u8) -> Credential {
+        Credential(Zeroizing::new([byte; 32]))
+    }
+
+    /// Computed with Python's hmac module.
+    #[test]
+    fn a_token_is_for_one_hop_of_one_survey() {
+        let survey = SurveyHash::new([7; 32]);
+        let token = credential(1).token(&survey, Place::hop(1, 1));
+        assert_eq!(*token.to_text(), TOKEN);
+        assert_eq!(Token::from_text(TOKEN).unwrap().id(), token.id());
+        let mut ids = vec![token.id()];
+        ids.push(credential(2).token(&survey, Place::hop(1, 1)).id());
+        ids.push(credential(1).token(&survey, Place::hop(2, 1)).id());
+        ids.push(credential(1).token(&SurveyHash::new([8; 32]), Place::hop(1, 1)).id());
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), 4);
+    }
+
+    #[test]
+    fn files_are_read_exactly_and_secrets_are_not_shown() {
+        let (one, two) = (credential(1), credential(2));
+        assert_eq!(*Credential::from_file(&one.to_file()).unwrap().0, *one.0);
+        assert!(Credential::from_file(one.to_file().trim_end()).is_err());
+        assert!(!format!("{one:?}").contains("01"));
+        let list = CredentialList::new([&one, &two], &SurveyHash::ZERO, Place::hop(1, 1));
+        assert_eq!(CredentialList::from_file(&list.to_file()).unwrap(), list);
+        assert!(list.contains(&one.token(&SurveyHash::ZERO, Place::hop(1, 1)).id()));
+        assert!(!list.contains(&one.token(&SurveyHash::ZERO, Place::hop(2, 1)).id()));
+        let lines: Vec<String> = list.to_file().lines().map(str::to_owned).collect();
+        for other in [
+            format!("{}\n{}\n{}\n", lines[0], lines[2], lines[1]),
+            format!("{}\n{}\n{}\n", lines[0], lines[1], lines[1]),
+            list.to_file().to_uppercase(),
+            list.to_file().trim_end().to_owned(),
+        ] {
+            assert!(CredentialList::from_file(&other).is_err(), "{other}");
+        }
+    }
+
+    const TOKEN: &str = "74d8c6489e6b032b2c8ca189ba0a890ed902eaf8e84176aecc6ca3e9de6814bb";
+}

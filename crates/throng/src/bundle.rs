@@ -1,0 +1,91 @@
+//! The public files of a survey, as everyone has them: `NAME.toml`, and beside it `NAME.signatures`,
+//! `NAME.addresses` and `NAME.keys`, in which the documents of all parties stand one after another.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, anyhow, ensure};
+use throng_wire::signed::TextDocument;
+use throng_wire::{Address, Digest, KeyList, Place, Signed, SignedSurvey};
+
+/// A survey that all its parties signed, with their addresses and keys. Every signature in it was checked.
+#[derive(Debug)]
+pub struct Bundle {
+    survey: SignedSurvey,
+    addresses: BTreeMap<Place, Address>,
+    keys: Vec<KeyList>,
+    key_digests: BTreeMap<Place, Digest>,
+}
+
+impl Bundle {
+    /// Reads and checks the files beside a survey file.
+    pub fn read(survey: &Path) -> anyhow::Result<Self> {
+        let signed = SignedSurvey::from_files(&read(survey)?, &read(&survey.with_extension("signatures"))?)?;
+        let addresses =
+            newest(&signed, &survey.with_extension("addresses"), |address: &Address| address.serial)?
+                .into_iter()
+                .map(|(place, address)| Ok((place, address.verify(&signed)?.clone())))
+                .collect::<anyhow::Result<_>>()?;
+        let lists = newest(&signed, &survey.with_extension("keys"), |list: &KeyList| list.serial)?;
+        let keys =
+            lists.values().map(|list| Ok(list.verify(&signed)?.clone())).collect::<anyhow::Result<_>>()?;
+        let key_digests = lists.into_iter().map(|(place, list)| (place, list.digest())).collect();
+        Ok(Self { survey: signed, addresses, keys, key_digests })
+    }
+
+    /// The survey.
+    pub fn survey(&self) -> &SignedSurvey {
+        &self.survey
+    }
+
+    /// Where a party answers.
+    pub fn address(&self, party: Place) -> anyhow::Result<&Address> {
+        self.addresses.get(&party).ok_or_else(|| {
+            anyhow!(
+                "there is no address of {party}: add what it signed to the .addresses file beside the survey"
+            )
+        })
+    }
+
+    /// The newest key list of every party that has one.
+    pub fn key_lists(&self) -> &[KeyList] {
+        &self.keys
+    }
+
+    /// The hash of a party's key list, which the party's epoch statements have to name.
+    pub fn key_list_digest(&self, party: Place) -> Option<Digest> {
+        self.key_digests.get(&party).copied()
+    }
+}
+
+/// The document with the highest serial of each party. All are checked, also those that are superseded.
+fn newest<T: TextDocument>(
+    survey: &SignedSurvey,
+    path: &Path,
+    serial: impl Fn(&T) -> u64,
+) -> anyhow::Result<BTreeMap<Place, Signed<T>>> {
+    let mut newest: BTreeMap<Place, (u64, Signed<T>)> = BTreeMap::new();
+    for signed in
+        Signed::<T>::all_from_text(&read(path)?).with_context(|| format!("in {}", path.display()))?
+    {
+        let document = signed.verify(survey).with_context(|| format!("in {}", path.display()))?;
+        let (place, number) = (document.party(), serial(document));
+        match newest.get(&place) {
+            Some((known, other)) if *known == number => ensure!(
+                other.digest() == signed.digest(),
+                "{place} signed two documents with the serial {number}: ask its operator why (in {})",
+                path.display()
+            ),
+            Some((known, _)) if *known > number => {}
+            _ => {
+                newest.insert(place, (number, signed));
+            }
+        }
+    }
+    Ok(newest.into_iter().map(|(place, (_, signed))| (place, signed)).collect())
+}
+
+fn read(path: &Path) -> anyhow::Result<String> {
+    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
