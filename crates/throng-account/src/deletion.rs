@@ -5,7 +5,7 @@
 //! above ε = 3.22 (Theorem utilCrowdThresh fails for more than four crowds). Here the noise is an integer, drawn
 //! exactly (`throng_dp::sampling::DiscreteLaplace`), and nothing ever aborts.
 
-use throng_dp::sampling::DiscreteLaplace;
+use throng_dp::sampling::{DeletionNoise, DiscreteLaplace};
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal, Replacement};
 
 use crate::Error;
@@ -60,15 +60,10 @@ impl Deletion {
         self.shift
     }
 
-    /// The noise L, to be drawn once per crowd.
-    pub fn noise(&self) -> Result<DiscreteLaplace, Error> {
-        Ok(DiscreteLaplace::new(Epsilon::new(0.5 * self.epsilon.value())?)?)
-    }
-
-    /// How many of `reports` to drop when the noise came out as `noise`.
-    pub fn drops(&self, reports: u64, noise: i128) -> u64 {
-        let wanted = i128::from(self.shift).saturating_sub(noise).clamp(0, i128::from(u64::MAX));
-        reports.min(wanted as u64)
+    /// The noise that a shuffler draws, once per crowd.
+    pub fn noise(&self) -> Result<DeletionNoise, Error> {
+        let half = Epsilon::new(0.5 * self.epsilon.value())?;
+        Ok(DeletionNoise::new(self.shift, DiscreteLaplace::new(half)?))
     }
 
     /// What is promised when a respondent may have been in any other crowd.
@@ -203,7 +198,7 @@ mod tests {
         let mut law = vec![0.0; n as usize + 2];
         for noise in -4000i32..=4000 {
             let mass = (1.0 - a) / (1.0 + a) * a.powi(noise.abs());
-            law[(n - deletion.drops(n, i128::from(noise))) as usize] += mass;
+            law[(n - deletion.noise().unwrap().drops(n, i128::from(noise))) as usize] += mass;
         }
         law
     }
@@ -271,13 +266,15 @@ mod tests {
     fn drops_are_what_the_algorithm_says() {
         let deletion = deletion(1.0, 1e-6);
         let shift = deletion.shift();
-        assert_eq!(deletion.drops(1000, 0), shift);
-        assert_eq!(deletion.drops(1000, i128::from(shift)), 0);
-        assert_eq!(deletion.drops(1000, i128::MAX), 0);
-        assert_eq!(deletion.drops(1000, -5), shift + 5);
-        assert_eq!(deletion.drops(3, -5), 3);
-        assert_eq!(deletion.drops(u64::MAX, i128::MIN), u64::MAX);
-        assert_eq!(deletion.noise().unwrap(), DiscreteLaplace::new(Epsilon::new(0.5).unwrap()).unwrap());
+        let noise = deletion.noise().unwrap();
+        assert_eq!(noise.drops(1000, 0), shift);
+        assert_eq!(noise.drops(1000, i128::from(shift)), 0);
+        assert_eq!(noise.drops(1000, i128::MAX), 0);
+        assert_eq!(noise.drops(1000, -5), shift + 5);
+        assert_eq!(noise.drops(3, -5), 3);
+        assert_eq!(noise.drops(u64::MAX, i128::MIN), u64::MAX);
+        let laplace = DiscreteLaplace::new(Epsilon::new(0.5).unwrap()).unwrap();
+        assert_eq!(noise, DeletionNoise::new(shift, laplace));
     }
 
     /// The union bound over crowds, against the noise's own tail.

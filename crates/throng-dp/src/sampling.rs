@@ -8,12 +8,14 @@
 mod bernoulli;
 mod binomial;
 pub(crate) mod bracket;
+mod deletion;
 mod flips;
 mod laplace;
 mod uniform;
 
 pub use bernoulli::Bernoulli;
 pub(crate) use binomial::Binomial;
+pub use deletion::DeletionNoise;
 pub use flips::{FlippedBits, Flips};
 pub use laplace::DiscreteLaplace;
 pub use uniform::below;

@@ -1,7 +1,7 @@
 //! What can go wrong.
 
-/// An error of the shuffler's pure parts.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+/// What a hop cannot go on with. What is wrong with a request is a `Refusal`.
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A record has another length than the batch.
@@ -22,4 +22,36 @@ pub enum Error {
         /// How many there are.
         got: u64,
     },
+    /// The store failed.
+    #[error(
+        "the store failed: {0}; make room or mend it, and start again: nothing that was acknowledged is lost"
+    )]
+    Store(#[from] std::io::Error),
+    /// A file that is not as it was written.
+    #[error(
+        "the {file} file is damaged at {at}; restore it, or reset this hop: a damaged epoch is not released"
+    )]
+    Damaged {
+        /// Which file.
+        file: &'static str,
+        /// Where, in bytes or records.
+        at: u64,
+    },
+    /// The journal could be neither written nor taken back.
+    #[error("the journal could not be written to its end; start this hop again")]
+    Broken,
+    /// A batch that does not fit the memory that it may take, not even in buckets.
+    #[error("a batch of {bytes} bytes cannot be shuffled in {limit} bytes of memory; raise the limit")]
+    Memory {
+        /// The batch.
+        bytes: u64,
+        /// The limit.
+        limit: usize,
+    },
+    /// Something that should have been signed, found or opened by now.
+    #[error(transparent)]
+    Wire(#[from] throng_wire::Error),
+    /// A request that is not carried out.
+    #[error(transparent)]
+    Refused(#[from] crate::Refusal),
 }

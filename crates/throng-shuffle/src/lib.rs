@@ -1,17 +1,41 @@
 //! SHUFFLE: envelopes in, a permuted batch of envelopes out, and nothing about who sent them.
 //!
-//! Pure: no file, socket or clock. A shuffler sees envelopes as bytes of one length; this crate names no type that a
-//! plaintext could have.
+//! Pure: no file, socket or clock; what is kept goes through a [`Store`]. A shuffler sees envelopes as bytes of one
+//! length; this crate names no type that a plaintext could have.
 //!
 //! | idea | where |
 //! |---|---|
-//! | envelopes of one length | [`Records`] |
-//! | a uniformly random order | [`Permutation`] |
+//! | a shuffler on a path, as a state machine | [`Hop`] |
+//! | one body of each respondent, while an epoch lasts | `intake.rs` |
+//! | the crowd, and randomized deletion | [`CrowdRule`] |
+//! | a uniformly random order, in memory and on disk | [`Permutation`], `shuffling.rs` |
+//! | what happened, for ever | `journal.rs` |
+//! | randomness that is drawn once | `draw.rs` |
+//! | envelopes of one length, and a batch of them | [`Records`], [`Manifest`] |
 
+mod batch;
+mod channel;
+mod crowd;
+mod draw;
 mod error;
+mod hop;
+mod intake;
+mod journal;
+mod memory_store;
 mod permutation;
 mod records;
+mod refusal;
+mod shuffling;
+mod store;
 
+pub use batch::Manifest;
+pub use channel::Channel;
+pub use crowd::CrowdRule;
 pub use error::Error;
+pub use hop::{Hop, HopConfig, Outgoing};
+pub use intake::Upload;
+pub use memory_store::MemoryStore;
 pub use permutation::{Permutation, Seed};
 pub use records::Records;
+pub use refusal::Refusal;
+pub use store::{Store, StoreFile};

@@ -51,6 +51,18 @@ impl Records {
         self.bytes.chunks_exact(self.length)
     }
 
+    /// Keeps the records whose place `keep` says, in their order.
+    pub fn retain(&mut self, keep: impl Fn(usize) -> bool) {
+        let (length, mut end) = (self.length, 0);
+        for place in (0..self.len()).filter(|&place| keep(place)) {
+            if end != place * length {
+                self.bytes.copy_within(place * length..(place + 1) * length, end);
+            }
+            end += length;
+        }
+        self.bytes.truncate(end);
+    }
+
     /// All of them, one after the other.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
@@ -82,13 +94,22 @@ mod tests {
     #[test]
     fn records_of_other_lengths_are_refused() {
         let mut batch = Records::new(3);
-        assert_eq!(batch.push(b"ab"), Err(Error::RecordLength { got: 2, expected: 3 }));
-        assert_eq!(batch.push(b"abcd"), Err(Error::RecordLength { got: 4, expected: 3 }));
+        assert!(matches!(batch.push(b"ab"), Err(Error::RecordLength { got: 2, expected: 3 })));
+        assert!(matches!(batch.push(b"abcd"), Err(Error::RecordLength { got: 4, expected: 3 })));
         batch.push(b"abc").unwrap();
         assert_eq!((batch.len(), batch.as_bytes()), (1, &b"abc"[..]));
         assert!(Records::from_bytes(3, vec![0; 7]).is_err());
         assert_eq!(Records::from_bytes(3, b"abc".to_vec()).unwrap(), batch);
         assert!(Records::new(1).is_empty());
+    }
+
+    #[test]
+    fn records_are_kept_by_place() {
+        let mut batch = Records::from_bytes(2, b"aabbccdd".to_vec()).unwrap();
+        batch.retain(|place| place != 1);
+        assert_eq!(batch.as_bytes(), b"aaccdd");
+        batch.retain(|place| place == 2);
+        assert_eq!(batch.as_bytes(), b"dd");
     }
 
     #[test]

@@ -2,11 +2,10 @@
 
 use std::collections::HashSet;
 
-use aws_lc_rs::hmac;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use crate::digest::{Digest, SurveyHash};
+use crate::digest::{Digest, Mac, SurveyHash};
 use crate::place::Place;
 use crate::{Error, hex};
 
@@ -25,12 +24,9 @@ impl Credential {
     /// What it shows to a party of a survey: HMAC-SHA256 of `throng-v1 credential`, a zero byte, the survey's hash and
     /// the party's place as text.
     pub fn token(&self, survey: &SurveyHash, party: Place) -> Token {
-        let key = hmac::Key::new(hmac::HMAC_SHA256, self.0.as_ref());
-        let message =
-            [b"throng-v1 credential\0", &survey.as_bytes()[..], party.to_string().as_bytes()].concat();
-        let mut token = Zeroizing::new([0; 32]);
-        token.copy_from_slice(hmac::sign(&key, &message).as_ref());
-        Token(token)
+        let place = party.to_string();
+        let message = [&b"throng-v1 credential\0"[..], survey.as_bytes(), place.as_bytes()];
+        Token(Zeroizing::new(Mac::new(&self.0).tag(&message)))
     }
 
     /// The text of a credential file: a line that says what it is, and the secret.

@@ -1,6 +1,7 @@
 //! SHA-256, and what it is taken of.
 
 use aws_lc_rs::digest::{Context, SHA256, digest};
+use aws_lc_rs::hmac;
 
 use crate::hex::hex_form;
 
@@ -57,6 +58,26 @@ impl Hasher {
         let mut hash = [0; 32];
         hash.copy_from_slice(self.0.finish().as_ref());
         Digest(hash)
+    }
+}
+
+/// Hashes that only the holder of a key can make: HMAC-SHA256. AWS-LC erases the key when it is freed.
+#[derive(Debug)]
+pub struct Mac(hmac::Key);
+
+impl Mac {
+    /// Under this key.
+    pub fn new(key: &[u8; 32]) -> Self {
+        Self(hmac::Key::new(hmac::HMAC_SHA256, key))
+    }
+
+    /// The hash of some parts, one after another.
+    pub fn tag(&self, parts: &[&[u8]]) -> [u8; 32] {
+        let mut context = hmac::Context::with_key(&self.0);
+        parts.iter().for_each(|part| context.update(part));
+        let mut tag = [0; 32];
+        tag.copy_from_slice(context.sign().as_ref());
+        tag
     }
 }
 

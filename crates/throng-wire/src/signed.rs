@@ -62,6 +62,11 @@ impl<T: Document> Signed<T> {
         }
     }
 
+    /// What it says, for one who has checked it before. Nothing is checked.
+    pub fn claimed(&self) -> &T {
+        &self.document
+    }
+
     /// Who it says it is by, to find it among others. Nothing is checked.
     pub fn claimed_party(&self) -> Place {
         self.document.party()

@@ -31,10 +31,11 @@ pub(crate) struct Shape {
     pub(crate) envelopes: u32,
     pub(crate) cover: Cover,
     pub(crate) labels: bool,
+    pub(crate) respondents_min: u64,
 }
 
 pub(crate) const SHAPE: Shape =
-    Shape { instances: 3, hops: 2, envelopes: 4, cover: Cover::Chaff, labels: false };
+    Shape { instances: 3, hops: 2, envelopes: 4, cover: Cover::Chaff, labels: false, respondents_min: 3000 };
 
 impl World {
     pub(crate) fn new(shape: Shape) -> Self {
@@ -100,7 +101,7 @@ question = "Which pixel of the drawing do you hold?"
 epoch_s = 86400
 encoding = {{ kind = "one-hot", domain = 784 }}
 randomizer = {{ kind = "attribute-fragments", epsilon_local = 5.25 }}
-crowd = {{ respondents_min = 3000, honest_fraction = 0.9, enrolment = "credential" }}
+crowd = {{ respondents_min = {}, honest_fraction = 0.9, enrolment = "credential" }}
 claim = {{ epsilon_central = 1.0, delta = 1e-6, neighbors = "removal", bound = "exact" }}
 [delivery]
 instances = {}
@@ -108,7 +109,7 @@ hops = {}
 envelopes = {}
 cover = "{cover}"
 {labels}"#,
-        shape.instances, shape.hops, shape.envelopes
+        shape.respondents_min, shape.instances, shape.hops, shape.envelopes
     );
     Survey::from_toml(&text).unwrap()
 }

@@ -141,7 +141,7 @@ impl Crowds {
 fn collect(counts: &[u64], one_hot: &OneHot, deletion: &Deletion, rng: &mut ChaCha20Rng) -> Result<Outcome> {
     let size: u64 = counts.iter().sum();
     let noise = deletion.noise()?;
-    let drops: [u64; INSTANCES] = array::from_fn(|_| deletion.drops(size, noise.draw(rng)));
+    let drops: [u64; INSTANCES] = array::from_fn(|_| noise.drops(size, noise.draw(rng)));
     if drops.iter().any(|dropped| size - dropped < CROWD_MIN) {
         return Ok(Outcome { drops, sums: None });
     }

@@ -1,0 +1,52 @@
+//! One epoch of one crowd of a survey, at one hop.
+
+use std::fmt;
+
+use crate::intake::IntakeNames;
+
+/// Which epoch of which crowd: survey and instance are the hop's own. Written `label-epoch` in file names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Channel {
+    /// The crowd's label: its number in the survey's list, from 1, or 0 in a survey without labels.
+    pub label: u32,
+    /// The epoch.
+    pub epoch: u64,
+}
+
+impl fmt::Display for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.label, self.epoch)
+    }
+}
+
+impl Channel {
+    /// The name of its file of some kind.
+    pub(crate) fn file(&self, kind: &str) -> String {
+        format!("{self}.{kind}")
+    }
+
+    pub(crate) fn intake(&self) -> IntakeNames {
+        IntakeNames { key: self.file(KEY), uploads: self.file(UPLOADS) }
+    }
+
+    /// The channel and the kind of a file.
+    pub(crate) fn of_file(name: &str) -> Option<(Self, &str)> {
+        let (channel, kind) = name.split_once('.')?;
+        let (label, epoch) = channel.split_once('-')?;
+        let channel = Self { label: label.parse().ok()?, epoch: epoch.parse().ok()? };
+        (channel.file(kind) == name).then_some((channel, kind))
+    }
+}
+
+/// The key that respondents are told apart by, while an epoch lasts.
+pub(crate) const KEY: &str = "key";
+/// What hop 1 took.
+pub(crate) const UPLOADS: &str = "uploads";
+/// What a later hop received.
+pub(crate) const INCOMING: &str = "incoming";
+/// Seed and noise.
+pub(crate) const DRAW: &str = "draw";
+/// What was opened, in the order in which it came.
+pub(crate) const SPOOL: &str = "spool";
+/// What is released.
+pub(crate) const BATCH: &str = "batch";

@@ -1,0 +1,483 @@
+//! One shuffler on the path of an instance, for one survey: a state machine over a store.
+//!
+//! ```text
+//! hop 1:    uploads --tick--> Closed ------\
+//! hop 2..M: batch of hop before --> Received --> open, drop, permute --> Decided --acknowledged--> Delivered
+//! ```
+//!
+//! Each arrow is one synced record of the journal. Everything between two records can be done again with the same
+//! result: randomness is drawn before the first of them and kept until the second. What a phase does not need any more is
+//! erased when it begins, and once more at the next start.
+
+mod opening;
+mod phase;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+
+use rand_core::CryptoRng;
+use throng_wire::receipt::time_bucket;
+use throng_wire::statement::check_hops;
+use throng_wire::{
+    Digest, EpochStatement, LayerKeys, Layout, Outcome, Place, Receipt, Route, Signed, SignedSurvey,
+    SigningKey, Stop,
+};
+
+use crate::batch::{BatchWriter, Manifest};
+use crate::channel::{BATCH, DRAW, INCOMING};
+use crate::crowd::CrowdRule;
+use crate::draw::Draw;
+use crate::intake::{Intake, KNOWN_LEN, Upload};
+use crate::journal::{Entry, Journal, Step};
+use crate::store::{Store, read_full};
+use crate::{Channel, Error, Refusal};
+use phase::Phase;
+
+/// What a hop is told by its operator.
+pub struct HopConfig {
+    /// The survey, signed by all.
+    pub survey: SignedSurvey,
+    /// Which instance it belongs to, from 1.
+    pub instance: u32,
+    /// Its place in the cascade, from 1.
+    pub hop: u32,
+    /// What an epoch needs to be released.
+    pub rule: CrowdRule,
+    /// Its signing key, which the survey pins.
+    pub signing: SigningKey,
+    /// Its layer keys, and the hash of the list that says so.
+    pub keys: LayerKeys,
+    /// The hash of the key list in force.
+    pub key_list: Digest,
+    /// About how many bytes it may hold in memory.
+    pub memory: usize,
+}
+
+/// A hop of one survey. All of it can be used from several threads at once.
+pub struct Hop {
+    survey: SignedSurvey,
+    instance: u32,
+    hop: u32,
+    layout: Layout,
+    rule: CrowdRule,
+    signing: SigningKey,
+    keys: RwLock<(LayerKeys, Digest)>,
+    memory: usize,
+    store: Box<dyn Store>,
+    /// Locked before `record` where both are.
+    intakes: Mutex<BTreeMap<Channel, Intake>>,
+    record: Mutex<Record>,
+    receiving: Mutex<BTreeSet<Channel>>,
+    /// One batch at a time, so that memory holds one.
+    work: Mutex<()>,
+}
+
+/// The journal, and what it says.
+struct Record {
+    journal: Journal,
+    phases: BTreeMap<Channel, Phase>,
+}
+
+/// A batch that waits to be taken: what all hops so far said of it, and its bytes.
+pub struct Outgoing {
+    /// The statements of the hops from the first to this one.
+    pub statements: Vec<Signed<EpochStatement>>,
+    /// How many records of which hash. A destroyed epoch has none.
+    pub manifest: Manifest,
+    /// The length of all records together.
+    pub len: u64,
+    /// The records.
+    pub records: Box<dyn Read + Send>,
+}
+
+impl Hop {
+    /// Goes on where the journal ends, and erases what is not needed any more.
+    pub fn open(
+        config: HopConfig,
+        store: Box<dyn Store>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Self, Error> {
+        let HopConfig { survey, instance, hop, rule, signing, keys, key_list, memory } = config;
+        let place = Place::Hop { instance, hop };
+        let pinned = survey.survey().party(place).ok_or(throng_wire::Error::UnknownParty(place))?;
+        if pinned.signing_key != signing.public() {
+            return Err(throng_wire::Error::Signature { kind: "signing key", party: place }.into());
+        }
+        let (journal, entries) = Journal::open(&*store)?;
+        let mut phases = BTreeMap::new();
+        for Entry { channel, step } in entries {
+            let phase = Phase::after(phases.remove(&channel), step);
+            phases.insert(channel, phase.ok_or(Error::Damaged { file: "journal", at: channel.epoch })?);
+        }
+        let layout = Layout::of(survey.survey());
+        let opened = Self {
+            survey,
+            instance,
+            hop,
+            layout,
+            rule,
+            signing,
+            keys: RwLock::new((keys, key_list)),
+            memory,
+            store,
+            intakes: Mutex::default(),
+            record: Mutex::new(Record { journal, phases }),
+            receiving: Mutex::default(),
+            work: Mutex::default(),
+        };
+        opened.recover(rng)?;
+        Ok(opened)
+    }
+
+    /// The survey.
+    pub fn survey(&self) -> &SignedSurvey {
+        &self.survey
+    }
+
+    /// Its place.
+    pub fn place(&self) -> Place {
+        Place::Hop { instance: self.instance, hop: self.hop }
+    }
+
+    /// The sizes of what travels.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Other layer keys, after a rotation.
+    pub fn set_keys(&self, keys: LayerKeys, key_list: Digest) {
+        *self.keys.write().unwrap_or_else(PoisonError::into_inner) = (keys, key_list);
+    }
+
+    /// The first epoch whose layer keys are still needed: nothing before it is open any more.
+    pub fn oldest_epoch(&self, now_s: u64) -> u64 {
+        let open = lock(&self.intakes).keys().map(|channel| channel.epoch).min();
+        let record = lock(&self.record);
+        let undecided = record.phases.iter().filter(|(_, phase)| phase.is_undecided());
+        let undecided = undecided.map(|(channel, _)| channel.epoch).min();
+        let current = self.survey.survey().epoch_at(now_s);
+        open.into_iter().chain(undecided).fold(current, u64::min)
+    }
+
+    /// Whether a body can be for a channel now. Cheap, and done before anything is read into memory.
+    pub fn admits(&self, channel: Channel, body_len: usize, now_s: u64) -> Result<(), Refusal> {
+        if self.hop != 1 || !self.has_label(channel.label) {
+            return Err(Refusal::Unknown);
+        }
+        if self.layout.envelopes_in(body_len).is_none() {
+            return Err(Refusal::Length);
+        }
+        if channel.epoch != self.survey.survey().epoch_at(now_s) {
+            return Err(Refusal::Closed);
+        }
+        if lock(&self.record).phases.contains_key(&channel) { Err(Refusal::Closed) } else { Ok(()) }
+    }
+
+    /// Takes a group of uploads. What is `Ok` is synced, and the time bucket is for the receipt.
+    pub fn take(
+        &self,
+        uploads: &[Upload],
+        now_s: u64,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Vec<Result<u64, Refusal>> {
+        let bucket = time_bucket(self.survey.survey(), now_s);
+        let mut results = vec![Err(Refusal::Full); uploads.len()];
+        let mut groups: BTreeMap<Channel, Vec<usize>> = BTreeMap::new();
+        let mut intakes = lock(&self.intakes);
+        for (index, upload) in uploads.iter().enumerate() {
+            // Again, and under the lock: no epoch closes between this and the sync.
+            match self.admits(upload.channel, upload.body_len(), now_s) {
+                Ok(()) => groups.entry(upload.channel).or_default().push(index),
+                Err(refusal) => results[index] = Err(refusal),
+            }
+        }
+        for (channel, indices) in groups {
+            let intake = match intakes.remove(&channel) {
+                Some(intake) => Ok(intake),
+                None => Intake::open(&*self.store, &channel.intake(), self.body_len_max(), rng),
+            };
+            let Ok(mut intake) = intake else { continue };
+            let group: Vec<&Upload> = indices.iter().map(|&index| &uploads[index]).collect();
+            let room = self.memory / 2 / KNOWN_LEN;
+            for (index, taken) in indices.into_iter().zip(intake.take(&group, bucket, room)) {
+                results[index] = taken;
+            }
+            intakes.insert(channel, intake);
+        }
+        results
+    }
+
+    /// The receipt for a body that was taken.
+    pub fn receipt(
+        &self,
+        channel: Channel,
+        body: Digest,
+        time_bucket: u64,
+    ) -> Result<Signed<Receipt>, Error> {
+        Ok(Signed::new(Receipt { route: self.route(channel), body, time_bucket }, &self.signing)?)
+    }
+
+    /// The tick: ends the intake of every epoch that is over. Also of the one before this if nobody answered in it, so
+    /// that an empty epoch is destroyed as visibly as a small one.
+    pub fn close_due(&self, now_s: u64, rng: &mut (impl CryptoRng + ?Sized)) -> Result<(), Error> {
+        if self.hop != 1 {
+            return Ok(());
+        }
+        let current = self.survey.survey().epoch_at(now_s);
+        let mut intakes = lock(&self.intakes);
+        let mut due: BTreeSet<Channel> = intakes.keys().copied().filter(|one| one.epoch < current).collect();
+        if let Some(epoch) = current.checked_sub(1) {
+            due.extend(self.labels().map(|label| Channel { label, epoch }));
+        }
+        for channel in due {
+            if lock(&self.record).phases.contains_key(&channel) {
+                continue;
+            }
+            Draw::once(&*self.store, &channel.file(DRAW), &self.rule, rng)?;
+            self.step(channel, Step::Closed)?;
+            intakes.remove(&channel);
+        }
+        Ok(())
+    }
+
+    /// Takes the batch of the hop before, with the statements of all before. Returns its hash when it is synced; the
+    /// same batch again is answered the same.
+    pub fn receive(
+        &self,
+        channel: Channel,
+        statements: Vec<Signed<EpochStatement>>,
+        records: &mut dyn Read,
+        now_s: u64,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Digest, Error> {
+        let manifest = self.check_statements(channel, &statements, now_s)?;
+        if let Some(phase) = lock(&self.record).phases.get(&channel) {
+            let same = phase.received() == Some(manifest.digest);
+            return if same { Ok(manifest.digest) } else { Err(Refusal::Conflict.into()) };
+        }
+        let _receiving = Receiving::begin(&self.receiving, channel).ok_or(Refusal::Busy)?;
+        let name = channel.file(INCOMING);
+        if self.write_incoming(&name, records, manifest)? {
+            Draw::once(&*self.store, &channel.file(DRAW), &self.rule, rng)?;
+            self.step(channel, Step::Received(statements))?;
+            Ok(manifest.digest)
+        } else {
+            self.store.remove(&name)?;
+            Err(Refusal::Batch.into())
+        }
+    }
+
+    /// Which batches are closed or received, and to be worked on by `process`.
+    pub fn undecided(&self) -> Vec<Channel> {
+        self.channels(Phase::is_undecided)
+    }
+
+    /// Opens, drops, permutes and decides. It may take long, and holds no lock that others wait for.
+    pub fn process(&self, channel: Channel) -> Result<(), Error> {
+        let _work = lock(&self.work);
+        let Some(phase) = lock(&self.record).phases.get(&channel).cloned() else { return Ok(()) };
+        if !phase.is_undecided() {
+            return Ok(());
+        }
+        let outcome = match &phase {
+            Phase::Received(before) => self.shuffle_incoming(channel, before)?,
+            _ => self.shuffle_uploads(channel)?,
+        };
+        self.decide(channel, outcome)
+    }
+
+    /// Destroys what is not delivered, whatever its crowd, and says so. For an operator who resets a hop.
+    pub fn destroy_all(&self, rng: &mut (impl CryptoRng + ?Sized)) -> Result<(), Error> {
+        let _work = lock(&self.work);
+        let open: Vec<Channel> = std::mem::take(&mut *lock(&self.intakes)).into_keys().collect();
+        for channel in open {
+            Draw::once(&*self.store, &channel.file(DRAW), &self.rule, rng)?;
+            self.step(channel, Step::Closed)?;
+        }
+        self.undecided().into_iter().try_for_each(|channel| self.decide(channel, Outcome::Destroyed))
+    }
+
+    /// Which batches wait for the next hop or the analyzer.
+    pub fn waiting(&self) -> Vec<Channel> {
+        self.channels(|phase| matches!(phase, Phase::Decided { .. }))
+    }
+
+    /// A batch that waits.
+    pub fn outgoing(&self, channel: Channel) -> Result<Outgoing, Error> {
+        let statements = match lock(&self.record).phases.get(&channel) {
+            Some(Phase::Decided { before, own }) => before.iter().chain([own]).cloned().collect::<Vec<_>>(),
+            Some(Phase::Delivered { .. }) => return Err(Refusal::Gone.into()),
+            _ => return Err(Refusal::Undecided.into()),
+        };
+        let manifest = Phase::manifest(&statements);
+        let length = self.layout.envelope_len(self.layout.after(self.hop));
+        let records = match manifest.records {
+            0 => Box::new(std::io::empty()) as Box<dyn Read + Send>,
+            _ => self.store.read(&channel.file(BATCH))?,
+        };
+        Ok(Outgoing { statements, manifest, len: manifest.records * length as u64, records })
+    }
+
+    /// The next party has the batch with this hash: it is erased here. Told again, this is still right.
+    pub fn acknowledge(&self, channel: Channel, batch: Digest) -> Result<(), Error> {
+        let phase = lock(&self.record).phases.get(&channel).cloned();
+        match phase {
+            Some(Phase::Decided { own, .. }) if Phase::batch(&own) == batch => {
+                self.step(channel, Step::Delivered)
+            }
+            Some(Phase::Delivered { own, .. }) if Phase::batch(&own) == batch => Ok(()),
+            Some(Phase::Decided { .. } | Phase::Delivered { .. }) => Err(Refusal::Batch.into()),
+            _ => Err(Refusal::Undecided.into()),
+        }
+    }
+
+    /// What this hop said about an epoch.
+    pub fn statement(&self, channel: Channel) -> Result<Signed<EpochStatement>, Refusal> {
+        match lock(&self.record).phases.get(&channel) {
+            Some(Phase::Decided { own, .. } | Phase::Delivered { own, .. }) => Ok(own.clone()),
+            _ => Err(Refusal::Undecided),
+        }
+    }
+
+    /// Whether a channel is one of this survey's.
+    pub fn has_label(&self, label: u32) -> bool {
+        self.labels().any(|one| one == label)
+    }
+
+    fn labels(&self) -> impl Iterator<Item = u32> + use<> {
+        let count = self.survey.survey().labels.as_ref().map_or(0, |labels| labels.names.len() as u32);
+        if count == 0 { 0..=0 } else { 1..=count }
+    }
+
+    fn route(&self, channel: Channel) -> Route {
+        let Channel { label, epoch } = channel;
+        Route { survey: self.survey.hash(), label, epoch, instance: self.instance }
+    }
+
+    fn body_len_max(&self) -> usize {
+        self.layout.body_len(self.layout.envelopes())
+    }
+
+    fn channels(&self, wanted: impl Fn(&Phase) -> bool) -> Vec<Channel> {
+        let record = lock(&self.record);
+        record.phases.iter().filter(|(_, phase)| wanted(phase)).map(|(channel, _)| *channel).collect()
+    }
+
+    /// What is left to do after a start: open epochs are read in again, and what no phase needs is erased.
+    fn recover(&self, rng: &mut (impl CryptoRng + ?Sized)) -> Result<(), Error> {
+        let mut open = BTreeSet::new();
+        for name in self.store.names()? {
+            let Some((channel, kind)) = Channel::of_file(&name) else { continue };
+            let record = lock(&self.record);
+            let phase = record.phases.get(&channel);
+            if phase.is_none() && self.hop == 1 {
+                open.insert(channel);
+            }
+            if !Phase::keeps(phase, self.hop, kind) {
+                self.store.remove(&name)?;
+            }
+        }
+        for channel in open {
+            let intake = Intake::open(&*self.store, &channel.intake(), self.body_len_max(), rng)?;
+            lock(&self.intakes).insert(channel, intake);
+        }
+        Ok(())
+    }
+
+    /// What the hops before say, if all of it holds and their epoch is over here, too.
+    fn check_statements(
+        &self,
+        channel: Channel,
+        statements: &[Signed<EpochStatement>],
+        now_s: u64,
+    ) -> Result<Manifest, Error> {
+        if self.hop < 2 || !self.has_label(channel.label) {
+            return Err(Refusal::Unknown.into());
+        }
+        let verified: Result<Vec<EpochStatement>, _> =
+            statements.iter().map(|statement| statement.verify(&self.survey).copied()).collect();
+        let Ok(verified) = verified else { return Err(Refusal::Statements.into()) };
+        let here = |one: &EpochStatement| one.route == self.route(channel);
+        if verified.len() + 1 != self.hop as usize
+            || !verified.iter().all(here)
+            || check_hops(self.survey.survey(), &verified).is_err()
+        {
+            return Err(Refusal::Statements.into());
+        }
+        if channel.epoch >= self.survey.survey().epoch_at(now_s) {
+            return Err(Refusal::Early.into());
+        }
+        Ok(Phase::manifest(statements))
+    }
+
+    /// Writes what comes, as long as it can be the batch of the manifest; says whether it is.
+    fn write_incoming(&self, name: &str, records: &mut dyn Read, manifest: Manifest) -> Result<bool, Error> {
+        let length = self.layout.envelope_len(Stop::Hop(self.hop));
+        let mut file = BatchWriter::create(&*self.store, name, length)?;
+        let mut left = manifest.records;
+        let mut part = vec![0; length * PART_RECORDS];
+        while left > 0 {
+            let wanted = length * left.min(PART_RECORDS as u64) as usize;
+            if read_full(records, &mut part[..wanted])? < wanted {
+                return Ok(false);
+            }
+            file.write(&part[..wanted])?;
+            left -= (wanted / length) as u64;
+        }
+        let more = read_full(records, &mut part[..1])? > 0;
+        Ok(!more && file.finish()? == manifest)
+    }
+
+    fn decide(&self, channel: Channel, outcome: Outcome) -> Result<(), Error> {
+        let key_list = self.keys.read().unwrap_or_else(PoisonError::into_inner).1;
+        let statement = EpochStatement { route: self.route(channel), hop: self.hop, outcome, key_list };
+        self.step(channel, Step::Decided(Box::new(Signed::new(statement, &self.signing)?)))
+    }
+
+    /// Takes a step: journal first, then memory, then erasing what is not needed any more.
+    fn step(&self, channel: Channel, step: Step) -> Result<(), Error> {
+        let kept = {
+            let mut record = lock(&self.record);
+            let after = Phase::after(record.phases.get(&channel).cloned(), step.clone());
+            let Some(after) = after else {
+                return Err(Error::Damaged { file: "journal", at: channel.epoch });
+            };
+            record.journal.record(&Entry { channel, step })?;
+            record.phases.insert(channel, after.clone());
+            after
+        };
+        for kind in phase::KINDS {
+            if !Phase::keeps(Some(&kept), self.hop, kind) {
+                self.store.remove(&channel.file(kind))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Marks a channel as being received, for as long as it lives.
+struct Receiving<'a> {
+    set: &'a Mutex<BTreeSet<Channel>>,
+    channel: Channel,
+}
+
+impl<'a> Receiving<'a> {
+    fn begin(set: &'a Mutex<BTreeSet<Channel>>, channel: Channel) -> Option<Self> {
+        lock(set).insert(channel).then_some(Self { set, channel })
+    }
+}
+
+impl Drop for Receiving<'_> {
+    fn drop(&mut self) {
+        lock(self.set).remove(&self.channel);
+    }
+}
+
+/// A thread that panicked took its step or did not: the journal says which, and memory follows it.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Records of an incoming batch that are in memory at once.
+const PART_RECORDS: usize = 1 << 10;

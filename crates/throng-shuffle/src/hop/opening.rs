@@ -1,0 +1,167 @@
+//! From what came in to what goes out: open the layer, drop what fails, permute.
+
+use std::io::{BufWriter, Write};
+use std::sync::PoisonError;
+
+use rayon::prelude::*;
+use throng_wire::peel::{open_body, peel};
+use throng_wire::{EpochStatement, Outcome, Peeled, Signed, Stop};
+
+use super::Hop;
+use crate::batch::BatchReader;
+use crate::channel::{BATCH, DRAW, INCOMING, SPOOL};
+use crate::crowd::Kept;
+use crate::draw::Draw;
+use crate::intake::UploadReader;
+use crate::shuffling::Shuffle;
+use crate::{Channel, Error};
+
+impl Hop {
+    /// Hop 1: the bodies that open are the crowd; some are deleted where it has a label; enough must be left.
+    pub(super) fn shuffle_uploads(&self, channel: Channel) -> Result<Outcome, Error> {
+        let draw = self.draw(channel)?;
+        let (records, ends) = self.open_uploads(channel)?;
+        let Some(kept) = self.rule.keep(ends.len(), draw.noise, &draw.seed("deletion", 0)) else {
+            return Ok(Outcome::Destroyed);
+        };
+        let dropped = ends.dropped(&kept);
+        let received = records - dropped.iter().map(|(start, end)| end - start).sum::<u64>();
+        let keep = |place: u64| {
+            let before = dropped.partition_point(|(start, _)| *start <= place);
+            before == 0 || dropped[before - 1].1 <= place
+        };
+        self.shuffle(channel, records, &draw, kept.count, received, keep)
+    }
+
+    /// A later hop: every envelope is opened; what fails is dropped, and the last hop drops chaff.
+    pub(super) fn shuffle_incoming(
+        &self,
+        channel: Channel,
+        before: &[Signed<EpochStatement>],
+    ) -> Result<Outcome, Error> {
+        let Some(Outcome::Released { respondents, forwarded: received, .. }) =
+            before.last().map(|last| last.claimed().outcome)
+        else {
+            return Ok(Outcome::Destroyed);
+        };
+        let draw = self.draw(channel)?;
+        let records = self.peel_incoming(channel)?;
+        self.shuffle(channel, records, &draw, respondents, received, |_| true)
+    }
+
+    fn draw(&self, channel: Channel) -> Result<Draw, Error> {
+        let draw = Draw::read(&*self.store, &channel.file(DRAW))?;
+        draw.ok_or(Error::Damaged { file: "draw", at: channel.epoch })
+    }
+
+    fn shuffle(
+        &self,
+        channel: Channel,
+        records: u64,
+        draw: &Draw,
+        respondents: u64,
+        received: u64,
+        keep: impl Fn(u64) -> bool,
+    ) -> Result<Outcome, Error> {
+        let (spool, batch) = (channel.file(SPOOL), channel.file(BATCH));
+        let shuffle = Shuffle {
+            store: &*self.store,
+            input: &spool,
+            length: self.layout.envelope_len(self.layout.after(self.hop)),
+            records,
+            output: &batch,
+            memory: self.memory / 2,
+        };
+        let manifest = shuffle.run(draw, keep)?;
+        Ok(Outcome::Released { respondents, received, forwarded: manifest.records, batch: manifest.digest })
+    }
+
+    /// Opens all bodies on all cores into the spool. Returns how many envelopes there are, and where each body's end.
+    fn open_uploads(&self, channel: Channel) -> Result<(u64, Ends), Error> {
+        let mut spool = BufWriter::with_capacity(1 << 16, self.store.create(&channel.file(SPOOL))?);
+        let length = self.layout.envelope_len(self.layout.after(1)) as u64;
+        let (route, keys) = (self.route(channel), self.keys.read().unwrap_or_else(PoisonError::into_inner));
+        let mut ends = Ends::default();
+        let Some(mut uploads) = UploadReader::open(&*self.store, &channel.intake(), self.body_len_max())?
+        else {
+            spool.flush()?;
+            return Ok((0, ends));
+        };
+        loop {
+            let (mut bodies, mut bytes) = (Vec::new(), 0);
+            while bytes < self.part_len() {
+                let Some(body) = uploads.next_body()? else { break };
+                bytes += body.len();
+                bodies.push(body);
+            }
+            if bodies.is_empty() {
+                break;
+            }
+            let opened: Vec<Option<Vec<u8>>> = bodies
+                .into_par_iter()
+                .map(|body| open_body(&route, &self.layout, &keys.0, &body).ok())
+                .collect();
+            for envelopes in opened.into_iter().flatten() {
+                ends.push(envelopes.len() as u64 / length);
+                spool.write_all(&envelopes)?;
+            }
+        }
+        spool.flush()?;
+        Ok((ends.last(), ends))
+    }
+
+    /// Opens all envelopes on all cores into the spool. Returns how many are left.
+    fn peel_incoming(&self, channel: Channel) -> Result<u64, Error> {
+        let mut spool = BufWriter::with_capacity(1 << 16, self.store.create(&channel.file(SPOOL))?);
+        let length = self.layout.envelope_len(Stop::Hop(self.hop));
+        let (route, keys) = (self.route(channel), self.keys.read().unwrap_or_else(PoisonError::into_inner));
+        let mut incoming = BatchReader::open(&*self.store, &channel.file(INCOMING), length, self.part_len())?;
+        let mut records = 0;
+        while let Some(part) = incoming.next_part()? {
+            let envelopes: Vec<&[u8]> = part.iter().collect();
+            let opened: Vec<Option<Vec<u8>>> = envelopes
+                .into_par_iter()
+                .map(|envelope| match peel(&route, &self.layout, self.hop, &keys.0, envelope) {
+                    Ok(Peeled::Envelope(inner)) => Some(inner),
+                    Ok(Peeled::Chaff) | Err(_) => None,
+                })
+                .collect();
+            for inner in opened.into_iter().flatten() {
+                records += 1;
+                spool.write_all(&inner)?;
+            }
+        }
+        spool.flush()?;
+        Ok(records)
+    }
+
+    /// How many bytes of input are opened at once.
+    fn part_len(&self) -> usize {
+        (self.memory / 16).clamp(1 << 12, 1 << 22)
+    }
+}
+
+/// Where the envelopes of each body end, among all.
+#[derive(Default)]
+struct Ends(Vec<u64>);
+
+impl Ends {
+    fn push(&mut self, envelopes: u64) {
+        self.0.push(self.last() + envelopes);
+    }
+
+    fn last(&self) -> u64 {
+        self.0.last().copied().unwrap_or(0)
+    }
+
+    fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    /// The places of the envelopes of bodies that are not kept, as ranges in rising order.
+    fn dropped(&self, kept: &Kept) -> Vec<(u64, u64)> {
+        let start = |body: usize| if body == 0 { 0 } else { self.0[body - 1] };
+        let dropped = (0..self.0.len()).filter(|&body| !kept.contains(body as u64));
+        dropped.map(|body| (start(body), self.0[body])).filter(|(start, end)| start < end).collect()
+    }
+}

@@ -1,0 +1,79 @@
+//! Where an epoch stands, and which files it needs there.
+
+use throng_wire::{Digest, EpochStatement, Outcome, Signed};
+
+use crate::batch::Manifest;
+use crate::channel::{BATCH, DRAW, INCOMING, KEY, SPOOL, UPLOADS};
+use crate::journal::Step;
+
+/// What the journal says about an epoch of a channel. Before the first record there is none: hop 1 takes uploads.
+#[derive(Clone, Debug)]
+pub(super) enum Phase {
+    /// No more uploads.
+    Closed,
+    /// The batch of the hop before is here, with what the hops before said.
+    Received(Vec<Signed<EpochStatement>>),
+    /// Released or destroyed; waits to be taken.
+    Decided { before: Vec<Signed<EpochStatement>>, own: Signed<EpochStatement> },
+    /// Taken and erased. Only what was said is left, for ever, and what is answered if it comes again.
+    Delivered { received: Option<Digest>, own: Signed<EpochStatement> },
+}
+
+impl Phase {
+    /// The phase after a step, if the step may follow.
+    pub(super) fn after(before: Option<Self>, step: Step) -> Option<Self> {
+        match (before, step) {
+            (None, Step::Closed) => Some(Self::Closed),
+            (None, Step::Received(statements)) => Some(Self::Received(statements)),
+            (Some(Self::Closed), Step::Decided(own)) => Some(Self::Decided { before: Vec::new(), own: *own }),
+            (Some(Self::Received(before)), Step::Decided(own)) => Some(Self::Decided { before, own: *own }),
+            (Some(Self::Decided { before, own }), Step::Delivered) => {
+                let received = (!before.is_empty()).then(|| Self::manifest(&before).digest);
+                Some(Self::Delivered { received, own })
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether it is still to be opened and permuted.
+    pub(super) fn is_undecided(&self) -> bool {
+        matches!(self, Self::Closed | Self::Received(_))
+    }
+
+    /// The hash of the batch that was received from the hop before.
+    pub(super) fn received(&self) -> Option<Digest> {
+        match self {
+            Self::Received(before) | Self::Decided { before, .. } => Some(Self::manifest(before).digest),
+            Self::Delivered { received, .. } => *received,
+            Self::Closed => None,
+        }
+    }
+
+    /// What the last of some statements says about its batch. A destroyed epoch is an empty one.
+    pub(super) fn manifest(statements: &[Signed<EpochStatement>]) -> Manifest {
+        match statements.last().map(|last| last.claimed().outcome) {
+            Some(Outcome::Released { forwarded, batch, .. }) => {
+                Manifest { records: forwarded, digest: batch }
+            }
+            _ => Manifest { records: 0, digest: Digest::of(&[]) },
+        }
+    }
+
+    /// The hash of the batch that a statement is about.
+    pub(super) fn batch(statement: &Signed<EpochStatement>) -> Digest {
+        Self::manifest(std::slice::from_ref(statement)).digest
+    }
+
+    /// Whether an epoch in this phase needs a file of some kind. What it does not need is erased.
+    pub(super) fn keeps(phase: Option<&Self>, hop: u32, kind: &str) -> bool {
+        match phase {
+            None => hop == 1 && [KEY, UPLOADS, DRAW].contains(&kind),
+            Some(Self::Closed | Self::Received(_)) => [UPLOADS, INCOMING, DRAW].contains(&kind),
+            Some(Self::Decided { .. }) => kind == BATCH,
+            Some(Self::Delivered { .. }) => false,
+        }
+    }
+}
+
+/// All kinds of files.
+pub(super) const KINDS: [&str; 6] = [KEY, UPLOADS, INCOMING, DRAW, SPOOL, BATCH];

@@ -1,0 +1,183 @@
+//! An instance in memory: all hops over stores that can lose power, respondents before it and an analyzer behind.
+#![allow(dead_code)]
+
+#[path = "../../../throng-wire/tests/common/mod.rs"]
+pub(crate) mod world;
+
+use std::io::Read;
+
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
+use throng_dp::sampling::{DeletionNoise, DiscreteLaplace};
+use throng_shuffle::{Channel, CrowdRule, Error, Hop, HopConfig, MemoryStore, Outgoing, Refusal, Upload};
+use throng_wire::peel::open_fragment;
+use throng_wire::{
+    Digest, EpochStatement, Fragment, LayerKeys, Layout, Opened, Outcome, Place, Route, Signed, SigningKey,
+};
+use world::{EPOCH, SHAPE, Shape, World};
+
+/// Midday of an epoch.
+pub(crate) fn day(epoch: u64) -> u64 {
+    epoch * 86400 + 43200
+}
+
+/// The first epoch, of the crowd without a label.
+pub(crate) const FIRST: Channel = Channel { label: 0, epoch: EPOCH };
+
+pub(crate) const SMALL: Shape = Shape { instances: 1, envelopes: 3, respondents_min: 5, ..SHAPE };
+
+/// One instance.
+pub(crate) struct Cascade {
+    pub(crate) world: World,
+    pub(crate) stores: Vec<MemoryStore>,
+    pub(crate) hops: Vec<Hop>,
+    pub(crate) memory: usize,
+    pub(crate) rng: ChaCha20Rng,
+}
+
+impl Cascade {
+    pub(crate) fn new(shape: Shape) -> Self {
+        Self::with_memory(shape, 1 << 24)
+    }
+
+    pub(crate) fn with_memory(shape: Shape, memory: usize) -> Self {
+        let world = World::new(shape);
+        let stores: Vec<MemoryStore> = (0..shape.hops).map(|_| MemoryStore::new()).collect();
+        let mut cascade =
+            Self { world, stores, hops: Vec::new(), memory, rng: ChaCha20Rng::from_seed([8; 32]) };
+        for hop in 1..=shape.hops {
+            let opened = cascade.open(hop).unwrap();
+            cascade.hops.push(opened);
+        }
+        cascade
+    }
+
+    pub(crate) fn config(&self, hop: u32) -> HopConfig {
+        let place = Place::Hop { instance: 1, hop };
+        let labels = self.world.survey.survey().labels.as_ref();
+        let deletion = labels.map(|_| DeletionNoise::new(6, DiscreteLaplace::from_ratio(1, 2).unwrap()));
+        let keys = &self.world.layers[&place];
+        HopConfig {
+            survey: self.world.survey.clone(),
+            instance: 1,
+            hop,
+            rule: CrowdRule::new(self.world.survey.survey().crowd.respondents_min, deletion),
+            signing: SigningKey::from_file(&self.world.signing[&place].to_file()).unwrap(),
+            keys: LayerKeys::from_file(&keys.to_file()).unwrap(),
+            key_list: Digest::of(&keys.public()[0].public.as_bytes()[..]),
+            memory: self.memory,
+        }
+    }
+
+    pub(crate) fn open(&mut self, hop: u32) -> Result<Hop, Error> {
+        let store = self.stores[hop as usize - 1].clone();
+        Hop::open(self.config(hop), Box::new(store), &mut self.rng)
+    }
+
+    /// The power of a hop goes and comes back; the first `kept` bytes of what was not synced are there.
+    pub(crate) fn restart(&mut self, hop: u32, kept: usize) {
+        self.stores[hop as usize - 1].restart(kept);
+        self.hops[hop as usize - 1] = self.open(hop).unwrap();
+    }
+
+    /// What a respondent sends who holds these values, in random seals.
+    pub(crate) fn body(&mut self, channel: Channel, values: &[u32]) -> Vec<u8> {
+        let fragments: Vec<Fragment> = values.iter().map(|&value| Fragment::new(value)).collect();
+        self.world.path(channel.label, channel.epoch, 1).body(&fragments, &mut self.rng).unwrap()
+    }
+
+    pub(crate) fn send(
+        &mut self,
+        channel: Channel,
+        person: u32,
+        body: &[u8],
+        now_s: u64,
+    ) -> Result<u64, Refusal> {
+        let upload = Upload::new(channel, name(person), body.to_vec());
+        self.hops[0].take(&[upload], now_s, &mut self.rng).remove(0)
+    }
+
+    /// Respondents `0..count` answer, each with their own number as value.
+    pub(crate) fn answer_all(&mut self, channel: Channel, count: u32) {
+        for person in 0..count {
+            let body = self.body(channel, &[person]);
+            self.send(channel, person, &body, day(channel.epoch)).unwrap();
+        }
+    }
+
+    /// Everything that is due, until nothing moves.
+    pub(crate) fn run(&mut self, now_s: u64) {
+        self.hops[0].close_due(now_s, &mut self.rng).unwrap();
+        for hop in 0..self.hops.len() {
+            for channel in self.hops[hop].undecided() {
+                self.hops[hop].process(channel).unwrap();
+            }
+            if hop + 1 < self.hops.len() {
+                for channel in self.hops[hop].waiting() {
+                    let digest = self.pass(hop, channel, now_s).unwrap();
+                    self.hops[hop].acknowledge(channel, digest).unwrap();
+                }
+            }
+        }
+    }
+
+    /// Hands a batch to the next hop.
+    pub(crate) fn pass(&mut self, from: usize, channel: Channel, now_s: u64) -> Result<Digest, Error> {
+        let mut batch = self.hops[from].outgoing(channel)?;
+        let statements = batch.statements;
+        self.hops[from + 1].receive(channel, statements, &mut batch.records, now_s, &mut self.rng)
+    }
+
+    /// What the analyzer gets, and its bytes.
+    pub(crate) fn pull(&self, channel: Channel) -> Result<Pulled, Error> {
+        let last = self.hops.len() - 1;
+        let Outgoing { statements, manifest, len, mut records } = self.hops[last].outgoing(channel)?;
+        let mut bytes = Vec::new();
+        records.read_to_end(&mut bytes).unwrap();
+        assert_eq!((bytes.len() as u64, Digest::of(&bytes)), (len, manifest.digest));
+        Ok(Pulled { statements, bytes })
+    }
+
+    /// The values in a batch that the analyzer opens, in their order.
+    pub(crate) fn values(&self, channel: Channel, bytes: &[u8]) -> Vec<u32> {
+        let layout = Layout::of(self.world.survey.survey());
+        let route = Route { label: channel.label, epoch: channel.epoch, ..self.world.route() };
+        bytes
+            .chunks_exact(layout.envelope_len(throng_wire::Stop::Analyzer))
+            .filter_map(|envelope| {
+                match open_fragment(&route, &layout, 784, &self.world.layers[&Place::Analyzer], envelope) {
+                    Ok(Opened::Fragment(fragment)) => Some(fragment.attribute()),
+                    Ok(Opened::Chaff) => None,
+                    Err(rejection) => panic!("{rejection:?}"),
+                }
+            })
+            .collect()
+    }
+
+    pub(crate) fn sorted_values(&self, channel: Channel) -> Vec<u32> {
+        let mut values = self.values(channel, &self.pull(channel).unwrap().bytes);
+        values.sort_unstable();
+        values
+    }
+
+    pub(crate) fn outcome(&self, hop: u32, channel: Channel) -> Outcome {
+        self.hops[hop as usize - 1].statement(channel).unwrap().verify(&self.world.survey).unwrap().outcome
+    }
+}
+
+pub(crate) struct Pulled {
+    pub(crate) statements: Vec<Signed<EpochStatement>>,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// A respondent's name at hop 1.
+pub(crate) fn name(person: u32) -> Digest {
+    Digest::of(&person.to_be_bytes())
+}
+
+pub(crate) fn refusal(error: &Error) -> Option<Refusal> {
+    match error {
+        Error::Refused(refusal) => Some(*refusal),
+        _ => None,
+    }
+}

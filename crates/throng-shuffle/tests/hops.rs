@@ -1,0 +1,456 @@
+//! Attacks on one instance, in memory. docs/threat-model.md lists them by the names of these tests.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::io::Read;
+
+use common::world::{EPOCH, Shape};
+use common::{Cascade, FIRST, SMALL, day, name, refusal};
+use proptest::prelude::*;
+use throng_shuffle::{Channel, Error, Hop, MemoryStore, Refusal, Upload};
+use throng_wire::statement::check_cascade;
+use throng_wire::survey::Cover;
+use throng_wire::{Digest, EpochStatement, Outcome, Place, Signed};
+
+const NEXT_DAY: u64 = (EPOCH + 1) * 86400;
+
+fn released(outcome: Outcome) -> (u64, u64, u64) {
+    match outcome {
+        Outcome::Released { respondents, received, forwarded, .. } => (respondents, received, forwarded),
+        Outcome::Destroyed => panic!("destroyed"),
+    }
+}
+
+#[test]
+fn fragments_arrive_once_through_one_two_and_three_hops() {
+    for hops in 1..=3 {
+        let mut cascade = Cascade::new(Shape { hops, ..SMALL });
+        cascade.answer_all(FIRST, 20);
+        cascade.run(NEXT_DAY);
+        assert_eq!(cascade.sorted_values(FIRST), (0..20).collect::<Vec<_>>());
+        let pulled = cascade.pull(FIRST).unwrap();
+        let statements: Vec<EpochStatement> =
+            pulled.statements.iter().map(|one| *one.verify(&cascade.world.survey).unwrap()).collect();
+        assert_eq!(check_cascade(cascade.world.survey.survey(), &statements).unwrap(), Some(20));
+        assert_eq!(released(statements[0].outcome).0, 20);
+        // Chaff goes no further than the last hop, which with a single one is the analyzer's business.
+        assert_eq!(released(statements[hops as usize - 1].outcome).2, if hops == 1 { 60 } else { 20 });
+    }
+}
+
+#[test]
+fn without_cover_bodies_differ_in_length_and_arrive_too() {
+    let mut cascade = Cascade::new(Shape { cover: Cover::None, ..SMALL });
+    for (person, values) in [&[][..], &[1], &[2, 3], &[4, 5, 6], &[]].into_iter().enumerate() {
+        let body = cascade.body(FIRST, values);
+        cascade.send(FIRST, person as u32, &body, day(EPOCH)).unwrap();
+    }
+    cascade.run(NEXT_DAY);
+    assert_eq!(cascade.sorted_values(FIRST), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(released(cascade.outcome(1, FIRST)), (5, 6, 6));
+}
+
+/// Attack 3: one person is one of the crowd, however often they send.
+#[test]
+fn one_person_counts_once() {
+    let mut cascade = Cascade::new(SMALL);
+    cascade.answer_all(FIRST, 4);
+    for _ in 0..100 {
+        let body = cascade.body(FIRST, &[700]);
+        assert_eq!(cascade.send(FIRST, 0, &body, day(EPOCH)), Err(Refusal::Conflict));
+    }
+    cascade.run(NEXT_DAY);
+    assert_eq!(cascade.outcome(1, FIRST), Outcome::Destroyed, "four people are no crowd of five");
+    assert_eq!(cascade.outcome(2, FIRST), Outcome::Destroyed, "and every hop says so");
+    assert!(cascade.pull(FIRST).unwrap().bytes.is_empty());
+}
+
+/// Attack 6: the same bytes again get the same receipt, and count once.
+#[test]
+fn a_retry_gets_the_same_receipt() {
+    let mut cascade = Cascade::new(SMALL);
+    cascade.answer_all(FIRST, 5);
+    let body = cascade.body(FIRST, &[42]);
+    let early = cascade.send(FIRST, 77, &body, day(EPOCH)).unwrap();
+    let late = cascade.send(FIRST, 77, &body, day(EPOCH) + 7200).unwrap();
+    assert_eq!(early, late, "also hours later");
+    cascade.restart(1, 0);
+    assert_eq!(cascade.send(FIRST, 77, &body, day(EPOCH) + 7200), Ok(early), "also after a crash");
+    let receipt =
+        |cascade: &Cascade| cascade.hops[0].receipt(FIRST, Digest::of(&body), early).unwrap().to_bytes();
+    assert_eq!(receipt(&cascade), receipt(&cascade));
+    // Twice in one group of uploads, too.
+    let upload = Upload::new(FIRST, name(78), body.clone());
+    let group = [upload.clone(), upload];
+    assert!(cascade.hops[0].take(&group, day(EPOCH), &mut cascade.rng).iter().all(Result::is_ok));
+    cascade.run(NEXT_DAY);
+    assert_eq!(released(cascade.outcome(1, FIRST)).0, 7);
+    // The body of 78 was a copy of 77's: its envelopes are duplicates, and dropped.
+    assert_eq!(cascade.sorted_values(FIRST), [0, 1, 2, 3, 4, 42]);
+    assert_eq!(cascade.send(FIRST, 77, &body, day(EPOCH)), Err(Refusal::Closed), "the epoch is over");
+}
+
+/// Attack 7: of equal envelopes one is left, also if only the layers around them differ.
+#[test]
+fn duplicates_are_dropped() {
+    let mut cascade = Cascade::new(Shape { hops: 3, ..SMALL });
+    cascade.answer_all(FIRST, 5);
+    let first = cascade.body(FIRST, &[11, 12]);
+    let keys = &cascade.world.layers[&Place::hop(1, 1)];
+    let layout = *cascade.hops[0].layout();
+    let envelopes = throng_wire::peel::open_body(&cascade.world.route(), &layout, keys, &first).unwrap();
+    // The same three envelopes in another body.
+    let list = cascade.world.lists.iter().find(|list| list.party == Place::hop(1, 1)).unwrap();
+    let key = *list.key_for(EPOCH).unwrap();
+    let again =
+        throng_wire::seal::seal(&cascade.world.route(), throng_wire::Stop::Hop(1), &key, &envelopes).unwrap();
+    cascade.send(FIRST, 100, &first, day(EPOCH)).unwrap();
+    cascade.send(FIRST, 101, &again, day(EPOCH)).unwrap();
+    cascade.run(NEXT_DAY);
+    assert_eq!(released(cascade.outcome(1, FIRST)), (7, 21, 18));
+    assert_eq!(cascade.sorted_values(FIRST), [0, 1, 2, 3, 4, 11, 12]);
+}
+
+/// Attack 4: whichever byte of a body is changed, none of it arrives, and the person is not of the crowd.
+#[test]
+fn changed_bodies_do_not_count() {
+    let mut cascade = Cascade::new(SMALL);
+    cascade.answer_all(FIRST, 5);
+    let body = cascade.body(FIRST, &[500]);
+    for place in 0..body.len() {
+        let mut changed = body.clone();
+        changed[place] ^= 1;
+        // The answer does not say that it will not open.
+        cascade.send(FIRST, 1000 + place as u32, &changed, day(EPOCH)).unwrap();
+    }
+    cascade.run(NEXT_DAY);
+    assert_eq!(released(cascade.outcome(1, FIRST)).0, 5);
+    assert_eq!(cascade.sorted_values(FIRST), [0, 1, 2, 3, 4]);
+}
+
+/// Attack 5: a body is for one survey, epoch, label and instance.
+#[test]
+fn bodies_cannot_be_moved() {
+    let labelled = Shape { labels: true, ..SMALL };
+    let mut cascade = Cascade::new(labelled);
+    let (here, there) = (Channel { label: 1, epoch: EPOCH }, Channel { label: 2, epoch: EPOCH });
+    cascade.answer_all(here, 40);
+    let elsewhere = cascade.body(there, &[500]);
+    cascade.send(here, 100, &elsewhere, day(EPOCH)).unwrap();
+    let tomorrow = cascade.body(Channel { label: 1, epoch: EPOCH + 1 }, &[501]);
+    cascade.send(here, 101, &tomorrow, day(EPOCH)).unwrap();
+    let instance = cascade.world.path(1, EPOCH, 1);
+    assert!(instance.route().instance == 1);
+    cascade.run(NEXT_DAY);
+    assert!(cascade.sorted_values(here).iter().all(|&value| value < 40));
+    assert_eq!(cascade.outcome(1, there), Outcome::Destroyed);
+}
+
+#[test]
+fn what_is_for_another_time_or_place_is_refused() {
+    let mut cascade = Cascade::new(SMALL);
+    let body = cascade.body(FIRST, &[1]);
+    for (channel, now, expected) in [
+        (FIRST, day(EPOCH + 1), Refusal::Closed),
+        (FIRST, day(EPOCH - 1), Refusal::Closed),
+        (Channel { label: 1, ..FIRST }, day(EPOCH), Refusal::Unknown),
+    ] {
+        assert_eq!(cascade.send(channel, 1, &body, now), Err(expected));
+    }
+    for len in [0, 1, body.len() - 1, body.len() + 1, 1 << 20] {
+        assert_eq!(cascade.send(FIRST, 1, &vec![7; len], day(EPOCH)), Err(Refusal::Length), "{len}");
+    }
+    let second = Upload::new(FIRST, name(1), body);
+    let taken = cascade.hops[1].take(&[second], day(EPOCH), &mut cascade.rng);
+    assert_eq!(taken, [Err(Refusal::Unknown)], "only hop 1 takes bodies");
+}
+
+/// Attack 23: a clock that jumps closes an epoch early at worst, and never a second time.
+#[test]
+fn a_clock_that_jumps_releases_nothing_twice() {
+    let mut cascade = Cascade::new(SMALL);
+    cascade.answer_all(FIRST, 6);
+    cascade.run(day(EPOCH + 5));
+    let first = cascade.pull(FIRST).unwrap().bytes;
+    let body = cascade.body(FIRST, &[42]);
+    assert_eq!(cascade.send(FIRST, 42, &body, day(EPOCH)), Err(Refusal::Closed), "the clock went back");
+    for now in [day(EPOCH), day(EPOCH + 1), day(EPOCH + 7)] {
+        cascade.run(now);
+    }
+    assert_eq!(cascade.pull(FIRST).unwrap().bytes, first);
+    cascade.answer_all(Channel { label: 0, epoch: EPOCH + 8 }, 6);
+    assert_eq!(cascade.sorted_values(FIRST).len(), 6);
+}
+
+/// Attack 24: whatever operation of the store a hop dies in, the order that leaves it is the one that it had begun.
+#[test]
+fn a_crash_never_makes_a_second_order_or_noise() {
+    for labels in [false, true] {
+        let channel = Channel { label: u32::from(labels), epoch: EPOCH };
+        for hop in 1..=2_u32 {
+            let mut begun = 0;
+            for operations in 0.. {
+                let mut cascade = Cascade::new(Shape { labels, ..SMALL });
+                cascade.answer_all(channel, 30);
+                if hop == 2 {
+                    cascade.hops[0].close_due(NEXT_DAY, &mut cascade.rng).unwrap();
+                    cascade.hops[0].process(channel).unwrap();
+                }
+                let store = cascade.stores[hop as usize - 1].clone();
+                store.fail_after(operations);
+                let died = step(&mut cascade, hop, channel).is_err();
+                let before = store.bytes(&format!("{channel}.batch")).unwrap_or_default();
+                begun += u32::from(!before.is_empty());
+                cascade.restart(hop, (operations % 3) as usize * 7);
+                step(&mut cascade, hop, channel).unwrap();
+                let mut after = Vec::new();
+                let mut batch = cascade.hops[hop as usize - 1].outgoing(channel).unwrap();
+                batch.records.read_to_end(&mut after).unwrap();
+                assert!(after.starts_with(&before), "operation {operations} of hop {hop}");
+                if !died {
+                    assert!(operations > 10 && begun > 3, "{operations} operations, {begun} in the batch");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+fn step(cascade: &mut Cascade, hop: u32, channel: Channel) -> Result<(), Error> {
+    if hop == 1 {
+        cascade.hops[0].close_due(NEXT_DAY, &mut cascade.rng)?;
+    } else {
+        cascade.pass(0, channel, NEXT_DAY)?;
+    }
+    let hop = &cascade.hops[hop as usize - 1];
+    hop.undecided().into_iter().try_for_each(|channel| hop.process(channel))
+}
+
+/// Attack 25, and promise 5: a batch is there until its hash is acknowledged, and then nowhere.
+#[test]
+fn a_batch_is_held_until_its_hash_is_acknowledged() {
+    let mut cascade = Cascade::new(SMALL);
+    cascade.answer_all(FIRST, 6);
+    assert_eq!(cascade.pull(FIRST).err().as_ref().and_then(refusal), Some(Refusal::Undecided));
+    cascade.run(NEXT_DAY);
+    let bytes = cascade.pull(FIRST).unwrap().bytes;
+    assert_eq!(cascade.pull(FIRST).unwrap().bytes, bytes);
+    let wrong = cascade.hops[1].acknowledge(FIRST, Digest::of(b"another")).unwrap_err();
+    assert_eq!(refusal(&wrong), Some(Refusal::Batch));
+    assert_eq!(cascade.pull(FIRST).unwrap().bytes, bytes);
+    cascade.hops[1].acknowledge(FIRST, Digest::of(&bytes)).unwrap();
+    cascade.hops[1].acknowledge(FIRST, Digest::of(&bytes)).unwrap();
+    assert_eq!(cascade.pull(FIRST).err().as_ref().and_then(refusal), Some(Refusal::Gone));
+    for store in &cascade.stores {
+        let left: Vec<String> = throng_shuffle::Store::names(store).unwrap();
+        assert_eq!(left, ["journal"], "everything else is erased");
+    }
+    cascade.restart(2, 0);
+    assert_eq!(cascade.pull(FIRST).err().as_ref().and_then(refusal), Some(Refusal::Gone));
+    assert!(cascade.hops[1].statement(FIRST).is_ok(), "what was said is still said");
+}
+
+/// An acknowledgement that got lost is given again, also when the batch has gone on since.
+#[test]
+fn a_batch_that_comes_again_is_acknowledged_again() {
+    let mut cascade = Cascade::new(SMALL);
+    cascade.answer_all(FIRST, 6);
+    cascade.hops[0].close_due(NEXT_DAY, &mut cascade.rng).unwrap();
+    cascade.hops[0].process(FIRST).unwrap();
+    let first = cascade.pass(0, FIRST, NEXT_DAY).unwrap();
+    assert_eq!(cascade.pass(0, FIRST, NEXT_DAY).unwrap(), first);
+    cascade.hops[1].process(FIRST).unwrap();
+    let bytes = cascade.pull(FIRST).unwrap().bytes;
+    cascade.hops[1].acknowledge(FIRST, Digest::of(&bytes)).unwrap();
+    for _ in 0..2 {
+        assert_eq!(cascade.pass(0, FIRST, NEXT_DAY).unwrap(), first);
+        cascade.restart(2, 0);
+    }
+    assert_eq!(cascade.pull(FIRST).err().as_ref().and_then(refusal), Some(Refusal::Gone));
+}
+
+/// What a hop that lies could send to the next one.
+#[test]
+fn batches_that_are_not_as_stated_are_refused() {
+    let mut cascade = Cascade::new(SMALL);
+    cascade.answer_all(FIRST, 6);
+    cascade.hops[0].close_due(NEXT_DAY, &mut cascade.rng).unwrap();
+    cascade.hops[0].process(FIRST).unwrap();
+    let mut batch = cascade.hops[0].outgoing(FIRST).unwrap();
+    let mut bytes = Vec::new();
+    batch.records.read_to_end(&mut bytes).unwrap();
+    let honest = batch.statements[0].clone();
+    let said = *honest.claimed();
+    let key =
+        throng_wire::SigningKey::from_file(&cascade.world.signing[&Place::hop(1, 1)].to_file()).unwrap();
+    let sign = |statement: EpochStatement| vec![Signed::new(statement, &key).unwrap()];
+    let with = |respondents, received, forwarded, batch| EpochStatement {
+        outcome: Outcome::Released { respondents, received, forwarded, batch },
+        ..said
+    };
+    let (digest, mut changed) = (Digest::of(&bytes), bytes.clone());
+    changed[100] ^= 1;
+    let longer = [&bytes[..], &[0]].concat();
+    let other_key =
+        throng_wire::SigningKey::from_file(&cascade.world.signing[&Place::hop(1, 2)].to_file()).unwrap();
+    for (statements, records, now, expected) in [
+        (vec![honest.clone()], &changed[..], NEXT_DAY, Refusal::Batch),
+        (vec![honest.clone()], &bytes[..bytes.len() - 1], NEXT_DAY, Refusal::Batch),
+        (vec![honest.clone()], &longer, NEXT_DAY, Refusal::Batch),
+        (vec![honest.clone()], &bytes, NEXT_DAY - 1, Refusal::Early),
+        (vec![], &bytes, NEXT_DAY, Refusal::Statements),
+        (vec![honest.clone(), honest.clone()], &bytes, NEXT_DAY, Refusal::Statements),
+        (vec![Signed::new(said, &other_key).unwrap()], &bytes, NEXT_DAY, Refusal::Statements),
+        (sign(with(4, 12, 12, digest)), &bytes, NEXT_DAY, Refusal::Statements),
+        (sign(with(6, 19, 18, digest)), &bytes, NEXT_DAY, Refusal::Statements),
+        (sign(with(6, 18, 19, digest)), &bytes, NEXT_DAY, Refusal::Statements),
+        (sign(EpochStatement { hop: 2, ..said }), &bytes, NEXT_DAY, Refusal::Statements),
+    ] {
+        let mut records = records;
+        let received = cascade.hops[1].receive(FIRST, statements, &mut records, now, &mut cascade.rng);
+        assert_eq!(received.err().as_ref().and_then(refusal), Some(expected));
+    }
+    let other = Channel { label: 0, epoch: EPOCH + 1 };
+    let moved = cascade.hops[1].receive(
+        other,
+        vec![honest.clone()],
+        &mut &bytes[..],
+        NEXT_DAY + 86400,
+        &mut cascade.rng,
+    );
+    assert_eq!(moved.err().as_ref().and_then(refusal), Some(Refusal::Statements));
+    // After all that the honest batch is taken; and then no other.
+    assert_eq!(
+        cascade.hops[1].receive(FIRST, vec![honest], &mut &bytes[..], NEXT_DAY, &mut cascade.rng).unwrap(),
+        digest
+    );
+    let second = sign(with(6, 18, 17, Digest::of(&bytes[107..])));
+    let conflict = cascade.hops[1].receive(FIRST, second, &mut &bytes[107..], NEXT_DAY, &mut cascade.rng);
+    assert_eq!(conflict.err().as_ref().and_then(refusal), Some(Refusal::Conflict));
+}
+
+/// Promise 5 at the other end: a full disk takes nothing, says so, and loses nothing.
+#[test]
+fn a_full_disk_refuses_and_keeps_what_it_has() {
+    let mut cascade = Cascade::new(SMALL);
+    cascade.answer_all(FIRST, 6);
+    let used: usize = ["journal", "0-100.uploads", "0-100.key"]
+        .iter()
+        .filter_map(|name| cascade.stores[0].bytes(name))
+        .map(|bytes| bytes.len())
+        .sum();
+    cascade.stores[0].limit(Some(used + 50));
+    let body = cascade.body(FIRST, &[42]);
+    assert_eq!(cascade.send(FIRST, 42, &body, day(EPOCH)), Err(Refusal::Full));
+    assert!(cascade.hops[0].close_due(NEXT_DAY, &mut cascade.rng).is_err());
+    cascade.stores[0].limit(None);
+    assert!(cascade.send(FIRST, 42, &body, day(EPOCH)).is_ok());
+    cascade.stores[0].limit(Some(used + 300));
+    cascade.restart(1, 0);
+    cascade.stores[0].limit(None);
+    cascade.run(NEXT_DAY);
+    assert_eq!(cascade.sorted_values(FIRST), [0, 1, 2, 3, 4, 5, 42]);
+}
+
+/// Memory for respondents is limited, too: who does not fit is told, and those who are in stay in.
+#[test]
+fn a_full_table_refuses() {
+    let mut cascade = Cascade::with_memory(SMALL, 2 * 96 * 6);
+    cascade.answer_all(FIRST, 6);
+    let body = cascade.body(FIRST, &[42]);
+    assert_eq!(cascade.send(FIRST, 42, &body, day(EPOCH)), Err(Refusal::Full));
+    assert_eq!(cascade.send(FIRST, 5, &body, day(EPOCH)), Err(Refusal::Conflict));
+}
+
+#[test]
+fn epochs_and_labels_run_side_by_side() {
+    let mut cascade = Cascade::new(Shape { labels: true, ..SMALL });
+    let channels: Vec<Channel> =
+        [(1, 0), (2, 0), (1, 1)].map(|(label, later)| Channel { label, epoch: EPOCH + later }).to_vec();
+    cascade.answer_all(channels[0], 40);
+    cascade.answer_all(channels[1], 40);
+    cascade.hops[0].close_due(NEXT_DAY, &mut cascade.rng).unwrap();
+    cascade.answer_all(channels[2], 40);
+    cascade.run(day(EPOCH + 2));
+    for channel in channels {
+        let (crowd, ..) = released(cascade.outcome(1, channel));
+        assert_eq!(cascade.sorted_values(channel).len() as u64, crowd);
+        assert!((5..=40).contains(&crowd), "{crowd}");
+    }
+}
+
+/// A labelled crowd is thinned by whole people, and what is told is what is left.
+#[test]
+fn deletion_drops_whole_uploads() {
+    let mut cascade = Cascade::new(Shape { labels: true, ..SMALL });
+    let channel = Channel { label: 1, epoch: EPOCH };
+    for person in 0..40 {
+        let body = cascade.body(channel, &[2 * person, 2 * person + 1]);
+        cascade.send(channel, person, &body, day(EPOCH)).unwrap();
+    }
+    cascade.run(NEXT_DAY);
+    let (crowd, received, _) = released(cascade.outcome(1, channel));
+    assert!(crowd < 40 && received == 3 * crowd, "{crowd}");
+    let values = cascade.sorted_values(channel);
+    assert_eq!(values.len() as u64, 2 * crowd);
+    assert!(values.chunks(2).all(|pair| pair[0] % 2 == 0 && pair[1] == pair[0] + 1));
+}
+
+/// Attack 16: once a key is erased, nothing that is left opens what it was for.
+#[test]
+fn keys_are_needed_as_long_as_their_epochs_are_open() {
+    let mut cascade = Cascade::new(SMALL);
+    cascade.answer_all(FIRST, 6);
+    assert_eq!(cascade.hops[0].oldest_epoch(day(EPOCH + 30)), EPOCH);
+    cascade.hops[0].close_due(day(EPOCH + 30), &mut cascade.rng).unwrap();
+    assert_eq!(cascade.hops[0].oldest_epoch(day(EPOCH + 30)), EPOCH);
+    cascade.run(day(EPOCH + 30));
+    assert_eq!(cascade.hops[0].oldest_epoch(day(EPOCH + 30)), EPOCH + 30);
+    assert_eq!(cascade.hops[1].oldest_epoch(day(EPOCH + 30)), EPOCH + 30);
+}
+
+/// A hop that is reset has nothing but its journal, and has said that the rest is destroyed.
+#[test]
+fn a_reset_destroys_visibly() {
+    let mut cascade = Cascade::new(SMALL);
+    cascade.answer_all(FIRST, 6);
+    cascade.hops[0].destroy_all(&mut cascade.rng).unwrap();
+    assert_eq!(cascade.outcome(1, FIRST), Outcome::Destroyed);
+    assert_eq!(throng_shuffle::Store::names(&cascade.stores[0]).unwrap(), ["journal"]);
+    cascade.run(NEXT_DAY);
+    assert_eq!(cascade.outcome(2, FIRST), Outcome::Destroyed);
+}
+
+#[test]
+fn a_hop_runs_only_with_the_key_that_the_survey_pins() {
+    let mut cascade = Cascade::new(SMALL);
+    let config = throng_shuffle::HopConfig { hop: 2, ..cascade.config(1) };
+    assert!(matches!(Hop::open(config, Box::new(MemoryStore::new()), &mut cascade.rng), Err(Error::Wire(_))));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Attack 22: an uploads file, a draw and a journal of any bytes are refused or cut, and never panic.
+    #[test]
+    fn damaged_files_do_not_panic(name in 0..4_usize, bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+        let name = ["journal", "0-100.uploads", "0-100.draw", "0-100.key"][name];
+        let mut cascade = Cascade::new(SMALL);
+        cascade.answer_all(FIRST, 2);
+        let store = MemoryStore::new();
+        for one in ["journal", "0-100.uploads", "0-100.key"] {
+            std::io::Write::write_all(
+                &mut throng_shuffle::Store::create(&store, one).unwrap(),
+                &cascade.stores[0].bytes(one).unwrap_or_default(),
+            ).unwrap();
+        }
+        std::io::Write::write_all(&mut throng_shuffle::Store::create(&store, name).unwrap(), &bytes).unwrap();
+        if let Ok(hop) = Hop::open(cascade.config(1), Box::new(store), &mut cascade.rng) {
+            hop.close_due(NEXT_DAY, &mut cascade.rng).unwrap();
+            prop_assert!(hop.process(FIRST).is_ok());
+            prop_assert!(matches!(hop.statement(FIRST).unwrap().claimed().outcome, Outcome::Destroyed));
+        }
+    }
+}

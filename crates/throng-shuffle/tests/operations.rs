@@ -1,0 +1,289 @@
+//! Any sequence of operations on an instance in memory: uploads, replays, clock steps, crashes, key rotation, lost
+//! acknowledgements. Checked after each: counted at most once, acknowledged never lost, no release below the crowd, never
+//! two orders or two noises of one batch.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use common::world::{EPOCH, Shape};
+use common::{Cascade, SMALL, day, refusal};
+use proptest::prelude::*;
+use throng_shuffle::{Channel, Refusal};
+use throng_wire::{Digest, Outcome, Place};
+
+#[derive(Clone, Debug)]
+enum Operation {
+    /// A respondent answers in the current epoch; with the same bytes as before, or other ones.
+    Upload { person: u32, other: bool },
+    /// The clock moves by a number of half days, also back.
+    Clock(i64),
+    /// Hop 1 ends what is over.
+    Tick,
+    /// A hop works on what it has.
+    Work { hop: u32 },
+    /// A hop hands on what it has; perhaps the answer gets lost.
+    Pass { hop: u32, lost: bool },
+    /// The analyzer takes what is there; perhaps its acknowledgement gets lost.
+    Pull { lost: bool },
+    /// After some more operations of its store a hop has no power, until it comes back.
+    Cut { hop: u32, after: u64 },
+    /// The power comes back, with some of what was not synced.
+    Restart { hop: u32, kept: usize },
+    /// A hop gets a new layer key and erases those that it needs no more.
+    Rotate { hop: u32 },
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    let hop = 1..=2_u32;
+    prop_oneof![
+        12 => (0..9_u32, prop::bool::weighted(0.2))
+            .prop_map(|(person, other)| Operation::Upload { person, other }),
+        3 => prop_oneof![4 => Just(1), 4 => Just(2), 1 => Just(-2), 1 => Just(5)].prop_map(Operation::Clock),
+        3 => Just(Operation::Tick),
+        4 => hop.clone().prop_map(|hop| Operation::Work { hop }),
+        4 => (hop.clone(), any::<bool>()).prop_map(|(hop, lost)| Operation::Pass { hop, lost }),
+        3 => any::<bool>().prop_map(|lost| Operation::Pull { lost }),
+        2 => (hop.clone(), 0..25_u64).prop_map(|(hop, after)| Operation::Cut { hop, after }),
+        3 => (hop.clone(), 0..300_usize).prop_map(|(hop, kept)| Operation::Restart { hop, kept }),
+        1 => hop.prop_map(|hop| Operation::Rotate { hop }),
+    ]
+}
+
+/// What was seen from outside, and has to stay true.
+struct Watch {
+    cascade: Cascade,
+    label: u32,
+    half_days: i64,
+    /// The bytes of each respondent in each epoch, and all who were acknowledged, or may have been taken.
+    bodies: BTreeMap<(u32, Channel), Vec<u8>>,
+    acknowledged: BTreeSet<(u32, Channel)>,
+    tried: BTreeSet<(u32, Channel)>,
+    /// What a hop said or handed on, of which there must never be a second version.
+    said: BTreeMap<(u32, Channel), Vec<u8>>,
+    handed: BTreeMap<(u32, Channel), Digest>,
+    counted: BTreeMap<Channel, Vec<u32>>,
+}
+
+impl Watch {
+    fn new(labels: bool) -> Self {
+        Self {
+            cascade: Cascade::new(Shape { labels, ..SMALL }),
+            label: u32::from(labels),
+            half_days: 2 * EPOCH as i64 + 1,
+            bodies: BTreeMap::new(),
+            acknowledged: BTreeSet::new(),
+            tried: BTreeSet::new(),
+            said: BTreeMap::new(),
+            handed: BTreeMap::new(),
+            counted: BTreeMap::new(),
+        }
+    }
+
+    fn now_s(&self) -> u64 {
+        self.half_days as u64 * 43200
+    }
+
+    fn apply(&mut self, operation: &Operation) {
+        match *operation {
+            Operation::Upload { person, other } => self.upload(person, other),
+            Operation::Clock(half_days) => {
+                // The keys of this world begin and end.
+                let (first, last) = (2 * EPOCH as i64, 2 * EPOCH as i64 + 24);
+                self.half_days = (self.half_days + half_days).clamp(first, last);
+            }
+            Operation::Tick => {
+                let now = self.now_s();
+                let _ = self.cascade.hops[0].close_due(now, &mut self.cascade.rng);
+            }
+            Operation::Work { hop } => {
+                let hop = &self.cascade.hops[hop as usize - 1];
+                hop.undecided().into_iter().for_each(|channel| drop(hop.process(channel)));
+            }
+            Operation::Pass { hop: 1, lost } => self.pass(lost),
+            Operation::Pass { .. } => {}
+            Operation::Pull { lost } => self.pull(lost),
+            Operation::Cut { hop, after } => self.cascade.stores[hop as usize - 1].fail_after(after),
+            Operation::Restart { hop, kept } => self.cascade.restart(hop, kept),
+            Operation::Rotate { hop } => self.rotate(hop),
+        }
+        self.look();
+    }
+
+    fn upload(&mut self, person: u32, other: bool) {
+        let now = self.now_s();
+        let channel = Channel { label: self.label, epoch: now / 86400 };
+        let fresh = self.cascade.body(channel, &[person]);
+        let first = self.bodies.entry((person, channel)).or_insert_with(|| fresh.clone()).clone();
+        let body = if other { fresh } else { first.clone() };
+        let result = self.cascade.send(channel, person, &body, now);
+        let key = (person, channel);
+        if body != first && self.acknowledged.contains(&key) {
+            assert!(result.is_err(), "other bytes were taken after an acknowledgement");
+            return;
+        }
+        match result {
+            Ok(_) => {
+                if body != first {
+                    assert!(!self.acknowledged.contains(&key));
+                    self.bodies.insert(key, body);
+                }
+                self.acknowledged.insert(key);
+            }
+            // Whether it was taken before the power went nobody knows.
+            Err(Refusal::Full) => {
+                self.tried.insert(key);
+            }
+            Err(Refusal::Closed | Refusal::Conflict) => {}
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    fn pass(&mut self, lost: bool) {
+        for channel in self.cascade.hops[0].waiting() {
+            let Ok(batch) = self.cascade.hops[0].outgoing(channel) else { continue };
+            self.hand(1, channel, batch.manifest.digest);
+            match self.cascade.pass(0, channel, self.now_s()) {
+                Ok(digest) if !lost => drop(self.cascade.hops[0].acknowledge(channel, digest)),
+                Ok(_) => {}
+                Err(error) => assert!(
+                    matches!(refusal(&error), None | Some(Refusal::Early)),
+                    "an honest batch is refused: {error}"
+                ),
+            }
+        }
+    }
+
+    fn pull(&mut self, lost: bool) {
+        for channel in self.cascade.hops[1].waiting() {
+            let Ok(pulled) = self.cascade.pull(channel) else { continue };
+            let digest = Digest::of(&pulled.bytes);
+            self.hand(2, channel, digest);
+            self.counted.insert(channel, self.cascade.values(channel, &pulled.bytes));
+            if !lost {
+                drop(self.cascade.hops[1].acknowledge(channel, digest));
+            }
+        }
+    }
+
+    fn hand(&mut self, hop: u32, channel: Channel, digest: Digest) {
+        let first = *self.handed.entry((hop, channel)).or_insert(digest);
+        assert_eq!(first, digest, "hop {hop} handed on two batches of {channel}");
+    }
+
+    fn rotate(&mut self, hop: u32) {
+        let place = Place::hop(1, hop);
+        let oldest = self.cascade.hops[hop as usize - 1].oldest_epoch(self.now_s());
+        let keys = self.cascade.world.layers.get_mut(&place).unwrap();
+        keys.rotate(10, 2, &mut self.cascade.rng).unwrap();
+        // Respondents may still use a key until the clock that they have is past it: here it can step back by a day.
+        keys.erase_before(oldest.saturating_sub(2));
+        let list = keys.list(self.cascade.world.survey.hash(), place, 1);
+        let old = self.cascade.world.lists.iter_mut().find(|list| list.party == place).unwrap();
+        *old = list;
+        let config = self.cascade.config(hop);
+        self.cascade.hops[hop as usize - 1].set_keys(config.keys, config.key_list);
+    }
+
+    /// What the hops say now, against what they said before.
+    fn look(&mut self) {
+        for hop in 1..=2_u32 {
+            for epoch in EPOCH - 1..EPOCH + 14 {
+                let channel = Channel { label: self.label, epoch };
+                if let Ok(statement) = self.cascade.hops[hop as usize - 1].statement(channel) {
+                    let bytes = statement.to_bytes();
+                    let first = self.said.entry((hop, channel)).or_insert_with(|| bytes.clone());
+                    assert_eq!(*first, bytes, "hop {hop} said two things of {channel}");
+                    if let Outcome::Released { respondents, .. } = statement.claimed().outcome {
+                        assert!(respondents >= 5, "a release below the crowd");
+                    }
+                }
+            }
+        }
+    }
+
+    /// The power stays, the clock runs on, and everything that can arrive does.
+    fn settle(&mut self) {
+        for hop in 1..=2 {
+            self.cascade.restart(hop, 0);
+        }
+        self.half_days = 2 * EPOCH as i64 + 26;
+        for _ in 0..2 {
+            self.apply(&Operation::Tick);
+            self.apply(&Operation::Work { hop: 1 });
+            self.apply(&Operation::Pass { hop: 1, lost: false });
+            self.apply(&Operation::Work { hop: 2 });
+            self.apply(&Operation::Pull { lost: false });
+        }
+        assert!(self.cascade.hops.iter().all(|hop| hop.undecided().is_empty() && hop.waiting().is_empty()));
+    }
+
+    fn check(&self) {
+        let channels: BTreeSet<Channel> = self.bodies.keys().map(|(_, channel)| *channel).collect();
+        for channel in channels {
+            let of = |set: &BTreeSet<(u32, Channel)>| -> BTreeSet<u32> {
+                set.iter().filter(|(_, one)| *one == channel).map(|(person, _)| *person).collect()
+            };
+            let (acknowledged, tried) = (of(&self.acknowledged), of(&self.tried));
+            let possible: BTreeSet<u32> = acknowledged.union(&tried).copied().collect();
+            let Some(bytes) = self.said.get(&(1, channel)) else {
+                assert!(acknowledged.is_empty(), "an epoch with acknowledged answers has no end");
+                continue;
+            };
+            let statement = throng_wire::Signed::<throng_wire::EpochStatement>::from_bytes(bytes).unwrap();
+            let counted = self.counted.get(&channel).cloned().unwrap_or_default();
+            let once: BTreeSet<u32> = counted.iter().copied().collect();
+            assert_eq!(once.len(), counted.len(), "somebody was counted twice");
+            assert!(once.is_subset(&possible), "somebody was counted who did not answer");
+            match statement.claimed().outcome {
+                Outcome::Destroyed => {
+                    assert!(counted.is_empty());
+                    assert!(self.label > 0 || acknowledged.len() < 5, "a crowd was destroyed");
+                }
+                Outcome::Released { respondents, .. } => {
+                    assert_eq!(counted.len() as u64, respondents);
+                    assert!(
+                        self.label > 0 || acknowledged.is_subset(&once),
+                        "an acknowledged answer was lost"
+                    );
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn promises_hold_whatever_happens(
+        labels in prop::bool::weighted(0.25),
+        operations in proptest::collection::vec(operation(), 1..90),
+    ) {
+        let mut watch = Watch::new(labels);
+        for operation in &operations {
+            watch.apply(operation);
+        }
+        watch.settle();
+        watch.check();
+    }
+}
+
+/// The property test is worth something only if crowds are reached in it.
+#[test]
+fn a_day_without_trouble_is_a_release() {
+    let mut watch = Watch::new(false);
+    for person in 0..7 {
+        watch.apply(&Operation::Upload { person, other: false });
+        watch.apply(&Operation::Upload { person, other: person % 2 == 0 });
+    }
+    watch.settle();
+    watch.check();
+    let channel = Channel { label: 0, epoch: EPOCH };
+    assert_eq!(day(EPOCH) / 86400, EPOCH);
+    let mut counted = watch.counted[&channel].clone();
+    counted.sort_unstable();
+    assert_eq!(counted, [0, 1, 2, 3, 4, 5, 6]);
+}
