@@ -25,6 +25,7 @@ pub mod commands;
 pub mod dataset;
 pub mod exit;
 pub mod experiments;
+pub mod file_store;
 pub mod memory;
 pub mod out_dir;
 pub mod picture;

@@ -13,7 +13,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("throng-encode", &["throng-dp", "throng-account", "throng-wire"]),
     ("throng-analyze", &["throng-dp", "throng-account", "throng-wire"]),
     ("throng-shuffle", &["throng-dp", "throng-wire"]),
-    ("throng", &["throng-dp", "throng-account", "throng-wire", "throng-encode", "throng-analyze"]),
+    (
+        "throng",
+        &["throng-dp", "throng-account", "throng-wire", "throng-encode", "throng-analyze", "throng-shuffle"],
+    ),
 ];
 
 /// What a pure crate must not name: sockets, files, clocks, entropy.

@@ -1,0 +1,184 @@
+//! A hop's store in a directory: append-only files and fdatasync, nothing to install.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use throng_shuffle::{Store, StoreFile};
+
+/// Files in a directory that nobody else can read, and that no other process uses.
+pub struct FileStore {
+    directory: PathBuf,
+    /// To sync which files there are.
+    handle: Arc<File>,
+    /// Held for as long as the store lives.
+    _lock: File,
+    crash: Arc<Crash>,
+}
+
+impl FileStore {
+    /// Opens or makes the directory. One that another process has open is refused.
+    pub fn open(directory: &Path) -> io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        let lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(directory.join(LOCK))?;
+        lock.try_lock().map_err(|_| {
+            let path = directory.display();
+            io::Error::new(
+                io::ErrorKind::ResourceBusy,
+                format!("{path} is in use by another process; stop that one first"),
+            )
+        })?;
+        let handle = Arc::new(File::open(directory)?);
+        handle.sync_all()?;
+        Ok(Self { directory: directory.to_owned(), handle, _lock: lock, crash: Arc::new(Crash::from_env()) })
+    }
+
+    fn file(&self, name: &str, options: &mut OpenOptions) -> io::Result<Box<dyn StoreFile>> {
+        self.crash.operation();
+        let path = self.directory.join(name);
+        let new = !path.exists();
+        let file = options.create(true).mode(0o600).open(path)?;
+        Ok(Box::new(OpenFile {
+            file,
+            handle: new.then(|| Arc::clone(&self.handle)),
+            crash: Arc::clone(&self.crash),
+        }))
+    }
+}
+
+impl Store for FileStore {
+    fn create(&self, name: &str) -> io::Result<Box<dyn StoreFile>> {
+        self.file(name, OpenOptions::new().write(true).truncate(true))
+    }
+
+    fn append(&self, name: &str) -> io::Result<Box<dyn StoreFile>> {
+        self.file(name, OpenOptions::new().append(true))
+    }
+
+    fn read(&self, name: &str) -> io::Result<Box<dyn Read + Send>> {
+        Ok(Box::new(File::open(self.directory.join(name))?))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        self.crash.operation();
+        match fs::remove_file(self.directory.join(name)) {
+            Ok(()) => self.handle.sync_all(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn names(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.directory)? {
+            // A name that is not UTF-8 is none of ours.
+            names.extend(entry?.file_name().into_string().ok().filter(|name| name != LOCK));
+        }
+        Ok(names)
+    }
+}
+
+/// A file that is being written.
+struct OpenFile {
+    file: File,
+    /// The directory, until it knows of the file.
+    handle: Option<Arc<File>>,
+    crash: Arc<Crash>,
+}
+
+impl Write for OpenFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.crash.operation();
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl StoreFile for OpenFile {
+    fn sync(&mut self) -> io::Result<()> {
+        self.crash.operation();
+        self.file.sync_data()?;
+        if let Some(directory) = self.handle.take() {
+            directory.sync_all()?;
+        }
+        Ok(())
+    }
+
+    fn truncate(&mut self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
+    }
+}
+
+/// Ends the process without a word in the middle of things, so that tests can look at what is left. Not in builds that
+/// are used.
+struct Crash {
+    #[cfg(debug_assertions)]
+    left: Option<std::sync::atomic::AtomicU64>,
+}
+
+impl Crash {
+    fn from_env() -> Self {
+        Self {
+            #[cfg(debug_assertions)]
+            left: std::env::var(ABORT_AFTER).ok().and_then(|text| text.parse().ok()).map(u64::into),
+        }
+    }
+
+    fn operation(&self) {
+        #[cfg(debug_assertions)]
+        if let Some(left) = &self.left
+            && left.fetch_sub(1, std::sync::atomic::Ordering::SeqCst) == 0
+        {
+            std::process::abort();
+        }
+    }
+}
+
+/// In a debug build: after how many operations of its store a hop ends as if it had been killed.
+#[cfg(debug_assertions)]
+const ABORT_AFTER: &str = "THRONG_TEST_ABORT_AFTER";
+
+const LOCK: &str = "lock";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_kept_and_private() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("deep/store");
+        let store = FileStore::open(&path).unwrap();
+        assert!(FileStore::open(&path).is_err(), "one process at a time");
+        let mut file = store.create("a").unwrap();
+        file.write_all(b"one").unwrap();
+        file.sync().unwrap();
+        drop(file);
+        let mut file = store.append("a").unwrap();
+        file.write_all(b"two").unwrap();
+        file.truncate(4).unwrap();
+        file.write_all(b"!").unwrap();
+        file.sync().unwrap();
+        let mut bytes = Vec::new();
+        store.read("a").unwrap().read_to_end(&mut bytes).unwrap();
+        assert_eq!((bytes.as_slice(), store.names().unwrap()), (&b"onet!"[..], vec!["a".to_owned()]));
+        assert_eq!(fs::metadata(path.join("a")).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+        store.remove("a").unwrap();
+        store.remove("a").unwrap();
+        assert_eq!(store.read("a").err().unwrap().kind(), io::ErrorKind::NotFound);
+        drop(store);
+        FileStore::open(&path).unwrap();
+    }
+}
