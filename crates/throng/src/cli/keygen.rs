@@ -16,7 +16,8 @@ use throng_wire::Place;
 Examples, in the order of a deployment:
   throng keygen --out hop --operator 'Example Foundation' --jurisdiction CH
       each operator: an identity, and the lines that name it in the survey
-  throng keygen sign --out hop --survey survey.toml --place instance-1-hop-1 --url https://hop.example:8443
+  throng keygen sign --out hop --survey survey.toml --place instance-1-hop-1 \\
+      --url https://hop.example:8443
       each operator, once the survey names everyone: the survey, its address and a first layer key
   throng keygen bundle --survey survey.toml analyzer hop other-hop
       whoever publishes the survey: one directory of each party, with what it signed
@@ -25,7 +26,8 @@ Examples, in the order of a deployment:
   throng keygen rotate --out hop --survey survey.toml --place instance-1-hop-1
       each operator, before a layer key ends: the next one
 
-Files that end in .key, .keys or .credential are secret and readable by their owner alone; none of them is ever printed."
+signing.key, tls.key, layer.keys and credentials are secret: only their owner can read the files, and
+none of them is ever printed."
 )]
 pub struct KeygenArgs {
     /// A further step; without one, an identity is made

@@ -40,7 +40,11 @@ pub fn credentials(
         .map(|(&hop, name)| NewFile::public(name, CredentialList::new(&credentials, &hash, hop).to_file()))
         .collect();
     let advice = || format!("cannot write the credentials in {}", dir.display());
-    let folder = tempfile::Builder::new().prefix(".throng-").tempdir_in(dir).with_context(advice)?;
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".throng-");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    let folder = builder.tempdir_in(dir).with_context(advice)?;
     // Each file waits for the disk, so many are written at once.
     credentials.par_iter().enumerate().try_for_each(|(index, credential)| {
         let path = folder.path().join(format!("{:06}.credential", index + 1));
