@@ -150,6 +150,12 @@ impl Hop {
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = (keys, key_list);
     }
 
+    /// Whether it has layer keys that are for epochs before `epoch` only, and should be erased.
+    pub fn has_keys_before(&self, epoch: u64) -> bool {
+        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
+        keys.0.public().iter().any(|key| key.lifetime.last_epoch < epoch)
+    }
+
     /// The first epoch whose layer keys are still needed: nothing before it is open any more.
     pub fn oldest_epoch(&self, now_s: u64) -> u64 {
         let open = lock(&self.intakes).keys().map(|channel| channel.epoch).min();

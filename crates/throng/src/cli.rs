@@ -1,5 +1,8 @@
 //! The command line as typed. Each command checks its own arguments before any work starts.
 
+pub mod keygen;
+pub mod serve;
+
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -24,6 +27,8 @@ Examples:
   throng account --help        what parameters guarantee, under every bound
   throng simulate --help       a survey on your own data, beside the truth
   throng experiment list       the paper's tables, measured again
+  throng keygen --help         the keys of a real deployment, step by step
+  throng serve --help          a shuffler of a real deployment
 
 Results go to stdout, progress and notes to stderr.
 Exit codes: 0 done, 1 refused by a privacy or crowd rule, 2 failed."
@@ -75,6 +80,18 @@ pub enum Command {
     /// same central guarantee, and what a trusted party with Gaussian noise would give. A cell that does not agree as
     /// it should makes the exit code 2.
     Experiment(ExperimentArgs),
+
+    /// Make the keys of a party, and sign a survey with them
+    ///
+    /// Without a further step: an identity, that is a signing key and a TLS certificate, and the lines that name it in a
+    /// survey. The steps then sign, publish and enrol.
+    Keygen(keygen::KeygenArgs),
+
+    /// Run a party of a survey
+    ///
+    /// A shuffler takes what respondents or the hop before send, makes it anonymous, and hands it on in crowds that are
+    /// large enough.
+    Serve(serve::ServeArgs),
 }
 
 /// The arguments of `throng demo`.

@@ -3,7 +3,9 @@
 pub mod account;
 pub mod demo;
 pub mod experiment;
+pub mod keygen;
 pub mod plan;
+pub mod serve;
 pub mod simulate;
 
 use std::io::{self, ErrorKind, Write};
@@ -20,6 +22,8 @@ pub fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Plan(args) => plan::run(&args, format),
         Command::Account(args) => account::run(&args, format),
         Command::Experiment(args) => experiment::run(&args, format),
+        Command::Keygen(args) => keygen::run(&args, format),
+        Command::Serve(args) => serve::run(&args, format),
         Command::Simulate(args) => simulate::run(&args, format),
     }
 }

@@ -1,0 +1,61 @@
+//! The arguments of `throng serve`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// Which party.
+#[derive(Args, Debug)]
+pub struct ServeArgs {
+    /// Which party to run.
+    #[command(subcommand)]
+    pub party: ServeParty,
+}
+
+/// The parties.
+#[derive(Debug, Subcommand)]
+pub enum ServeParty {
+    /// Run a shuffler: a hop of the surveys that its file lists
+    ///
+    /// Killed at any moment it goes on where it was: what it acknowledged is not lost, and nothing is released twice or
+    /// in a second order. Stops at Ctrl-C or SIGTERM.
+    Shuffler(ShufflerArgs),
+}
+
+/// The arguments of `throng serve shuffler`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+The file, with every setting:
+  listen = \"0.0.0.0:8443\"          # where it answers
+  identity = \"keys\"                # the directory of `throng keygen --out keys`
+  data = \"data\"                    # what must not be lost; made if it is not there
+  memory_mib = 512                 # about how much memory it may use
+  connections_max = 1024           # how many connections are open at once
+  plain_http = false               # true: no TLS, on 127.0.0.1 only, where hops then do not prove who they are
+
+  [[surveys]]                      # once for each survey that it is a hop of
+  survey = \"survey.toml\"           # with survey.signatures, .addresses and .keys beside it
+  place = \"instance-1-hop-1\"
+  keys = \"keys\"                    # where `throng keygen sign` put its layer keys; default: the identity's
+  credentials = \"instance-1-hop-1.credentials\"   # for a first hop, unless enrolment is open
+
+Examples:
+  throng serve shuffler --config shuffler.toml --check
+      read everything, say what is wrong, change nothing
+  throng serve shuffler --config shuffler.toml
+      run until Ctrl-C
+  throng serve shuffler --config shuffler.toml --reset
+      destroy, visibly, what was not handed on, and begin with new layer keys")]
+pub struct ShufflerArgs {
+    /// The file that says where to listen and for which surveys
+    #[arg(long, value_name = "FILE.toml")]
+    pub config: PathBuf,
+
+    /// Only check the file and everything that it names
+    #[arg(long, conflicts_with = "reset")]
+    pub check: bool,
+
+    /// Destroy what was not handed on, forget all layer keys, make new ones from the next epoch on, and end
+    #[arg(long)]
+    pub reset: bool,
+}

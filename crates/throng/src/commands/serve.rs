@@ -1,0 +1,74 @@
+//! `throng serve`: a party that runs for as long as a survey does.
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use super::{Format, print};
+use crate::cli::serve::{ServeArgs, ServeParty, ShufflerArgs};
+use crate::serve::{Shuffler, ShufflerConfig};
+
+/// Runs the command.
+pub fn run(args: &ServeArgs, format: Format) -> Result<()> {
+    match &args.party {
+        ServeParty::Shuffler(args) => shuffler(args, format),
+    }
+}
+
+fn shuffler(args: &ShufflerArgs, format: Format) -> Result<()> {
+    let shuffler = Shuffler::prepare(ShufflerConfig::read(&args.config)?)?;
+    let summary = shuffler.summary();
+    for survey in &summary {
+        for warning in survey["warnings"].as_array().into_iter().flatten().filter_map(|one| one.as_str()) {
+            eprintln!("warning: {warning}");
+        }
+    }
+    let places: Vec<String> =
+        summary.iter().map(|one| format!("{} of {}", text(&one["place"]), text(&one["name"]))).collect();
+    let places = places.join(", ");
+    if args.check {
+        return match format {
+            Format::Text => print(&format!("Everything is there for {places}.\n")),
+            Format::Json => print(&format!("{:#}\n", json!({ "surveys": summary }))),
+        };
+    }
+    if args.reset {
+        shuffler.reset()?;
+        return match format {
+            Format::Text => print(&format!(
+                "Reset: {places}. What was not handed on is destroyed, and the layer keys are new: give the signed \
+                 key-list to everyone (`throng keygen bundle`).\n"
+            )),
+            Format::Json => print(&format!("{:#}\n", json!({ "reset": summary }))),
+        };
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.context("the operating system gives no threads")?;
+    runtime.block_on(async {
+        let ready = |url: &str| {
+            // A reader that is gone does not matter to a server.
+            let _ = match format {
+                Format::Text => print(&format!("{places}: listening on {url}\n")),
+                Format::Json => print(&format!("{}\n", json!({ "listening": url, "surveys": summary }))),
+            };
+        };
+        shuffler.serve(stop_signal(), ready).await
+    })
+}
+
+/// Waits for Ctrl-C, or for SIGTERM as service managers send it.
+async fn stop_signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    match signal(SignalKind::terminate()) {
+        Ok(mut terminate) => tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminate.recv() => {}
+        },
+        Err(_) => {
+            let _ = tokio::signal::ctrl_c().await;
+        }
+    }
+}
+
+fn text(value: &serde_json::Value) -> &str {
+    value.as_str().unwrap_or_default()
+}

@@ -1,0 +1,33 @@
+//! The keys of a deployment, and what parties sign with them.
+//!
+//! Each operator makes an identity by itself (`Party::create`) and gives its public signing key to whoever writes the
+//! survey. Once the survey names everybody, each signs it, its address and its first layer key (`Signer`); the public
+//! parts of all are put beside the survey (`bundle`), and respondents get their credentials (`credentials`).
+//!
+//! Nothing that exists is overwritten but what is replaced on purpose, and every file is whole, on disk, or not there.
+
+mod bundle;
+mod credentials;
+mod deployment;
+mod files;
+mod party;
+mod schedule;
+mod signer;
+
+use anyhow::{Context, Result};
+use getrandom::SysRng;
+use getrandom::rand_core::{TryRng, UnwrapErr};
+
+pub use bundle::bundle;
+pub use credentials::credentials;
+pub use deployment::{Deployment, deployment};
+pub use party::Party;
+pub use schedule::Schedule;
+pub use signer::{Rotation, Signer, read_layer_keys, write_layer_keys};
+
+/// The operating system's random numbers, which all keys are made from but those of TLS, which AWS-LC draws itself.
+pub fn system_rng() -> Result<UnwrapErr<SysRng>> {
+    // Once it has worked it does not fail any more.
+    SysRng.try_next_u64().context("the operating system has no random numbers")?;
+    Ok(UnwrapErr(SysRng))
+}

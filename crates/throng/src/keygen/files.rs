@@ -1,0 +1,117 @@
+//! Files of keys: whole or not there, on disk before anyone relies on them, and private where they are secret.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use tempfile::{Builder, NamedTempFile};
+use zeroize::Zeroizing;
+
+/// A directory for keys.
+pub(super) struct KeyDir(PathBuf);
+
+/// A file to be written.
+pub(super) struct NewFile {
+    name: String,
+    text: Zeroizing<String>,
+    mode: u32,
+}
+
+impl NewFile {
+    /// One that its owner alone may read.
+    pub(super) fn private(name: &str, text: Zeroizing<String>) -> Self {
+        Self { name: name.into(), text, mode: 0o600 }
+    }
+
+    /// One that is for everybody.
+    pub(super) fn public(name: &str, text: String) -> Self {
+        Self { name: name.into(), text: Zeroizing::new(text), mode: 0o644 }
+    }
+}
+
+impl KeyDir {
+    /// Makes the directory if needed.
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        fs::create_dir_all(path).with_context(|| format!("cannot make the directory {}", path.display()))?;
+        Ok(Self(path.to_owned()))
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// Refuses if one of these files exists, before anything is made.
+    pub(super) fn refuse_existing<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Result<()> {
+        for name in names {
+            let path = self.path(name);
+            if fs::symlink_metadata(&path).is_ok() {
+                bail!(
+                    "{} is there already; keys are never overwritten: choose another directory",
+                    path.display()
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes files that must not exist yet.
+    pub(super) fn create(&self, files: &[NewFile]) -> Result<()> {
+        self.refuse_existing(files.iter().map(|file| file.name.as_str()))?;
+        self.write(files, |file, path| file.persist_noclobber(path).map(drop).map_err(|error| error.error))
+    }
+
+    /// Writes files over older ones.
+    pub(super) fn replace(&self, files: &[NewFile]) -> Result<()> {
+        self.write(files, |file, path| file.persist(path).map(drop).map_err(|error| error.error))
+    }
+
+    /// All are complete on disk before the first gets its name; names are given in order.
+    fn write(
+        &self,
+        files: &[NewFile],
+        persist: impl Fn(NamedTempFile, &Path) -> std::io::Result<()>,
+    ) -> Result<()> {
+        let mut complete = Vec::new();
+        for file in files {
+            let path = self.path(&file.name);
+            let advice = || format!("cannot write {}", path.display());
+            complete.push((self.temporary(file).with_context(advice)?, path.clone()));
+        }
+        for (file, path) in complete {
+            persist(file, &path).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        sync(&self.0)
+    }
+
+    fn temporary(&self, file: &NewFile) -> std::io::Result<NamedTempFile> {
+        let mut builder = Builder::new();
+        builder.prefix(".throng-").suffix(".tmp");
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(file.mode));
+        let mut temporary = builder.tempfile_in(&self.0)?;
+        temporary.write_all(file.text.as_bytes())?;
+        temporary.as_file().sync_all()?;
+        Ok(temporary)
+    }
+}
+
+/// Puts the names in a directory on disk. Only Unix has directories that can be opened for this.
+pub(super) fn sync(directory: &Path) -> Result<()> {
+    if cfg!(unix) {
+        File::open(directory)
+            .and_then(|directory| directory.sync_all())
+            .with_context(|| format!("cannot write {}", directory.display()))?;
+    }
+    Ok(())
+}
+
+/// A file's text.
+pub(super) fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// A private file's text, erased when dropped.
+pub(super) fn read_private(path: &Path) -> Result<Zeroizing<String>> {
+    read(path).map(Zeroizing::new)
+}

@@ -1,0 +1,192 @@
+//! A party at its place in a survey, and the documents that it signs there.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use getrandom::rand_core::CryptoRng;
+use throng_wire::signed::TextDocument;
+use throng_wire::{
+    Address, Approval, KeyList, LayerKeys, LayerSecretKey, Lifetime, Place, Signed, Survey, SurveyHash,
+};
+
+use super::files::{KeyDir, NewFile, read, read_private};
+use super::{Party, Schedule};
+use crate::net::endpoint::Endpoint;
+
+/// A party whose key the survey pins for its place.
+#[derive(Debug)]
+pub struct Signer<'a> {
+    party: &'a Party,
+    survey: &'a Survey,
+    hash: SurveyHash,
+    place: Place,
+}
+
+/// What a rotation did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rotation {
+    /// The list that was signed.
+    pub list: KeyList,
+    /// How many expired keys were erased.
+    pub erased: usize,
+}
+
+impl<'a> Signer<'a> {
+    /// Refused where the survey is a draft, or pins another key for this place.
+    pub fn new(party: &'a Party, survey: &'a Survey, place: Place) -> Result<Self> {
+        survey.ready()?;
+        let pinned = survey.party(place).ok_or_else(|| anyhow!("the survey names no {place}"))?;
+        let own = party.signing_key().public();
+        ensure!(
+            pinned.signing_key == own,
+            "the survey pins the signing key {} for {place}, and this identity has {own}: use the directory of \
+             {place}, or correct the survey",
+            pinned.signing_key
+        );
+        Ok(Self { party, survey, hash: survey.hash()?, place })
+    }
+
+    /// Signs the survey, the address and the first layer key: writes `approval`, `address`, `key-list` and the private
+    /// `layer.keys`. Refused where one of them exists.
+    pub fn sign(
+        &self,
+        dir: &Path,
+        url: &str,
+        first_epoch: u64,
+        schedule: Schedule,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<(Address, KeyList)> {
+        let out = KeyDir::open(dir)?;
+        out.refuse_existing(Self::FILES).context("change what was signed with `address` or `rotate`")?;
+        ensure!(schedule.overlap < schedule.epochs, "the overlap has to be shorter than a key lives");
+        let last_epoch = first_epoch
+            .checked_add(schedule.epochs - 1)
+            .filter(|&last| last <= INTEGER_MAX)
+            .ok_or_else(|| anyhow!("the key would live beyond the last epoch there is"))?;
+        let mut keys = LayerKeys::new();
+        keys.add(LayerSecretKey::generate(0, Lifetime { first_epoch, last_epoch }, rng)?)?;
+        let list = keys.list(self.hash, self.place, 1);
+        let address = self.address(url, 1)?;
+        let approval = Approval::sign(self.survey, self.place, self.party.signing_key())?;
+        out.create(&[
+            NewFile::private(LAYER_KEYS, keys.to_file()),
+            NewFile::public(KEY_LIST, self.signed(list.clone())?),
+            NewFile::public(ADDRESS, self.signed(address.clone())?),
+            NewFile::public(APPROVAL, approval.to_text()),
+        ])?;
+        Ok((address, list))
+    }
+
+    /// Signs another address, or the same one with another certificate, under the next serial.
+    pub fn readdress(&self, dir: &Path, url: &str) -> Result<Address> {
+        let old: Address = self.own(&dir.join(ADDRESS))?;
+        let address = self.address(url, old.serial + 1)?;
+        KeyDir::open(dir)?.replace(&[NewFile::public(ADDRESS, self.signed(address.clone())?)])?;
+        Ok(address)
+    }
+
+    /// Makes the next layer key, signs the list under the next serial, and erases keys that are for epochs before the last
+    /// one: the last may still have to be opened.
+    pub fn rotate(
+        &self,
+        dir: &Path,
+        epoch: u64,
+        schedule: Schedule,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Rotation> {
+        let mut keys = read_layer_keys(dir)?;
+        let old: KeyList = self.own(&dir.join(KEY_LIST))?;
+        let mut erased = 0;
+        // More than one step where rotations were missed.
+        loop {
+            let newest = keys.rotate(schedule.epochs, schedule.overlap, rng)?.lifetime.last_epoch;
+            ensure!(newest <= INTEGER_MAX, "the key would live beyond the last epoch there is");
+            erased += keys.erase_before(epoch.saturating_sub(1).min(newest));
+            if newest >= epoch {
+                break;
+            }
+        }
+        let list = keys.list(self.hash, self.place, old.serial + 1);
+        list.follows(&old, epoch)?;
+        self.replace_keys(dir, &keys, &list)?;
+        Ok(Rotation { list, erased })
+    }
+
+    /// Forgets all layer keys and makes one that begins with `first_epoch`, under the next serial and a number that none
+    /// of them had. What is sealed to the others opens for nobody from now on.
+    pub fn renew(
+        &self,
+        dir: &Path,
+        first_epoch: u64,
+        schedule: Schedule,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<KeyList> {
+        let old: KeyList = self.own(&dir.join(KEY_LIST))?;
+        let id = (0..=u8::MAX).find(|id| old.keys.iter().all(|key| key.id != *id));
+        let id = id.context("all 256 numbers of layer keys are taken")?;
+        let last_epoch = first_epoch + schedule.epochs - 1;
+        let mut keys = LayerKeys::new();
+        keys.add(LayerSecretKey::generate(id, Lifetime { first_epoch, last_epoch }, rng)?)?;
+        let list = keys.list(self.hash, self.place, old.serial + 1);
+        self.replace_keys(dir, &keys, &list)?;
+        Ok(list)
+    }
+
+    /// The private keys come first: a list must not name a key that a crash has lost.
+    fn replace_keys(&self, dir: &Path, keys: &LayerKeys, list: &KeyList) -> Result<()> {
+        KeyDir::open(dir)?.replace(&[
+            NewFile::private(LAYER_KEYS, keys.to_file()),
+            NewFile::public(KEY_LIST, self.signed(list.clone())?),
+        ])
+    }
+
+    fn address(&self, url: &str, serial: u64) -> Result<Address> {
+        let certificate = url.starts_with("https://").then(|| self.party.identity().digest());
+        let address =
+            Address { survey: self.hash, party: self.place, serial, url: url.to_owned(), certificate };
+        Endpoint::new(&address)?;
+        Ok(address)
+    }
+
+    fn signed<T: TextDocument>(&self, document: T) -> Result<String> {
+        Ok(Signed::new(document, self.party.signing_key())?.to_text())
+    }
+
+    /// Reads a document that this party signed before. Signing draws no randomness, so what it signs again is the same.
+    fn own<T: TextDocument + Clone>(&self, path: &Path) -> Result<T> {
+        let text = read(path)?;
+        let advice = || format!("in {}", path.display());
+        let document =
+            T::from_canonical(text.lines().next().unwrap_or_default().as_bytes()).with_context(advice)?;
+        let ours = document.survey() == self.hash && document.party() == self.place;
+        ensure!(
+            ours && self.signed(document.clone())? == text,
+            "{} is not what {} signed for this survey",
+            path.display(),
+            self.place
+        );
+        Ok(document)
+    }
+
+    /// The names of its files.
+    pub const FILES: [&'static str; 4] = [APPROVAL, ADDRESS, KEY_LIST, LAYER_KEYS];
+}
+
+/// The private layer keys in a directory that `Signer::sign` has written to.
+pub fn read_layer_keys(dir: &Path) -> Result<LayerKeys> {
+    let path = dir.join(LAYER_KEYS);
+    LayerKeys::from_file(&read_private(&path)?).with_context(|| format!("in {}", path.display()))
+}
+
+/// Writes them again, with some erased.
+pub fn write_layer_keys(dir: &Path, keys: &LayerKeys) -> Result<()> {
+    KeyDir::open(dir)?.replace(&[NewFile::private(LAYER_KEYS, keys.to_file())])
+}
+
+pub(super) const APPROVAL: &str = "approval";
+pub(super) const ADDRESS: &str = "address";
+pub(super) const KEY_LIST: &str = "key-list";
+const LAYER_KEYS: &str = "layer.keys";
+
+/// Integers in canonical JSON end here.
+const INTEGER_MAX: u64 = (1 << 53) - 1;

@@ -1,0 +1,236 @@
+//! What requests and answers carry: bytes whose number is known before the first of them.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_ENCODING;
+use axum::response::{IntoResponse, Response};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Bytes, Frame, SizeHint};
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep};
+
+use super::Problem;
+
+/// Bytes to be sent, from memory or from a reader. As many are sent as were promised, or the connection breaks.
+pub struct Outgoing {
+    source: Source,
+    left: u64,
+}
+
+enum Source {
+    Bytes(Bytes),
+    Reader(Pin<Box<dyn AsyncRead + Send>>),
+}
+
+impl Outgoing {
+    /// Nothing.
+    pub fn empty() -> Self {
+        Self::bytes(Bytes::new())
+    }
+
+    /// Bytes in memory.
+    pub fn bytes(bytes: impl Into<Bytes>) -> Self {
+        let bytes = bytes.into();
+        Self { left: bytes.len() as u64, source: Source::Bytes(bytes) }
+    }
+
+    /// The next `len` bytes of a reader, such as a file.
+    pub fn reader(reader: impl AsyncRead + Send + 'static, len: u64) -> Self {
+        Self { source: Source::Reader(Box::pin(reader)), left: len }
+    }
+}
+
+impl fmt::Debug for Outgoing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Outgoing({} bytes, not shown)", self.left)
+    }
+}
+
+impl Body for Outgoing {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        if self.left == 0 {
+            return Poll::Ready(None);
+        }
+        let chunk_len = self.left.min(CHUNK_LEN) as usize;
+        let chunk = match &mut self.source {
+            Source::Bytes(bytes) => std::mem::take(bytes),
+            Source::Reader(reader) => {
+                let mut chunk = vec![0; chunk_len];
+                let mut buffer = ReadBuf::new(&mut chunk);
+                if let Err(error) = ready!(reader.as_mut().poll_read(cx, &mut buffer)) {
+                    return Poll::Ready(Some(Err(error)));
+                }
+                let filled = buffer.filled().len();
+                chunk.truncate(filled);
+                chunk.into()
+            }
+        };
+        if chunk.is_empty() {
+            return Poll::Ready(Some(Err(io::ErrorKind::UnexpectedEof.into())));
+        }
+        self.left -= chunk.len() as u64;
+        Poll::Ready(Some(Ok(Frame::data(chunk))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left)
+    }
+}
+
+/// As an answer, it is `application/octet-stream`.
+impl IntoResponse for Outgoing {
+    fn into_response(self) -> Response {
+        let mut response = Response::new(axum::body::Body::new(self));
+        let octets = axum::http::HeaderValue::from_static(OCTETS);
+        response.headers_mut().insert(axum::http::header::CONTENT_TYPE, octets);
+        response
+    }
+}
+
+/// The body of a request as a handler reads it: of known length, never longer than asked for, and not for ever.
+#[derive(Debug)]
+pub struct Upload {
+    body: axum::body::Body,
+    len: u64,
+}
+
+impl Upload {
+    /// The body of a request. Refused before anything is read if it is too long, or does not say how long it is.
+    pub fn new(request: Request, len_max: u64) -> Result<Self, Problem> {
+        if request.headers().contains_key(CONTENT_ENCODING) {
+            let detail = "the body has a content encoding; send it as it is";
+            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "encoding", detail));
+        }
+        let body = request.into_body();
+        let len = Body::size_hint(&body).exact().ok_or_else(|| {
+            Problem::new(StatusCode::LENGTH_REQUIRED, "length", "the request has no Content-Length")
+        })?;
+        if len > len_max {
+            let detail = format!("the body has {len} bytes; at most {len_max} are accepted");
+            return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "length", detail));
+        }
+        Ok(Self { body, len })
+    }
+
+    /// How many bytes there are in all.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The next bytes; none at the end.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, Problem> {
+        loop {
+            match self.body.frame().await {
+                None => return Ok(None),
+                Some(Err(error)) => return Err(broken(&error)),
+                // Trailers say nothing here.
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(bytes) if bytes.is_empty() => {}
+                    Ok(bytes) => return Ok(Some(bytes)),
+                    Err(_) => {}
+                },
+            }
+        }
+    }
+
+    /// All bytes.
+    pub async fn bytes(mut self) -> Result<Vec<u8>, Problem> {
+        // What is promised is not reserved: memory is taken for what has arrived.
+        let mut bytes = Vec::new();
+        while let Some(chunk) = self.chunk().await? {
+            bytes.extend_from_slice(&chunk);
+        }
+        Ok(bytes)
+    }
+}
+
+/// A body that has to arrive without long pauses, and in the end.
+pub(crate) struct Timed<B> {
+    body: B,
+    pause_max: Duration,
+    pause: Pin<Box<Sleep>>,
+    waiting: bool,
+    end: Pin<Box<Sleep>>,
+}
+
+impl<B> Timed<B> {
+    pub(crate) fn new(body: B, pause_max: Duration, all_max: Duration) -> Self {
+        let (pause, end) = (Box::pin(sleep(pause_max)), Box::pin(sleep(all_max)));
+        Self { body, pause_max, pause, waiting: false, end }
+    }
+}
+
+impl<B> Body for Timed<B>
+where
+    B: Body<Data = Bytes> + Unpin,
+    B::Error: Into<axum::BoxError>,
+{
+    type Data = Bytes;
+    type Error = axum::BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::BoxError>>> {
+        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) {
+            self.waiting = false;
+            return Poll::Ready(frame.map(|result| result.map_err(Into::into)));
+        }
+        if !self.waiting {
+            self.waiting = true;
+            let until = Instant::now() + self.pause_max;
+            self.pause.as_mut().reset(until);
+        }
+        if self.pause.as_mut().poll(cx).is_ready() || self.end.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Some(Err(io::Error::from(io::ErrorKind::TimedOut).into())));
+        }
+        Poll::Pending
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// The answer to a body that did not arrive.
+fn broken(error: &(dyn Error + 'static)) -> Problem {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::TimedOut) {
+            return Problem::new(StatusCode::REQUEST_TIMEOUT, "slow", "the body arrived too slowly");
+        }
+        cause = error.source();
+    }
+    Problem::new(StatusCode::BAD_REQUEST, "broken", "the body ended too early")
+}
+
+/// The media type of everything but errors.
+pub(crate) const OCTETS: &str = "application/octet-stream";
+
+const CHUNK_LEN: u64 = 1 << 16;

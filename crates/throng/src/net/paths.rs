@@ -1,0 +1,95 @@
+//! The paths of requests, made and read in one place.
+
+use axum::extract::{FromRequestParts, Path};
+use axum::http::request::Parts;
+use serde::Deserialize;
+use throng_wire::{Route, SurveyHash};
+
+use super::Problem;
+
+/// The path of a request about one epoch of a channel: `what` is `body`, `batch`, `ack` or `statement`.
+pub fn path(route: &Route, what: &str) -> String {
+    let Route { survey, label, epoch, instance } = route;
+    format!("/v1/surveys/{survey}/instances/{instance}/labels/{label}/epochs/{epoch}/{what}")
+}
+
+/// The same for axum's router; a handler takes a `RoutePath`.
+pub fn pattern(what: &str) -> String {
+    format!("/v1/surveys/{{survey}}/instances/{{instance}}/labels/{{label}}/epochs/{{epoch}}/{what}")
+}
+
+/// The route that the path of a request names. Whether there is such a survey, instance, label or epoch is not checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoutePath(pub Route);
+
+impl<S: Send + Sync> FromRequestParts<S> for RoutePath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Ok(Path(Segments { survey, instance, label, epoch })) =
+            Path::<Segments>::from_request_parts(parts, state).await
+        else {
+            return Err(Problem::unknown().await);
+        };
+        let route = Route { survey, label, epoch, instance };
+        // A path has one spelling: no leading zeros, no signs, no percent-encoded digits.
+        if parts.uri.path().starts_with(&path(&route, "")) {
+            Ok(Self(route))
+        } else {
+            Err(Problem::unknown().await)
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Segments {
+    survey: SurveyHash,
+    instance: u32,
+    label: u32,
+    epoch: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use axum::body::Body;
+    use axum::extract::Request;
+    use axum::http::StatusCode;
+    use axum::routing::get;
+    use hyper::service::Service;
+    use hyper_util::service::TowerToHyperService;
+
+    use super::*;
+
+    async fn status(path: &str) -> StatusCode {
+        let expected = route();
+        let handler = move |RoutePath(route): RoutePath| async move { assert_eq!(route, expected) };
+        let router = Router::new().route(&pattern("statement"), get(handler)).fallback(Problem::unknown);
+        let request = Request::builder().uri(path).body(Body::empty()).unwrap();
+        TowerToHyperService::new(router).call(request).await.unwrap().status()
+    }
+
+    fn route() -> Route {
+        Route { survey: SurveyHash::new([0xab; 32]), label: 3, epoch: u64::MAX, instance: 12 }
+    }
+
+    #[tokio::test]
+    async fn a_path_is_read_as_it_was_made() {
+        let path = path(&route(), "statement");
+        assert_eq!(status(&path).await, StatusCode::OK);
+        for other in [
+            path.replace("instances/12", "instances/012"),
+            path.replace("instances/12", "instances/+12"),
+            path.replace("instances/12", "instances/%31%32"),
+            path.replace("instances/12", "instances/-12"),
+            path.replace("instances/12", "instances/4294967296"),
+            path.replace("abab", "ABAB"),
+            path.replace("abab", "ab"),
+            path.replace("statement", "statements"),
+            format!("{path}/"),
+            path.replace("/v1/", "/v2/"),
+        ] {
+            assert_eq!(status(&other).await, StatusCode::NOT_FOUND, "{other}");
+        }
+    }
+}

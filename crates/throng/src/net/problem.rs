@@ -1,0 +1,131 @@
+//! Errors as RFC 9457 has them.
+
+use std::borrow::Cow;
+
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::json;
+
+/// Why a request was not done. No part of a request is repeated in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The status of the answer.
+    pub status: StatusCode,
+    /// Its name, after `urn:throng:error:`.
+    pub name: Cow<'static, str>,
+    /// What to change.
+    pub detail: String,
+}
+
+impl Problem {
+    /// A problem.
+    pub fn new(status: StatusCode, name: impl Into<Cow<'static, str>>, detail: impl Into<String>) -> Self {
+        Self { status, name: name.into(), detail: detail.into() }
+    }
+
+    /// 404: there is nothing at this path. Made for `Router::fallback`.
+    pub async fn unknown() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "unknown", "there is no such survey, instance, label or epoch here")
+    }
+
+    /// Whether the same request may be answered otherwise later.
+    pub fn is_passing(&self) -> bool {
+        self.status.is_server_error()
+            || self.status == StatusCode::REQUEST_TIMEOUT
+            || self.status == StatusCode::TOO_MANY_REQUESTS
+    }
+
+    /// Reads an answer with an error status. One that is no problem+json is known by its status alone.
+    pub fn read(status: StatusCode, body: &[u8]) -> Self {
+        let fields: Fields = serde_json::from_slice(body).unwrap_or_default();
+        let name = fields.kind.strip_prefix(PREFIX).unwrap_or("unnamed");
+        let fallback = || status.canonical_reason().unwrap_or("an error").to_owned();
+        let detail = [fields.detail, fields.title].into_iter().map(|text| printable(&text));
+        let detail = detail.filter(|text| !text.is_empty()).next().unwrap_or_else(fallback);
+        Self::new(status, printable(name), detail)
+    }
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({} {})", self.detail, self.status.as_u16(), self.name)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let body = json!({
+            "type": format!("{PREFIX}{}", self.name),
+            "title": self.status.canonical_reason().unwrap_or("Error"),
+            "status": self.status.as_u16(),
+            "detail": self.detail,
+        });
+        let mut response = (self.status, body.to_string()).into_response();
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        response
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Fields {
+    #[serde(rename = "type")]
+    kind: String,
+    title: String,
+    detail: String,
+}
+
+/// Text of another party, fit for a terminal.
+fn printable(text: &str) -> String {
+    text.chars().filter(|character| !character.is_control()).take(TEXT_LEN_MAX).collect()
+}
+
+const PREFIX: &str = "urn:throng:error:";
+const TEXT_LEN_MAX: usize = 300;
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_problem_is_read_as_it_was_sent() {
+        let problem = Problem::new(StatusCode::CONFLICT, "closed", "the epoch is over");
+        let response = problem.clone().into_response();
+        assert_eq!(response.headers()[CONTENT_TYPE], "application/problem+json");
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        let json: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(json["type"], "urn:throng:error:closed");
+        assert_eq!((json["status"].as_u64(), json["title"].as_str()), (Some(409), Some("Conflict")));
+        assert_eq!(Problem::read(StatusCode::CONFLICT, &body), problem);
+    }
+
+    #[test]
+    fn any_answer_can_be_read() {
+        for (body, name, detail) in [
+            (&b""[..], "unnamed", "Conflict"),
+            (b"<html>", "unnamed", "Conflict"),
+            (b"{\"type\": \"about:blank\", \"title\": \"t\"}", "unnamed", "t"),
+            (b"{\"type\": \"urn:throng:error:x\", \"detail\": \"a\\u001b[2Jb\"}", "x", "a[2Jb"),
+            (b"{\"detail\": 7}", "unnamed", "Conflict"),
+        ] {
+            let problem = Problem::read(StatusCode::CONFLICT, body);
+            assert_eq!((problem.name.as_ref(), problem.detail.as_str()), (name, detail));
+        }
+    }
+
+    #[test]
+    fn only_passing_problems_are_tried_again() {
+        for (status, passing) in
+            [(400, false), (404, false), (408, true), (429, true), (500, true), (507, true)]
+        {
+            let status = StatusCode::from_u16(status).unwrap();
+            assert_eq!(Problem::new(status, "x", "").is_passing(), passing, "{status}");
+        }
+    }
+}

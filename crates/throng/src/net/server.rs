@@ -1,0 +1,223 @@
+//! The answering side: accepts connections, and gives their requests to a router.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use axum::Router;
+use hyper::Request;
+use hyper::body::{Body, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use throng_wire::Digest;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+
+use super::body::Timed;
+use super::tls::{self, Identity};
+use super::watched::{Side, Watched};
+
+/// What a server puts up with.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// How many connections are open at once. Further ones wait until one is closed.
+    pub connections_max: usize,
+    /// How long a handshake, the head of a request, or the pause before the next request may take.
+    pub head: Duration,
+    /// How many bytes the head of a request may have.
+    pub head_len_max: usize,
+    /// How long nothing may arrive of a body, and nothing be read of an answer.
+    pub pause: Duration,
+    /// How long a body may take in all, and for each so many bytes one second more.
+    pub body: Duration,
+    /// Bytes in a second that the slowest client sends.
+    pub body_bytes_per_s: u64,
+    /// How long requests may still take when the server ends.
+    pub shutdown: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections_max: 1024,
+            head: Duration::from_secs(10),
+            head_len_max: 8 << 10,
+            pause: Duration::from_secs(20),
+            body: Duration::from_secs(60),
+            body_bytes_per_s: 16 << 10,
+            shutdown: Duration::from_secs(10),
+        }
+    }
+}
+
+/// How requests travel.
+#[derive(Clone, Copy, Debug)]
+pub enum Transport<'a> {
+    /// TLS 1.3 with this certificate.
+    Tls(&'a Identity),
+    /// Plain HTTP: on this machine only.
+    Plain,
+}
+
+/// Who sends a request, as far as the connection shows it. Handlers take `Extension<Peer>`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// SHA-256 of the certificate that it showed, and proved to have the key of.
+    pub certificate: Option<Digest>,
+}
+
+/// A server that listens. Connections wait until it serves.
+pub struct Server {
+    listener: TcpListener,
+    acceptor: Option<TlsAcceptor>,
+    limits: Limits,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("listener", &self.listener).finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// Listens. Refuses plain HTTP on an address that other machines can reach.
+    pub async fn bind(address: SocketAddr, transport: Transport<'_>, limits: Limits) -> Result<Self> {
+        let acceptor = match transport {
+            Transport::Tls(identity) => Some(TlsAcceptor::from(tls::server_config(identity)?)),
+            Transport::Plain => {
+                ensure!(
+                    address.ip().is_loopback(),
+                    "plain HTTP is for one machine only, and {address} can be reached from others: listen on \
+                     127.0.0.1, or use TLS"
+                );
+                None
+            }
+        };
+        let listener =
+            TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
+        Ok(Self { listener, acceptor, limits })
+    }
+
+    /// Where it listens, with the port that was chosen for port 0.
+    pub fn address(&self) -> Result<SocketAddr> {
+        self.listener.local_addr().context("the listening socket has no address")
+    }
+
+    /// Serves until `shutdown` is over; then no connection is accepted any more, requests that have begun are finished, and
+    /// those that take too long are cut off.
+    pub async fn serve(self, router: Router, shutdown: impl Future<Output = ()>) -> Result<()> {
+        let Self { listener, acceptor, limits } = self;
+        let places = Arc::new(Semaphore::new(limits.connections_max));
+        let (stop, stopped) = watch::channel(());
+        let mut connections = JoinSet::new();
+        let mut shutdown = pin!(shutdown);
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut shutdown => break,
+                // A connection that has ended, in whatever way, makes room.
+                Some(_) = connections.join_next() => {}
+                accepted = accept(&listener, &places) => {
+                    let Some((stream, place)) = accepted else { continue };
+                    let (acceptor, router, stopped) = (acceptor.clone(), router.clone(), stopped.clone());
+                    connections.spawn(async move {
+                        connection(stream, acceptor, router, limits, stopped).await;
+                        drop(place);
+                    });
+                }
+            }
+        }
+        drop(listener);
+        // Closing the channel is the signal.
+        drop(stop);
+        let rest = async { while connections.join_next().await.is_some() {} };
+        // Dropping the set ends what is left.
+        let _ = timeout(limits.shutdown, rest).await;
+        Ok(())
+    }
+}
+
+/// The next connection, once there is room for it.
+async fn accept(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> Option<(TcpStream, OwnedSemaphorePermit)> {
+    let place = places.clone().acquire_owned().await.ok()?;
+    match listener.accept().await {
+        Ok((stream, _)) => Some((stream, place)),
+        Err(_) => {
+            // Mostly too many open files: others have to be closed first.
+            sleep(ACCEPT_PAUSE).await;
+            None
+        }
+    }
+}
+
+/// One connection from its handshake to its end. What goes wrong on it concerns nobody else.
+async fn connection(
+    stream: TcpStream,
+    acceptor: Option<TlsAcceptor>,
+    router: Router,
+    limits: Limits,
+    stopped: watch::Receiver<()>,
+) {
+    // Answers are small, and nobody should wait for a timer to send them.
+    let _ = stream.set_nodelay(true);
+    let Some(acceptor) = acceptor else {
+        let _ = http(stream, Peer { certificate: None }, router, limits, stopped).await;
+        return;
+    };
+    if let Ok(Ok(stream)) = timeout(limits.head, acceptor.accept(stream)).await {
+        let certificates = stream.get_ref().1.peer_certificates();
+        let certificate = certificates.and_then(<[_]>::first).map(|certificate| Digest::of(certificate));
+        let _ = http(stream, Peer { certificate }, router, limits, stopped).await;
+    }
+}
+
+async fn http<S>(
+    stream: S,
+    peer: Peer,
+    router: Router,
+    limits: Limits,
+    mut stopped: watch::Receiver<()>,
+) -> Result<(), hyper::Error>
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let router = TowerToHyperService::new(router);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(peer);
+        let router = router.clone();
+        async move { Ok::<_, Infallible>(router.call(request.map(|body| timed(body, &limits))).await?) }
+    });
+    let stream = TokioIo::new(Watched::new(stream, Side::Server, limits.pause));
+    let mut connection = pin!(
+        http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(limits.head)
+            .max_header_size(limits.head_len_max)
+            .serve_connection(stream, service)
+    );
+    tokio::select! {
+        ended = &mut connection => return ended,
+        _ = stopped.changed() => connection.as_mut().graceful_shutdown(),
+    }
+    connection.await
+}
+
+fn timed(body: Incoming, limits: &Limits) -> Timed<Incoming> {
+    let len = Body::size_hint(&body).exact().unwrap_or(0);
+    let all_max = limits.body + Duration::from_secs(len / limits.body_bytes_per_s.max(1));
+    Timed::new(body, limits.pause, all_max)
+}
+
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);

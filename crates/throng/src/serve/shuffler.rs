@@ -1,0 +1,252 @@
+//! `throng serve shuffler`: one process, a hop of any number of surveys.
+
+mod config;
+mod handlers;
+pub(super) mod keys;
+
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use throng_account::deletion::Deletion;
+use throng_dp::{Delta, Epsilon};
+use throng_shuffle::{CrowdRule, Hop, HopConfig};
+use throng_wire::survey::Enrolment;
+use throng_wire::{Address, CredentialList, Place, SigningKey, Survey, SurveyHash};
+use tokio::runtime::Handle;
+
+use super::clock::now_s;
+use super::group_commit::GroupCommit;
+use super::worker::{Waits, Worker};
+use crate::bundle::Bundle;
+use crate::file_store::FileStore;
+use crate::keygen::{Party, Schedule, Signer, system_rng};
+use crate::net::server::Limits;
+use crate::net::{Client, Server, Transport, client};
+pub use config::{ShufflerConfig, SurveyConfig};
+use keys::HopKeys;
+
+/// A shuffler whose files were read and found to be right.
+pub struct Shuffler {
+    config: ShufflerConfig,
+    party: Party,
+    surveys: Vec<Prepared>,
+}
+
+/// One survey of a shuffler, before anything is opened.
+struct Prepared {
+    bundle: Bundle,
+    instance: u32,
+    hop: u32,
+    rule: CrowdRule,
+    keys: HopKeys,
+    credentials: Option<CredentialList>,
+    peers: Peers,
+}
+
+/// Whose requests are answered, by the certificates that their addresses name.
+#[derive(Clone, Debug)]
+struct Peers {
+    /// Who hands batches to this hop.
+    before: Option<Address>,
+    /// Who gets them from it: the next hop, or the analyzer.
+    after: Address,
+}
+
+impl Shuffler {
+    /// Reads and checks everything that a shuffler runs on. Changes nothing.
+    pub fn prepare(config: ShufflerConfig) -> Result<Self> {
+        let party = Party::read(&config.identity)?;
+        let mut surveys = Vec::new();
+        for survey in &config.surveys {
+            let prepared = Prepared::new(survey, &config, &party);
+            surveys.push(prepared.with_context(|| format!("for {}", survey.survey.display()))?);
+        }
+        for (index, one) in surveys.iter().enumerate() {
+            let same = |other: &Prepared| other.key() == one.key();
+            ensure!(!surveys[..index].iter().any(same), "a survey and instance is listed twice");
+        }
+        Ok(Self { config, party, surveys })
+    }
+
+    /// What it is a hop of, with a warning for everything that parties share.
+    pub fn summary(&self) -> Vec<serde_json::Value> {
+        self.surveys
+            .iter()
+            .map(|one| {
+                let survey = one.bundle.survey();
+                let warnings: Vec<String> =
+                    survey.survey().warnings().iter().map(ToString::to_string).collect();
+                serde_json::json!({
+                    "survey": survey.hash(),
+                    "name": survey.survey().name,
+                    "place": one.place(),
+                    "credentials": one.credentials.as_ref().map(CredentialList::len),
+                    "warnings": warnings,
+                })
+            })
+            .collect()
+    }
+
+    /// Destroys, visibly, what every hop has not handed on, and makes layer keys that begin with the next epoch. The
+    /// journal and the identity are all that is kept.
+    pub fn reset(mut self) -> Result<()> {
+        for survey in self.surveys.drain(..) {
+            let (hop, keys) = survey.open(&self.config, &self.party)?;
+            hop.destroy_all(&mut system_rng()?)?;
+            let survey = hop.survey().survey();
+            let next = survey.epoch_at(now_s()) + 1;
+            let signer = Signer::new(&self.party, survey, hop.place())?;
+            signer.renew(keys.dir(), next, Schedule::of(survey), &mut system_rng()?)?;
+        }
+        Ok(())
+    }
+
+    /// Serves until `shutdown` is over. `ready` is called with the address once requests are answered.
+    pub async fn serve(self, shutdown: impl Future<Output = ()>, ready: impl FnOnce(&str)) -> Result<()> {
+        let Self { config, party, surveys } = self;
+        // Keys are not copied around in memory, but read where they are needed.
+        let identity = Party::read(&config.identity)?.into_identity();
+        let client = Client::new(Some(identity), client::Limits::default());
+        let (mut served, mut workers) = (Vec::new(), Vec::new());
+        for survey in surveys {
+            let (running, worker) = survey.start(&config, &party, client.clone())?;
+            served.push(running);
+            workers.push(worker);
+        }
+        let transport = if config.plain_http { Transport::Plain } else { Transport::Tls(party.identity()) };
+        let limits = Limits { connections_max: config.connections_max, ..Limits::default() };
+        let server = Server::bind(config.listen, transport, limits).await?;
+        let scheme = if config.plain_http { "http" } else { "https" };
+        ready(&format!("{scheme}://{}", server.address()?));
+        server.serve(handlers::router(served), shutdown).await?;
+        // What a worker is in the middle of it does again, with the same result, at the next start: but let it finish.
+        for (stop, worker) in workers {
+            drop(stop);
+            tokio::task::spawn_blocking(move || worker.join())
+                .await?
+                .map_err(|_| anyhow!("a hop's own thread panicked"))?;
+        }
+        Ok(())
+    }
+}
+
+/// A hop that answers requests.
+struct Running {
+    hop: Arc<Hop>,
+    intake: GroupCommit,
+    credentials: Option<CredentialList>,
+    peers: Peers,
+    instance: u32,
+    number: u32,
+}
+
+impl Prepared {
+    fn new(config: &SurveyConfig, shuffler: &ShufflerConfig, party: &Party) -> Result<Self> {
+        let Place::Hop { instance, hop } = config.place else {
+            bail!("a shuffler's place is a hop, for example instance-1-hop-1");
+        };
+        let bundle = Bundle::read(&config.survey)?;
+        let survey = bundle.survey().survey();
+        let pinned =
+            survey.party(config.place).ok_or_else(|| anyhow!("the survey has no {}", config.place))?;
+        ensure!(
+            pinned.signing_key == party.signing_key().public(),
+            "the survey pins another signing key for {} than the identity has",
+            config.place
+        );
+        let own = bundle.address(config.place)?;
+        ensure!(
+            own.url.starts_with("https://") != shuffler.plain_http,
+            "the address {} does not fit plain_http = {}",
+            own.url,
+            shuffler.plain_http
+        );
+        ensure!(
+            own.certificate.is_none_or(|certificate| certificate == party.identity().digest()),
+            "the address names another certificate than the identity has: sign it with `throng keygen address`"
+        );
+        let last = hop == survey.delivery.hops;
+        let after = if last { Place::Analyzer } else { Place::Hop { instance, hop: hop + 1 } };
+        let before = (hop > 1).then(|| bundle.address(Place::Hop { instance, hop: hop - 1 })).transpose()?;
+        let peers = Peers { before: before.cloned(), after: bundle.address(after)?.clone() };
+        let credentials = match (&config.credentials, hop, survey.crowd.enrolment) {
+            (Some(path), 1, Enrolment::Credential) => {
+                let text = std::fs::read_to_string(path);
+                let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+                Some(CredentialList::from_file(&text).with_context(|| format!("in {}", path.display()))?)
+            }
+            (None, 1, Enrolment::Credential) => bail!("credentials are missing: the list of who may answer"),
+            (Some(_), ..) => bail!("credentials belong to a first hop of a survey without open enrolment"),
+            (None, ..) => None,
+        };
+        let rule = crowd_rule(survey)?;
+        let mut keys = HopKeys::new(config.keys.as_ref().unwrap_or(&shuffler.identity));
+        keys.read(bundle.survey(), config.place)?;
+        Ok(Self { instance, hop, rule, keys, credentials, peers, bundle })
+    }
+
+    fn place(&self) -> Place {
+        Place::Hop { instance: self.instance, hop: self.hop }
+    }
+
+    fn key(&self) -> (SurveyHash, u32) {
+        (self.bundle.survey().hash(), self.instance)
+    }
+
+    /// Opens the hop's data.
+    fn open(mut self, config: &ShufflerConfig, party: &Party) -> Result<(Hop, HopKeys)> {
+        let survey = self.bundle.survey().clone();
+        let (keys, key_list) = self.keys.read(&survey, self.place())?;
+        let data = config.data.join(format!("{}-{}", survey.hash(), self.place()));
+        let store = FileStore::open(&data).with_context(|| format!("cannot use {}", data.display()))?;
+        let hop = HopConfig {
+            instance: self.instance,
+            hop: self.hop,
+            rule: self.rule,
+            signing: SigningKey::from_file(&party.signing_key().to_file())?,
+            keys,
+            key_list,
+            memory: config.memory_each(),
+            survey,
+        };
+        Ok((Hop::open(hop, Box::new(store), &mut system_rng()?)?, self.keys))
+    }
+
+    fn start(
+        mut self,
+        config: &ShufflerConfig,
+        party: &Party,
+        client: Client,
+    ) -> Result<(Running, (mpsc::Sender<()>, JoinHandle<()>))> {
+        let (instance, number) = (self.instance, self.hop);
+        let (credentials, peers) = (self.credentials.take(), self.peers.clone());
+        let (hop, keys) = self.open(config, party)?;
+        let hop = Arc::new(hop);
+        let last = number == hop.layout().hops();
+        let worker = Worker {
+            hop: Arc::clone(&hop),
+            keys,
+            next: (!last).then(|| peers.after.clone()),
+            client,
+            handle: Handle::current(),
+            waits: Waits::default(),
+        };
+        let (stop, stopped) = mpsc::channel();
+        let name = format!("{instance}-{number}");
+        let thread = thread::Builder::new().name(name).spawn(move || worker.run(&stopped));
+        let intake = GroupCommit::start(Arc::clone(&hop))?;
+        let running = Running { hop, intake, credentials, peers, instance, number };
+        Ok((running, (stop, thread.context("no thread for a hop")?)))
+    }
+}
+
+/// What an epoch of a survey needs. Labelled crowds are thinned before they are counted.
+pub fn crowd_rule(survey: &Survey) -> Result<CrowdRule> {
+    let deletion = survey.labels.as_ref().map(|labels| {
+        let (epsilon, delta) = (Epsilon::new(labels.epsilon_deletion)?, Delta::new(labels.delta_deletion)?);
+        anyhow::Ok(Deletion::new(epsilon, delta)?.noise()?)
+    });
+    Ok(CrowdRule::new(survey.crowd.respondents_min, deletion.transpose()?))
+}

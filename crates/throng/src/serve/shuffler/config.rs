@@ -1,0 +1,139 @@
+//! The file that an operator writes.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+use throng_wire::Place;
+
+/// What a shuffler is told. Paths are relative to the file's directory.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShufflerConfig {
+    /// Where it listens, for example `0.0.0.0:8443`.
+    pub listen: SocketAddr,
+    /// Plain HTTP instead of TLS. For one machine only: refused unless `listen` is on loopback.
+    #[serde(default)]
+    pub plain_http: bool,
+    /// The directory with its identity, made by `throng keygen --out`.
+    pub identity: PathBuf,
+    /// The directory for what must not be lost. Made if it is not there.
+    pub data: PathBuf,
+    /// About how much memory it may use, shared by all surveys.
+    #[serde(default = "memory_mib")]
+    pub memory_mib: u64,
+    /// How many connections it has open at once.
+    #[serde(default = "connections_max")]
+    pub connections_max: usize,
+    /// The surveys that it is a hop of.
+    pub surveys: Vec<SurveyConfig>,
+}
+
+/// One survey that a shuffler is a hop of.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SurveyConfig {
+    /// The survey file. The files of all parties are beside it.
+    pub survey: PathBuf,
+    /// The place in the survey, for example `instance-1-hop-1`.
+    pub place: Place,
+    /// The directory with what it signed for this survey and its layer keys, made by `throng keygen sign`. Default: the
+    /// one with the identity.
+    #[serde(default)]
+    pub keys: Option<PathBuf>,
+    /// The list of respondents' credentials, for a first hop; not with open enrolment.
+    #[serde(default)]
+    pub credentials: Option<PathBuf>,
+}
+
+impl ShufflerConfig {
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let mut config: Self = toml::from_str(&text).with_context(|| format!("in {}", path.display()))?;
+        ensure!(!config.surveys.is_empty(), "{} names no [[surveys]]", path.display());
+        ensure!(
+            config.memory_mib >= MEMORY_MIB_MIN,
+            "memory_mib = {} is too little: give at least {MEMORY_MIB_MIN}",
+            config.memory_mib
+        );
+        ensure!(config.connections_max > 0, "connections_max = 0 lets nobody in: give at least 1");
+        let base = path.parent().unwrap_or(Path::new(""));
+        let at_base = |path: &mut PathBuf| *path = base.join(&*path);
+        at_base(&mut config.identity);
+        at_base(&mut config.data);
+        for survey in &mut config.surveys {
+            at_base(&mut survey.survey);
+            survey.keys.iter_mut().chain(&mut survey.credentials).for_each(at_base);
+        }
+        Ok(config)
+    }
+
+    /// How many bytes each survey may have in memory.
+    pub fn memory_each(&self) -> usize {
+        let all = usize::try_from(self.memory_mib << 20).unwrap_or(usize::MAX);
+        all / self.surveys.len().max(1)
+    }
+}
+
+fn memory_mib() -> u64 {
+    512
+}
+
+fn connections_max() -> usize {
+    1024
+}
+
+const MEMORY_MIB_MIN: u64 = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SAMPLE: &str = r#"
+listen = "0.0.0.0:8443"
+identity = "keys"
+data = "/var/lib/throng"
+
+[[surveys]]
+survey = "survey.toml"
+place = "instance-1-hop-1"
+credentials = "instance-1-hop-1.credentials"
+"#;
+
+    fn read(text: &str) -> Result<ShufflerConfig> {
+        let dir = tempfile::tempdir()?;
+        let path = dir.path().join("shuffler.toml");
+        fs::write(&path, text)?;
+        let mut config = ShufflerConfig::read(&path)?;
+        config.identity = config.identity.strip_prefix(dir.path()).unwrap_or(&config.identity).to_owned();
+        Ok(config)
+    }
+
+    #[test]
+    fn a_sample_is_read_and_paths_are_relative_to_it() {
+        let config = read(SAMPLE).unwrap();
+        assert_eq!((config.memory_mib, config.plain_http), (512, false));
+        assert_eq!(config.identity, Path::new("keys"));
+        assert_eq!(config.data, Path::new("/var/lib/throng"));
+        assert_eq!(config.memory_each(), 512 << 20);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for (from, to) in [
+            ("[[surveys]]", "[[survey]]"),
+            ("listen = \"0.0.0.0:8443\"", "listen = \"here\""),
+            ("place = \"instance-1-hop-1\"", "place = \"hop-1\""),
+            ("identity = \"keys\"", "identity = \"keys\"\nmemory_mib = 1"),
+            ("identity = \"keys\"", "identity = \"keys\"\nmemory = 1"),
+            ("identity = \"keys\"", "identity = \"keys\"\nconnections_max = 0"),
+        ] {
+            let text = SAMPLE.replacen(from, to, 1);
+            assert_ne!(text, SAMPLE);
+            assert!(read(&text).is_err(), "{to}");
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! The requests that a shuffler answers, as section 9 of docs/wire-format.md lists them.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::http::header::AUTHORIZATION;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post, put};
+use axum::{Extension, Router};
+use hyper::body::Bytes;
+use throng_shuffle::{Channel, Error, Refusal, Upload as Taken};
+use throng_wire::{Address, Digest, EpochStatement, Signed, Token};
+use tokio::sync::mpsc;
+
+use super::Running;
+use crate::keygen::system_rng;
+use crate::net::{Outgoing, Peer, Problem, RoutePath, Upload, paths};
+use crate::serve::clock::now_s;
+use crate::serve::worker::{Blocking, wire_batch};
+
+type Hops = State<Arc<Vec<Running>>>;
+
+/// The router of these hops.
+pub(super) fn router(hops: Vec<Running>) -> Router {
+    Router::new()
+        .route(&paths::pattern("body"), post(take_body))
+        .route(&paths::pattern("batch"), put(take_batch).get(give_batch))
+        .route(&paths::pattern("ack"), post(acknowledge))
+        .route(&paths::pattern("statement"), get(statement))
+        .fallback(Problem::unknown)
+        .with_state(Arc::new(hops))
+}
+
+async fn take_body(
+    State(hops): Hops,
+    RoutePath(route): RoutePath,
+    request: Request,
+) -> Result<Outgoing, Problem> {
+    let (hop, channel) = find(&hops, &route).await?;
+    let id = respondent(hop, &request)?;
+    let layout = hop.hop.layout();
+    let upload = Upload::new(request, layout.body_len(layout.envelopes()) as u64)?;
+    hop.hop.admits(channel, upload.len() as usize, now_s()).map_err(problem)?;
+    let taken = Taken::new(channel, id, upload.bytes().await?);
+    let digest = taken.digest();
+    let time_bucket = hop.intake.take(taken).await.map_err(problem)?;
+    let receipt = hop.hop.receipt(channel, digest, time_bucket).map_err(failed)?;
+    Ok(Outgoing::bytes(receipt.to_bytes()))
+}
+
+async fn take_batch(
+    State(hops): Hops,
+    RoutePath(route): RoutePath,
+    Extension(peer): Extension<Peer>,
+    request: Request,
+) -> Result<Outgoing, Problem> {
+    let (running, channel) = find(&hops, &route).await?;
+    // The first hop has nobody before it.
+    known(peer, running.peers.before.as_ref())?;
+    let mut upload = Upload::new(request, u64::MAX)?;
+    let statements_len = (running.number as usize - 1) * STATEMENT_LEN;
+    let (mut head, mut rest) = (Vec::new(), Bytes::new());
+    while head.len() < statements_len {
+        let Some(mut chunk) = upload.chunk().await? else { return Err(problem(Refusal::Length)) };
+        let more = chunk.split_to(chunk.len().min(statements_len - head.len()));
+        head.extend_from_slice(&more);
+        rest = chunk;
+    }
+    let statements: Vec<Signed<EpochStatement>> = head
+        .chunks_exact(STATEMENT_LEN)
+        .map(Signed::from_bytes)
+        .collect::<Result<_, _>>()
+        .map_err(|_| problem(Refusal::Statements))?;
+    // The hop reads in a thread of its own; what has arrived waits for it in a short queue.
+    let (parts, queue) = mpsc::channel(QUEUE);
+    let hop = Arc::clone(&running.hop);
+    let receiving = tokio::task::spawn_blocking(move || {
+        let mut records = Queue { queue, part: rest };
+        let mut rng = system_rng().map_err(|error| Error::Store(io::Error::other(error.to_string())))?;
+        hop.receive(channel, statements, &mut records, now_s(), &mut rng)
+    });
+    let (mut broken, mut wanted) = (None, true);
+    while broken.is_none() {
+        let part = match upload.chunk().await {
+            Ok(Some(part)) => Ok(part),
+            Ok(None) => break,
+            Err(problem) => {
+                broken = Some(problem);
+                Err(io::ErrorKind::UnexpectedEof.into())
+            }
+        };
+        // A hop that has made up its mind reads no more; but who sends wants to finish before they listen.
+        wanted = wanted && parts.send(part).await.is_ok();
+    }
+    drop(parts);
+    let received = receiving.await.map_err(|_| internal())?;
+    if let Some(problem) = broken {
+        return Err(problem);
+    }
+    let digest = received.map_err(failed)?;
+    Ok(Outgoing::bytes(digest.as_bytes().to_vec()))
+}
+
+async fn give_batch(
+    State(hops): Hops,
+    RoutePath(route): RoutePath,
+    Extension(peer): Extension<Peer>,
+) -> Result<Outgoing, Problem> {
+    let (running, channel) = last_hop(&hops, &route, peer).await?;
+    let (body, len) = wire_batch(running.hop.outgoing(channel).map_err(failed)?);
+    Ok(Outgoing::reader(Blocking(body), len))
+}
+
+async fn acknowledge(
+    State(hops): Hops,
+    RoutePath(route): RoutePath,
+    Extension(peer): Extension<Peer>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (running, channel) = last_hop(&hops, &route, peer).await?;
+    let digest: Result<[u8; 32], _> = Upload::new(request, 32)?.bytes().await?.try_into();
+    let digest = Digest::new(digest.map_err(|_| problem(Refusal::Length))?);
+    let hop = Arc::clone(&running.hop);
+    let done = tokio::task::spawn_blocking(move || hop.acknowledge(channel, digest)).await;
+    done.map_err(|_| internal())?.map_err(failed)?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+async fn statement(State(hops): Hops, RoutePath(route): RoutePath) -> Result<Outgoing, Problem> {
+    let (running, channel) = find(&hops, &route).await?;
+    let statement = running.hop.statement(channel).map_err(problem)?;
+    Ok(Outgoing::bytes(statement.to_bytes()))
+}
+
+/// The hop and channel of a route.
+async fn find<'a>(
+    hops: &'a [Running],
+    route: &throng_wire::Route,
+) -> Result<(&'a Running, Channel), Problem> {
+    let hop = hops.iter().find(|hop| {
+        hop.instance == route.instance
+            && hop.hop.survey().hash() == route.survey
+            && hop.hop.has_label(route.label)
+    });
+    match hop {
+        Some(hop) => Ok((hop, Channel { label: route.label, epoch: route.epoch })),
+        None => Err(Problem::unknown().await),
+    }
+}
+
+/// The same for who comes for batches: the survey's own analyzer, at the last hop.
+async fn last_hop<'a>(
+    hops: &'a [Running],
+    route: &throng_wire::Route,
+    peer: Peer,
+) -> Result<(&'a Running, Channel), Problem> {
+    let (hop, channel) = find(hops, route).await?;
+    let last = hop.number == hop.hop.layout().hops();
+    known(peer, last.then_some(&hop.peers.after))?;
+    Ok((hop, channel))
+}
+
+/// Whether a request comes from a party: it has proved to have the key of the certificate that the party's signed address
+/// names. Without TLS, which is for one machine only, nobody has.
+fn known(peer: Peer, party: Option<&Address>) -> Result<(), Problem> {
+    match party {
+        Some(party) if party.certificate == peer.certificate => Ok(()),
+        _ => {
+            let detail = "this is for a party of the survey, with the certificate that its address names";
+            Err(Problem::new(StatusCode::FORBIDDEN, "party", detail))
+        }
+    }
+}
+
+/// The respondent's name at this hop, by the token that they show.
+fn respondent(hop: &Running, request: &Request) -> Result<Digest, Problem> {
+    let token = request
+        .headers()
+        .get(AUTHORIZATION)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.strip_prefix("Bearer "))
+        .and_then(Token::from_text);
+    let id = token.map(|token| token.id());
+    id.filter(|id| hop.credentials.as_ref().is_none_or(|list| list.contains(id))).ok_or_else(|| {
+        let detail =
+            "this survey asks for a credential, as `Authorization: Bearer` with a token for this hop";
+        Problem::new(StatusCode::UNAUTHORIZED, "credential", detail)
+    })
+}
+
+/// What has arrived of a batch, to be read where waiting is allowed.
+struct Queue {
+    queue: mpsc::Receiver<io::Result<Bytes>>,
+    part: Bytes,
+}
+
+impl Read for Queue {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.part.is_empty() {
+            match self.queue.blocking_recv() {
+                Some(part) => self.part = part?,
+                None => return Ok(0),
+            }
+        }
+        let len = buffer.len().min(self.part.len());
+        buffer[..len].copy_from_slice(&self.part.split_to(len));
+        Ok(len)
+    }
+}
+
+fn failed(error: Error) -> Problem {
+    match error {
+        Error::Refused(refusal) => problem(refusal),
+        error => {
+            eprintln!("a request failed: {error}");
+            internal()
+        }
+    }
+}
+
+fn internal() -> Problem {
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "this hop has a problem; try again later")
+}
+
+fn problem(refusal: Refusal) -> Problem {
+    let (status, name) = match refusal {
+        Refusal::Unknown => (StatusCode::NOT_FOUND, "unknown"),
+        Refusal::Closed => (StatusCode::CONFLICT, "closed"),
+        Refusal::Early => (StatusCode::SERVICE_UNAVAILABLE, "early"),
+        Refusal::Conflict => (StatusCode::CONFLICT, "conflict"),
+        Refusal::Length => (StatusCode::BAD_REQUEST, "length"),
+        Refusal::Full => (StatusCode::INSUFFICIENT_STORAGE, "full"),
+        Refusal::Gone => (StatusCode::GONE, "gone"),
+        Refusal::Undecided => (StatusCode::NOT_FOUND, "undecided"),
+        Refusal::Statements => (StatusCode::UNPROCESSABLE_ENTITY, "statements"),
+        Refusal::Batch => (StatusCode::UNPROCESSABLE_ENTITY, "batch"),
+        Refusal::Busy => (StatusCode::SERVICE_UNAVAILABLE, "busy"),
+        _ => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
+    };
+    Problem::new(status, name, refusal.to_string())
+}
+
+/// An epoch statement with its signature.
+const STATEMENT_LEN: usize = 205;
+
+/// Parts of a batch that wait to be written.
+const QUEUE: usize = 8;

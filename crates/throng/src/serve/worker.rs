@@ -1,0 +1,157 @@
+//! What a hop does by itself: the tick, the shuffle, handing on, and erasing keys.
+
+use std::io::{Cursor, Read};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::task::{Context as Poller, Poll};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use hyper::{HeaderMap, Method};
+use throng_shuffle::{Channel, Hop};
+use throng_wire::{Address, Digest, Outcome, Route};
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio::runtime::Handle;
+
+use super::clock::now_s;
+use super::shuffler::keys::HopKeys;
+use crate::keygen::system_rng;
+use crate::net::client::{Client, SendError};
+use crate::net::{Outgoing, paths};
+
+/// A hop's own thread.
+pub(super) struct Worker {
+    pub(super) hop: Arc<Hop>,
+    pub(super) keys: HopKeys,
+    /// Where batches go; `None` at the last hop, whose analyzer comes for them.
+    pub(super) next: Option<Address>,
+    pub(super) client: Client,
+    pub(super) handle: Handle,
+    pub(super) waits: Waits,
+}
+
+impl Worker {
+    /// Works until the other end of `stop` is gone.
+    pub(super) fn run(mut self, stop: &Receiver<()>) {
+        while stop.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
+            self.round();
+        }
+    }
+
+    /// Everything that is due now. What fails is said, and tried again in the next round.
+    fn round(&mut self) {
+        if let Err(error) = self.close_and_shuffle() {
+            self.say(&format!("{error:#}"));
+        }
+        if let Some(next) = self.next.clone() {
+            for channel in self.hop.waiting() {
+                if self.waits.is_over(channel)
+                    && let Err(error) = self.hand_on(&next, channel)
+                {
+                    let wait = self.waits.longer(channel);
+                    self.say(&format!("epoch {} waits {} s: {error:#}", channel.epoch, wait.as_secs()));
+                }
+            }
+        }
+        let oldest = self.hop.oldest_epoch(now_s());
+        if let Err(error) = self.keys.refresh(&self.hop, oldest) {
+            self.say(&format!("the layer keys stay as they are: {error:#}"));
+        }
+    }
+
+    fn close_and_shuffle(&self) -> Result<()> {
+        self.hop.close_due(now_s(), &mut system_rng()?)?;
+        for channel in self.hop.undecided() {
+            self.hop.process(channel)?;
+            let statement = self.hop.statement(channel)?;
+            let outcome = match statement.claimed().outcome {
+                Outcome::Released { .. } => "released",
+                Outcome::Destroyed => "destroyed",
+            };
+            self.say(&format!("epoch {} of label {} is {outcome}", channel.epoch, channel.label));
+        }
+        Ok(())
+    }
+
+    /// Sends a batch to the next hop, and erases it when that has it.
+    fn hand_on(&mut self, next: &Address, channel: Channel) -> Result<()> {
+        let batch = self.hop.outgoing(channel)?;
+        let expected = batch.manifest.digest;
+        let (body, len) = wire_batch(batch);
+        let route = self.route(channel);
+        let sent = self.handle.block_on(async {
+            let body = Outgoing::reader(Blocking(body), len);
+            let path = paths::path(&route, "batch");
+            let reply = self.client.request(next, Method::PUT, &path, HeaderMap::new(), body).await?;
+            reply.success().await?.bytes().await
+        });
+        let answer = sent.map_err(|error: SendError| anyhow::anyhow!("{error}"))?;
+        let acknowledged: [u8; 32] =
+            answer.try_into().ok().context("the next hop acknowledged something else")?;
+        anyhow::ensure!(Digest::new(acknowledged) == expected, "the next hop acknowledged another batch");
+        self.hop.acknowledge(channel, expected)?;
+        self.waits.end(channel);
+        Ok(())
+    }
+
+    fn route(&self, channel: Channel) -> Route {
+        let instance = match self.hop.place() {
+            throng_wire::Place::Hop { instance, .. } => instance,
+            throng_wire::Place::Analyzer => 0,
+        };
+        Route { survey: self.hop.survey().hash(), label: channel.label, epoch: channel.epoch, instance }
+    }
+
+    fn say(&self, what: &str) {
+        eprintln!("{}: {what}", self.hop.place());
+    }
+}
+
+/// A batch as it travels: the statements, then the records; and how many bytes that is.
+pub(super) fn wire_batch(batch: throng_shuffle::Outgoing) -> (Box<dyn Read + Send>, u64) {
+    let statements: Vec<u8> = batch.statements.iter().flat_map(|one| one.to_bytes()).collect();
+    let len = statements.len() as u64 + batch.len;
+    (Box::new(Cursor::new(statements).chain(batch.records)), len)
+}
+
+/// Reads a file where the runtime expects to wait for a socket. Parts are small and mostly in the page cache, and batches
+/// are few: a thread of their own would cost more than it saves.
+pub(super) struct Blocking(pub(super) Box<dyn Read + Send>);
+
+impl AsyncRead for Blocking {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Poller<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        let read = self.0.read(buffer.initialize_unfilled())?;
+        buffer.advance(read);
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Until when each batch waits before it is sent again: twice as long each time.
+#[derive(Default)]
+pub(super) struct Waits(std::collections::HashMap<Channel, (Instant, Duration)>);
+
+impl Waits {
+    fn is_over(&self, channel: Channel) -> bool {
+        self.0.get(&channel).is_none_or(|(until, _)| Instant::now() >= *until)
+    }
+
+    fn longer(&mut self, channel: Channel) -> Duration {
+        let wait = self.0.get(&channel).map_or(WAIT_MIN, |(_, last)| (*last * 2).min(WAIT_MAX));
+        self.0.insert(channel, (Instant::now() + wait, wait));
+        wait
+    }
+
+    fn end(&mut self, channel: Channel) {
+        self.0.remove(&channel);
+    }
+}
+
+/// How often the clock is looked at.
+const PAUSE: Duration = Duration::from_millis(100);
+const WAIT_MIN: Duration = Duration::from_millis(250);
+const WAIT_MAX: Duration = Duration::from_secs(60);

@@ -1,0 +1,315 @@
+//! The keys of a deployment, step by step as its operators make them.
+
+#![allow(clippy::unwrap_used)] // In a test a panic is the message.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use serde_json::Value;
+use tempfile::TempDir;
+use throng::bundle::Bundle;
+use throng::keygen::{self, Party, Schedule, Signer};
+use throng_wire::{Credential, CredentialList, LayerKeys, Place, SigningKey, Survey, VerifyingKey};
+
+mod support;
+use support::{command, names, text};
+
+#[test]
+fn an_identity_is_made_once() {
+    let dir = TempDir::new().unwrap();
+    let flags = ["keygen", "--out", "hop", "--operator", "Say \"hi\"", "--jurisdiction", "CH"];
+    let output = throng(&dir, &flags);
+    let stdout = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let hop = dir.path().join("hop");
+    assert_eq!(names(&hop), ["signing.key", "signing.pub", "tls.crt", "tls.key"]);
+    let secret = read(&hop.join("signing.key"));
+    let key = SigningKey::from_file(&secret).unwrap();
+    assert_eq!(read(&hop.join("signing.pub")), format!("{}\n", key.public()));
+    let party = Party::read(&hop).unwrap();
+    assert_eq!(party.signing_key().public(), key.public());
+
+    // What is printed is the public part, as a survey wants it.
+    let analyzer = stdout.split("[parties.analyzer]\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let named =
+        format!("operator = \"Say \\\"hi\\\"\"\njurisdiction = \"CH\"\nsigning_key = \"{}\"", key.public());
+    assert_eq!(analyzer, named);
+    let tls_key = read(&hop.join("tls.key"));
+    for line in secret.lines().chain(tls_key.lines()).skip(1) {
+        assert!(!stdout.contains(line), "a secret is printed");
+    }
+
+    let output = throng(&dir, &["keygen", "--out", "hop"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("never overwritten"), "{}", text(&output.stderr));
+    assert_eq!(read(&hop.join("signing.key")), secret);
+}
+
+#[cfg(unix)]
+#[test]
+fn secrets_are_for_their_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let (dir, deployment) = deployment();
+    keygen::credentials(deployment.bundle.survey().survey(), 2, dir.path(), &mut rng()).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    for party in deployment.dirs.values() {
+        for name in names(party) {
+            let secret = name.ends_with(".key") || name.ends_with(".keys");
+            assert_eq!(mode(&party.join(&name)) & 0o077 == 0, secret, "{name}");
+        }
+    }
+    let respondents = dir.path().join("respondents");
+    assert_eq!(mode(&respondents), 0o700);
+    for name in names(&respondents) {
+        assert_eq!(mode(&respondents.join(name)), 0o600);
+    }
+}
+
+#[test]
+fn a_deployment_is_made_step_by_step() {
+    let dir = TempDir::new().unwrap();
+    let mut survey = Survey::from_toml(DRAFT).unwrap();
+    let mut parties = String::from("\n[parties.analyzer]\n");
+    let places: Vec<Place> = survey.places().collect();
+    for place in &places {
+        let name = place.to_string();
+        let json =
+            done(&dir, &["keygen", "--out", &name, "--operator", &name, "--jurisdiction", "CH", "--json"]);
+        match place {
+            Place::Hop { hop: 1, .. } => parties += "[[parties.instances]]\n[[parties.instances.hops]]\n",
+            Place::Hop { .. } => parties += "[[parties.instances.hops]]\n",
+            Place::Analyzer => {}
+        }
+        let key = json["signing_key"].as_str().unwrap();
+        key.parse::<VerifyingKey>().unwrap();
+        parties += &format!("operator = \"{name}\"\njurisdiction = \"CH\"\nsigning_key = \"{key}\"\n");
+    }
+    fs::write(dir.path().join("survey.toml"), DRAFT.to_owned() + &parties).unwrap();
+    survey = Survey::from_toml(&(DRAFT.to_owned() + &parties)).unwrap();
+
+    for (index, place) in places.iter().enumerate() {
+        let (name, url) = (place.to_string(), format!("https://127.0.0.1:{}", 9000 + index));
+        let at = ["--out", &name, "--survey", "survey.toml", "--place", &name];
+        let sign = [&["keygen", "sign", "--url", &url][..], &at].concat();
+        let output = throng(&dir, &sign);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        // What is signed is changed by other steps.
+        assert_eq!(throng(&dir, &sign).status.code(), Some(2));
+    }
+    let bundle: Vec<&str> = ["keygen", "bundle", "--survey", "survey.toml", "--json"].into();
+    let names_of: Vec<String> = places.iter().map(Place::to_string).collect();
+    let all: Vec<&str> = bundle.iter().copied().chain(names_of.iter().map(String::as_str)).collect();
+    let json = done(&dir, &all);
+    assert_eq!(json["survey"], survey.hash().unwrap().to_string());
+    assert!(json["warnings"].to_string().contains("share the jurisdiction CH"));
+
+    let path = dir.path().join("survey.toml");
+    let read = Bundle::read(&path).unwrap();
+    assert_eq!(read.survey().hash(), survey.hash().unwrap());
+    assert_eq!(read.key_lists().len(), places.len());
+    for place in &places {
+        let party = Party::read(&dir.path().join(place.to_string())).unwrap();
+        assert_eq!(read.address(*place).unwrap().certificate, Some(party.identity().digest()));
+    }
+
+    // A later address and a later key replace the first ones; the first ones do not come back.
+    let hop = ["--out", "instance-1-hop-1", "--survey", "survey.toml", "--place", "instance-1-hop-1"];
+    let copy = dir.path().join("copy");
+    fs::create_dir(&copy).unwrap();
+    for name in ["approval", "address", "key-list"] {
+        fs::copy(dir.path().join("instance-1-hop-1").join(name), copy.join(name)).unwrap();
+    }
+    let moved = [&["keygen", "address", "--url", "https://hop.example", "--json"][..], &hop].concat();
+    assert_eq!(done(&dir, &moved)["address"]["serial"], 2);
+    let rotated = [&["keygen", "rotate", "--json"][..], &hop].concat();
+    let json = done(&dir, &rotated);
+    assert_eq!(
+        (&json["key_list"]["serial"], json["key_list"]["keys"].as_array().unwrap().len(), &json["erased"]),
+        (&Value::from(2), 2, &Value::from(0))
+    );
+    done(&dir, &all);
+    let read = Bundle::read(&path).unwrap();
+    assert_eq!(read.address(Place::hop(1, 1)).unwrap().url, "https://hop.example");
+    let older: Vec<&str> =
+        all.iter().map(|&arg| if arg == "instance-1-hop-1" { "copy" } else { arg }).collect();
+    let output = throng(&dir, &older);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("not newer"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_rotation_keeps_the_old_key_as_long_as_it_is_used() {
+    let (dir, deployment) = deployment();
+    let survey = deployment.bundle.survey().survey();
+    let place = Place::hop(1, 2);
+    let party_dir = &deployment.dirs[&place];
+    let party = Party::read(party_dir).unwrap();
+    let signer = Signer::new(&party, survey, place).unwrap();
+    let schedule = Schedule { epochs: 10, overlap: 2 };
+    let first = LayerKeys::from_file(&read(&party_dir.join("layer.keys"))).unwrap().public()[0];
+    let last_epoch = first.lifetime.last_epoch;
+
+    let rotation = signer.rotate(party_dir, FIRST_EPOCH, schedule, &mut rng()).unwrap();
+    assert_eq!((rotation.list.serial, rotation.erased), (2, 0));
+    let keys = LayerKeys::from_file(&read(&party_dir.join("layer.keys"))).unwrap();
+    assert_eq!(keys.public(), rotation.list.keys);
+    assert!(keys.find(first.id, last_epoch).is_some());
+    assert_eq!(rotation.list.keys[1].lifetime.first_epoch, last_epoch - 1);
+
+    // While the epoch after the last is running, the last may still have to be opened.
+    let rotation = signer.rotate(party_dir, last_epoch + 1, schedule, &mut rng()).unwrap();
+    assert_eq!((rotation.list.serial, rotation.erased), (3, 0));
+    let rotation = signer.rotate(party_dir, last_epoch + 2, schedule, &mut rng()).unwrap();
+    assert_eq!((rotation.list.serial, rotation.erased), (4, 1));
+
+    // After a long pause there is a key for now, and none for the past.
+    let epoch = last_epoch + 1000;
+    let rotation = signer.rotate(party_dir, epoch, schedule, &mut rng()).unwrap();
+    assert!(rotation.list.key_for(epoch).is_ok());
+    assert!(rotation.list.keys.iter().all(|key| key.lifetime.last_epoch >= epoch - 1));
+
+    let dirs: Vec<_> = deployment.dirs.values().collect();
+    let bundle = keygen::bundle(&deployment.survey, &dirs, epoch).unwrap();
+    let list = bundle.key_lists().iter().find(|list| list.party == place).unwrap();
+    assert_eq!(*list, rotation.list);
+    drop(dir);
+}
+
+#[test]
+fn nobody_signs_for_another() {
+    let (dir, deployment) = deployment();
+    let survey = deployment.bundle.survey().survey();
+    let party = Party::read(&deployment.dirs[&Place::hop(1, 1)]).unwrap();
+    let error = Signer::new(&party, survey, Place::hop(2, 1)).unwrap_err().to_string();
+    assert!(error.contains("pins the signing key") && error.contains("instance-2-hop-1"), "{error}");
+    assert!(Signer::new(&party, survey, Place::hop(9, 1)).is_err());
+    let draft = Survey { parties: None, ..survey.clone() };
+    assert!(Signer::new(&party, &draft, Place::hop(1, 1)).unwrap_err().to_string().contains("draft"));
+
+    // A document of another party in one's own directory is not put beside the survey.
+    let [one, two] = [Place::hop(1, 1), Place::hop(2, 1)].map(|place| &deployment.dirs[&place]);
+    fs::copy(two.join("key-list"), one.join("key-list")).unwrap();
+    let dirs: Vec<_> = deployment.dirs.values().collect();
+    let error = keygen::bundle(&deployment.survey, &dirs, FIRST_EPOCH).unwrap_err();
+    assert!(format!("{error:#}").contains("different parties"), "{error:#}");
+    // Nor is a party left out, or there twice.
+    let error = keygen::bundle(&deployment.survey, &dirs[1..], FIRST_EPOCH).unwrap_err();
+    assert!(format!("{error:#}").contains("not signed by: analyzer"), "{error:#}");
+    let twice: Vec<_> = dirs.iter().chain(&dirs[..1]).collect();
+    assert!(
+        keygen::bundle(&deployment.survey, &twice, FIRST_EPOCH).unwrap_err().to_string().contains("both")
+    );
+    drop(dir);
+}
+
+#[test]
+fn a_url_is_one_that_can_be_called() {
+    let (_dir, deployment) = deployment();
+    let place = Place::Analyzer;
+    let party = Party::read(&deployment.dirs[&place]).unwrap();
+    let signer = Signer::new(&party, deployment.bundle.survey().survey(), place).unwrap();
+    for url in ["hop.example", "https://hop.example/path", "ftp://hop.example", "https://a b"] {
+        assert!(signer.readdress(&deployment.dirs[&place], url).is_err(), "{url}");
+    }
+    let address = signer.readdress(&deployment.dirs[&place], "http://127.0.0.1:80").unwrap();
+    assert_eq!((address.serial, address.certificate), (2, None));
+}
+
+#[test]
+fn respondents_are_on_the_list_of_every_first_hop() {
+    let (dir, deployment) = deployment();
+    let survey = deployment.bundle.survey();
+    let flags = ["keygen", "credentials", "--survey", "survey.toml", "--count", "12", "--out", "enrolment"];
+    let output = throng(&dir, &flags);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let out = dir.path().join("enrolment");
+    assert_eq!(names(&out), ["instance-1-hop-1.credentials", "instance-2-hop-1.credentials", "respondents"]);
+    let files = names(&out.join("respondents"));
+    assert_eq!((files.len(), files[0].as_str()), (12, "000001.credential"));
+    for hop in [Place::hop(1, 1), Place::hop(2, 1)] {
+        let list = CredentialList::from_file(&read(&out.join(format!("{hop}.credentials")))).unwrap();
+        assert_eq!(list.len(), 12);
+        for file in &files {
+            let secret = read(&out.join("respondents").join(file));
+            assert!(!text(&output.stdout).contains(secret.lines().nth(1).unwrap()));
+            let credential = Credential::from_file(&secret).unwrap();
+            assert!(list.contains(&credential.token(&survey.hash(), hop).id()));
+        }
+    }
+    let output = throng(&dir, &flags);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("never overwritten"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn help_shows_the_way() {
+    let dir = TempDir::new().unwrap();
+    let help = text(&throng(&dir, &["keygen", "--help"]).stdout);
+    for word in ["--out", "sign", "rotate", "bundle", "credentials", "ever printed", "Examples"] {
+        assert!(help.contains(word), "{word} is missing in:\n{help}");
+    }
+    assert!(text(&throng(&dir, &["keygen"]).stderr).contains("--out"));
+}
+
+fn deployment() -> (TempDir, keygen::Deployment) {
+    let dir = TempDir::new().unwrap();
+    let draft = Survey::from_toml(DRAFT).unwrap();
+    let urls = |_| "https://127.0.0.1:1".to_owned();
+    let deployment = keygen::deployment(&draft, dir.path(), urls, FIRST_EPOCH, &mut rng()).unwrap();
+    (dir, deployment)
+}
+
+fn rng() -> impl getrandom::rand_core::CryptoRng {
+    keygen::system_rng().unwrap()
+}
+
+fn throng(dir: &TempDir, arguments: &[&str]) -> Output {
+    command(dir, arguments).stderr(std::process::Stdio::piped()).output().unwrap()
+}
+
+/// The JSON of a command that works.
+fn done(dir: &TempDir, arguments: &[&str]) -> Value {
+    let output = throng(dir, arguments);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap()
+}
+
+const FIRST_EPOCH: u64 = 20_000;
+
+const DRAFT: &str = r#"
+version = 1
+name = "test"
+question = ""
+epoch_s = 86400
+
+[encoding]
+kind = "one-hot"
+domain = 16
+
+[randomizer]
+kind = "attribute-fragments"
+epsilon_local = 4.0
+
+[crowd]
+respondents_min = 2
+honest_fraction = 1.0
+enrolment = "credential"
+
+[delivery]
+instances = 2
+hops = 2
+envelopes = 4
+cover = "chaff"
+
+[claim]
+epsilon_central = 4.0
+delta = 1e-6
+neighbors = "removal"
+bound = "exact"
+"#;
