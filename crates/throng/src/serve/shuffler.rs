@@ -132,6 +132,9 @@ impl Shuffler {
     }
 }
 
+/// A hop's own thread, which ends when the sender is gone.
+type WorkerThread = (mpsc::Sender<()>, JoinHandle<()>);
+
 /// A hop that answers requests.
 struct Running {
     hop: Arc<Hop>,
@@ -219,7 +222,7 @@ impl Prepared {
         config: &ShufflerConfig,
         party: &Party,
         client: Client,
-    ) -> Result<(Running, (mpsc::Sender<()>, JoinHandle<()>))> {
+    ) -> Result<(Running, WorkerThread)> {
         let (instance, number) = (self.instance, self.hop);
         let (credentials, peers) = (self.credentials.take(), self.peers.clone());
         let (hop, keys) = self.open(config, party)?;

@@ -1,0 +1,329 @@
+//! A deployment in a temporary directory: keys and files of all parties, and their processes.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
+use hyper::{HeaderMap, Method};
+use tempfile::TempDir;
+use throng::keygen::{self, Deployment, Party};
+use throng::net::client::{Client, Limits, SendError};
+use throng::net::{Outgoing, Sender, paths};
+use throng_wire::peel::open_fragment;
+use throng_wire::{
+    Address, Credential, Digest, EpochStatement, Fragment, LayerKeys, Layout, Opened, Path as Way, Place,
+    Receipt, Route, Signed, Stop, Survey,
+};
+
+/// The sizes of a deployment.
+#[derive(Clone, Copy)]
+pub(crate) struct Shape {
+    pub(crate) instances: u32,
+    pub(crate) hops: u32,
+    pub(crate) epoch_s: u64,
+    pub(crate) tls: bool,
+    pub(crate) labels: bool,
+}
+
+pub(crate) const ENVELOPES: u32 = 3;
+pub(crate) const CROWD: u64 = 5;
+
+/// All parties, with their processes.
+pub(crate) struct Town {
+    _dir: TempDir,
+    pub(crate) deployment: Deployment,
+    pub(crate) credentials: Vec<Credential>,
+    pub(crate) shape: Shape,
+    processes: BTreeMap<Place, Process>,
+}
+
+struct Process {
+    child: Child,
+    config: PathBuf,
+}
+
+impl Town {
+    /// Everybody's keys and files; nobody runs yet.
+    pub(crate) fn new(shape: Shape, respondents: usize) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let survey = draft(shape);
+        let mut rng = keygen::system_rng().unwrap();
+        let ports: BTreeMap<Place, u16> = survey.places().zip(free_ports(survey.places().count())).collect();
+        let scheme = if shape.tls { "https" } else { "http" };
+        let url = |place: Place| format!("{scheme}://127.0.0.1:{}", ports[&place]);
+        let first = now_s() / shape.epoch_s;
+        let deployment = keygen::deployment(&survey, dir.path(), url, first, &mut rng).unwrap();
+        let credentials: Vec<Credential> = (0..respondents).map(|_| Credential::generate(&mut rng)).collect();
+        let town = Self { _dir: dir, deployment, credentials, shape, processes: BTreeMap::new() };
+        for place in town.hops() {
+            town.write_config(place, ports[&place]);
+        }
+        town
+    }
+
+    pub(crate) fn hops(&self) -> Vec<Place> {
+        let survey = self.deployment.bundle.survey().survey();
+        survey.places().filter(|place| *place != Place::Analyzer).collect()
+    }
+
+    fn write_config(&self, place: Place, port: u16) {
+        let hash = self.deployment.bundle.survey().hash();
+        let first = matches!(place, Place::Hop { hop: 1, .. });
+        let list = throng_wire::CredentialList::new(&self.credentials, &hash, place);
+        fs::write(self.path(place, "credentials"), list.to_file()).unwrap();
+        let credentials = if first { "credentials = \"credentials\"" } else { "" };
+        let text = format!(
+            "listen = \"127.0.0.1:{port}\"\nplain_http = {}\nidentity = \".\"\ndata = \"data\"\nmemory_mib = 16\n\
+             [[surveys]]\nsurvey = \"../survey.toml\"\nplace = \"{place}\"\n{credentials}\n",
+            !self.shape.tls
+        );
+        fs::write(self.config(place), text).unwrap();
+    }
+
+    pub(crate) fn config(&self, place: Place) -> PathBuf {
+        self.path(place, "shuffler.toml")
+    }
+
+    pub(crate) fn path(&self, place: Place, file: &str) -> PathBuf {
+        self.deployment.dirs[&place].join(file)
+    }
+
+    /// The hop's own files.
+    pub(crate) fn data(&self, place: Place) -> PathBuf {
+        let hash = self.deployment.bundle.survey().hash();
+        self.path(place, "data").join(format!("{hash}-{place}"))
+    }
+
+    /// Starts a hop; it answers when this returns. With `abort_after`, it ends itself after so many operations of its
+    /// store, which may be before it answers.
+    pub(crate) fn start(&mut self, place: Place, abort_after: Option<u64>) {
+        let config = self.config(place);
+        let mut command = shuffler(&config);
+        if let Some(operations) = abort_after {
+            command.env("THRONG_TEST_ABORT_AFTER", operations.to_string());
+        }
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(abort_after.is_some() || line.contains("listening on"), "{line}");
+        self.processes.insert(place, Process { child, config });
+    }
+
+    pub(crate) fn start_all(&mut self) {
+        for place in self.hops() {
+            self.start(place, None);
+        }
+    }
+
+    /// kill -9, and the same again.
+    pub(crate) fn kill(&mut self, place: Place) {
+        let mut process = self.processes.remove(&place).unwrap();
+        process.child.kill().unwrap();
+        process.child.wait().unwrap();
+    }
+
+    pub(crate) fn restart(&mut self, place: Place) {
+        self.kill(place);
+        self.start(place, None);
+    }
+
+    /// Starts a hop again if it has ended; says whether it had.
+    pub(crate) fn revive(&mut self, place: Place) -> bool {
+        let ended = self.processes.get_mut(&place).is_some_and(|one| one.child.try_wait().unwrap().is_some());
+        if ended {
+            self.processes.remove(&place);
+            self.start(place, None);
+        }
+        ended
+    }
+
+    pub(crate) fn address(&self, place: Place) -> &Address {
+        self.deployment.bundle.address(place).unwrap()
+    }
+
+    pub(crate) fn route(&self, instance: u32, epoch: u64) -> Route {
+        let label = u32::from(self.shape.labels);
+        Route { survey: self.deployment.bundle.survey().hash(), label, epoch, instance }
+    }
+
+    /// What respondent `person` sends to an instance who holds this value.
+    pub(crate) fn body(&self, route: Route, value: u32) -> Vec<u8> {
+        let bundle = &self.deployment.bundle;
+        let way = Way::new(bundle.survey(), route.label, route.epoch, route.instance, bundle.key_lists());
+        let mut rng = ChaCha20Rng::from_seed([9; 32]);
+        way.unwrap().body(&[Fragment::new(value)], &mut rng).unwrap()
+    }
+
+    /// Sends a body with a respondent's credential, and checks the receipt.
+    pub(crate) fn send(
+        &self,
+        sender: &Sender,
+        route: Route,
+        person: usize,
+        body: &[u8],
+    ) -> Result<Vec<u8>, SendError> {
+        let place = Place::hop(route.instance, 1);
+        let token = self.credentials[person].token(&route.survey, place);
+        let bytes = sender.post_body(self.address(place), &route, &token, body)?;
+        let receipt = Signed::<Receipt>::from_bytes(&bytes).unwrap();
+        let receipt = receipt.verify(self.deployment.bundle.survey()).unwrap();
+        assert_eq!((receipt.route, receipt.body), (route, Digest::of(body)));
+        Ok(bytes)
+    }
+
+    /// A request by one of the parties, or by nobody.
+    pub(crate) fn call(
+        &self,
+        by: Option<Place>,
+        to: Place,
+        method: Method,
+        route: Route,
+        what: &str,
+        body: &[u8],
+    ) -> (u16, Vec<u8>) {
+        let identity = by.map(|place| Party::read(&self.deployment.dirs[&place]).unwrap().into_identity());
+        let client = Client::new(identity, Limits { answer_len_max: 1 << 24, ..Limits::default() });
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let body = Outgoing::bytes(body.to_vec());
+            let path = paths::path(&route, what);
+            match client.request(self.address(to), method, &path, HeaderMap::new(), body).await {
+                Ok(reply) => (reply.status.as_u16(), reply.bytes().await.unwrap_or_default()),
+                Err(_) => (0, Vec::new()),
+            }
+        })
+    }
+
+    /// The batch that the analyzer gets, once it is there.
+    pub(crate) fn pull(&mut self, route: Route) -> Pulled {
+        let last = Place::hop(route.instance, self.shape.hops);
+        loop {
+            let (status, bytes) = self.call(Some(Place::Analyzer), last, Method::GET, route, "batch", &[]);
+            if status == 200 {
+                return Pulled::new(self, route, &bytes);
+            }
+            assert!([0, 404].contains(&status), "{status}: {}", String::from_utf8_lossy(&bytes));
+            for place in self.hops() {
+                self.revive(place);
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    pub(crate) fn acknowledge(&self, route: Route, digest: Digest) -> u16 {
+        let last = Place::hop(route.instance, self.shape.hops);
+        self.call(Some(Place::Analyzer), last, Method::POST, route, "ack", digest.as_bytes()).0
+    }
+
+    /// Waits for the beginning of an epoch; says which.
+    pub(crate) fn next_epoch(&self) -> u64 {
+        let epoch = now_s() / self.shape.epoch_s + 1;
+        while now_s() < epoch * self.shape.epoch_s {
+            thread::sleep(Duration::from_millis(20));
+        }
+        epoch
+    }
+}
+
+impl Drop for Town {
+    fn drop(&mut self) {
+        for process in self.processes.values_mut() {
+            let _ = process.child.kill();
+            let _ = process.child.wait();
+            let _ = &process.config;
+        }
+    }
+}
+
+/// What an analyzer finds at a last hop.
+pub(crate) struct Pulled {
+    pub(crate) statements: Vec<EpochStatement>,
+    pub(crate) envelopes: Vec<u8>,
+    pub(crate) values: Vec<u32>,
+}
+
+impl Pulled {
+    fn new(town: &Town, route: Route, bytes: &[u8]) -> Self {
+        let (statements, envelopes) = bytes.split_at(205 * town.shape.hops as usize);
+        let survey = town.deployment.bundle.survey();
+        let statements = statements
+            .chunks_exact(205)
+            .map(|one| *Signed::<EpochStatement>::from_bytes(one).unwrap().verify(survey).unwrap())
+            .collect();
+        let layout = Layout::of(survey.survey());
+        let text = fs::read_to_string(town.path(Place::Analyzer, "layer.keys")).unwrap();
+        let keys = LayerKeys::from_file(&text).unwrap();
+        let values = envelopes
+            .chunks_exact(layout.envelope_len(Stop::Analyzer))
+            .filter_map(|envelope| match open_fragment(&route, &layout, 64, &keys, envelope).unwrap() {
+                Opened::Fragment(fragment) => Some(fragment.attribute()),
+                Opened::Chaff => None,
+            })
+            .collect();
+        Self { statements, envelopes: envelopes.to_vec(), values }
+    }
+
+    pub(crate) fn sorted(&self) -> Vec<u32> {
+        let mut values = self.values.clone();
+        values.sort_unstable();
+        values
+    }
+
+    pub(crate) fn digest(&self) -> Digest {
+        Digest::of(&self.envelopes)
+    }
+}
+
+/// The program as an operator starts it.
+pub(crate) fn shuffler(config: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_throng"));
+    command.args(["serve", "shuffler", "--config"]).arg(config).stdin(Stdio::null());
+    command
+}
+
+pub(crate) fn sender() -> Sender {
+    Sender::new(Limits::default()).unwrap()
+}
+
+pub(crate) fn now_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
+}
+
+/// Ports that nobody listens on. All are held until all are chosen.
+fn free_ports(count: usize) -> Vec<u16> {
+    let listeners: Vec<TcpListener> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect()
+}
+
+fn draft(shape: Shape) -> Survey {
+    let labels = "[labels]\nnames = [\"de\"]\nepsilon_deletion = 2.0\ndelta_deletion = 1e-2\n";
+    let text = format!(
+        r#"
+version = 1
+name = "test"
+question = "Which number?"
+epoch_s = {}
+encoding = {{ kind = "one-hot", domain = 64 }}
+randomizer = {{ kind = "attribute-fragments", epsilon_local = 4.0 }}
+crowd = {{ respondents_min = {CROWD}, honest_fraction = 1.0, enrolment = "credential" }}
+claim = {{ epsilon_central = 4.0, delta = 1e-6, neighbors = "removal", bound = "exact" }}
+[delivery]
+instances = {}
+hops = {}
+envelopes = {ENVELOPES}
+cover = "chaff"
+{}"#,
+        shape.epoch_s,
+        shape.instances,
+        shape.hops,
+        if shape.labels { labels } else { "" }
+    );
+    Survey::from_toml(&text).unwrap()
+}
