@@ -138,8 +138,8 @@ fn enrol(args: &CredentialsArgs) -> Result<Printed> {
     let out = args.out.display();
     let text = format!(
         "{} credentials are in {out}/respondents: give each to one respondent, and erase it here.\n\
-         {} lists are in {out}: give instance-I-hop-1.credentials to the first hop of instance I.\n",
-        args.count, survey.delivery.instances
+         The lists are in {out}: give instance-I-hop-1.credentials to the first hop of instance I.\n",
+        args.count
     );
     Ok((json!({ "out": args.out, "credentials": args.count, "lists": survey.delivery.instances }), text))
 }

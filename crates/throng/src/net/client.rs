@@ -106,7 +106,8 @@ impl Client {
         // The other side may have closed an idle connection just now. What it has not begun to read comes back, and is
         // sent over a fresh one.
         while let Some(mut connection) = self.shared.take_idle(&endpoint) {
-            if connection.ready().await.is_err() {
+            // Not ready in time: the last request's body is still on its way, though its answer is here.
+            if !matches!(timeout(self.shared.limits.connect, connection.ready()).await, Ok(Ok(()))) {
                 continue;
             }
             match connection.try_send_request(request).await {
@@ -174,7 +175,7 @@ impl fmt::Debug for Reply {
 
 impl Reply {
     /// How many bytes the body has in all, if the answer says so.
-    pub fn len(&self) -> Option<u64> {
+    pub fn content_length(&self) -> Option<u64> {
         self.body.size_hint().exact()
     }
 
@@ -255,12 +256,8 @@ impl Shared {
             let stream = endpoint.connect().await?;
             let Some(pinned) = endpoint.certificate() else { return self.open(endpoint, stream).await };
             let connector = self.connector(pinned)?;
-            let stream = connector.connect(tls::server_name(), stream).await.map_err(|error| {
-                let from = endpoint.authority();
-                SendError::Unreachable(format!(
-                    "{from} does not prove to be the party that its address names: {error}"
-                ))
-            })?;
+            let stream = connector.connect(tls::server_name(), stream).await;
+            let stream = stream.map_err(|error| handshake_failed(endpoint, &error))?;
             self.open(endpoint, stream).await
         };
         timeout(self.limits.connect, connecting).await.unwrap_or_else(|_| {
@@ -310,6 +307,15 @@ impl Shared {
             connections.push(Idle { connection, since: Instant::now() });
         }
     }
+}
+
+/// A handshake that failed: because of what the other side showed, or on the way.
+fn handshake_failed(endpoint: &Endpoint, error: &std::io::Error) -> SendError {
+    let what = match error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) {
+        true => "does not prove to be the party that its address names",
+        false => "broke the connection off",
+    };
+    SendError::Unreachable(format!("{} {what}: {error}", endpoint.authority()))
 }
 
 /// A connection that broke in the middle. hyper says what happened in the causes of its errors.

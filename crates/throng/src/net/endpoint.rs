@@ -33,10 +33,11 @@ impl Endpoint {
         if !matches!(uri.path(), "" | "/") || uri.query().is_some() || authority.as_str().contains('@') {
             return Err(wrong());
         }
-        let port = match (authority.port_u16(), authority.port()) {
-            (Some(port), _) => port,
-            (None, None) => default,
-            (None, Some(_)) => return Err(wrong()),
+        let port = match authority.port_u16() {
+            Some(port) => port,
+            // What follows the host is then no port.
+            None if authority.as_str() != authority.host() => return Err(wrong()),
+            None => default,
         };
         Ok(Self { host: authority.host().to_owned(), port, certificate: address.certificate })
     }

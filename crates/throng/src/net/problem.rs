@@ -42,8 +42,8 @@ impl Problem {
         let fields: Fields = serde_json::from_slice(body).unwrap_or_default();
         let name = fields.kind.strip_prefix(PREFIX).unwrap_or("unnamed");
         let fallback = || status.canonical_reason().unwrap_or("an error").to_owned();
-        let detail = [fields.detail, fields.title].into_iter().map(|text| printable(&text));
-        let detail = detail.filter(|text| !text.is_empty()).next().unwrap_or_else(fallback);
+        let mut details = [fields.detail, fields.title].into_iter().map(|text| printable(&text));
+        let detail = details.find(|text| !text.is_empty()).unwrap_or_else(fallback);
         Self::new(status, printable(name), detail)
     }
 }

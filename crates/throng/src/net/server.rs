@@ -1,6 +1,5 @@
 //! The answering side: accepts connections, and gives their requests to a router.
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -197,7 +196,7 @@ where
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer);
         let router = router.clone();
-        async move { Ok::<_, Infallible>(router.call(request.map(|body| timed(body, &limits))).await?) }
+        async move { router.call(request.map(|body| timed(body, &limits))).await }
     });
     let stream = TokioIo::new(Watched::new(stream, Side::Server, limits.pause));
     let mut connection = pin!(
