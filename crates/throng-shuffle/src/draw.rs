@@ -49,8 +49,8 @@ impl Draw {
     }
 
     /// A seed for one purpose.
-    pub(crate) fn seed(&self, purpose: &str, number: u64) -> Seed {
-        *Digest::of(&[&self.seed[..], purpose.as_bytes(), &number.to_be_bytes()].concat()).as_bytes()
+    pub(crate) fn seed(&self, purpose: &str) -> Seed {
+        derive(&self.seed, purpose, 0)
     }
 
     /// Seed (32), whether there is noise (1), noise (16), and the first bytes of their SHA-256.
@@ -76,6 +76,11 @@ impl Draw {
     }
 }
 
+/// A seed from another one, for one purpose.
+pub(crate) fn derive(seed: &Seed, purpose: &str, number: u64) -> Seed {
+    *Digest::of(&[&seed[..], purpose.as_bytes(), &number.to_be_bytes()].concat()).as_bytes()
+}
+
 const CHECK_LEN: usize = 8;
 const LEN: usize = 32 + 1 + 16 + CHECK_LEN;
 
@@ -96,7 +101,7 @@ mod tests {
             let first = Draw::once(&store, "draw", &rule, rng).unwrap();
             assert!(Draw::once(&store, "draw", &rule, rng).unwrap() == first);
             assert_eq!(first.noise.is_some(), rule != CrowdRule::new(5, None));
-            assert_ne!(first.seed("a", 0), first.seed("a", 1));
+            assert_ne!(first.seed("a"), first.seed("b"));
             store.restart(0);
             assert!(Draw::once(&store, "draw", &rule, rng).unwrap() == first, "it survives a crash");
             // One that was cut short was never used.

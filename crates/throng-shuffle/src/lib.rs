@@ -8,7 +8,7 @@
 //! | a shuffler on a path, as a state machine | [`Hop`] |
 //! | one body of each respondent, while an epoch lasts | `intake.rs` |
 //! | the crowd, and randomized deletion | [`CrowdRule`] |
-//! | a uniformly random order, in memory and on disk | [`Permutation`], `shuffling.rs` |
+//! | a uniformly random order, in memory and on disk | [`Permutation`], [`Shuffle`] |
 //! | what happened, for ever | `journal.rs` |
 //! | randomness that is drawn once | `draw.rs` |
 //! | envelopes of one length, and a batch of them | [`Records`], [`Manifest`] |
@@ -38,4 +38,5 @@ pub use memory_store::MemoryStore;
 pub use permutation::{Permutation, Seed};
 pub use records::Records;
 pub use refusal::Refusal;
+pub use shuffling::Shuffle;
 pub use store::{Store, StoreFile};

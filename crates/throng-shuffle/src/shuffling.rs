@@ -13,27 +13,30 @@ use rayon::prelude::*;
 use throng_wire::Hasher;
 
 use crate::batch::{BatchReader, BatchWriter, Manifest};
-use crate::draw::Draw;
+use crate::draw::derive;
 use crate::store::{Store, StoreFile};
 use crate::{Error, Permutation, Records, Seed};
 
-/// Where a shuffle reads and writes.
-pub(crate) struct Shuffle<'a> {
-    pub(crate) store: &'a dyn Store,
-    /// The file of all records, and of how many bytes each is.
-    pub(crate) input: &'a str,
-    pub(crate) length: usize,
-    /// How many records it has.
-    pub(crate) records: u64,
+/// A shuffle of one file of records into another.
+pub struct Shuffle<'a> {
+    /// Where the files are.
+    pub store: &'a dyn Store,
+    /// The file of all records.
+    pub input: &'a str,
+    /// How many bytes each of them has.
+    pub length: usize,
+    /// How many there are.
+    pub records: u64,
     /// The file of the result. Buckets are files that are named after it.
-    pub(crate) output: &'a str,
+    pub output: &'a str,
     /// About how many bytes may be in memory.
-    pub(crate) memory: usize,
+    pub memory: usize,
 }
 
 impl Shuffle<'_> {
-    /// The records that `keep` says by their place, each once, in the order that the draw says.
-    pub(crate) fn run(&self, draw: &Draw, keep: impl Fn(u64) -> bool) -> Result<Manifest, Error> {
+    /// The records that `keep` says by their place, each once, in an order that the seed alone says. The result is synced
+    /// when this returns.
+    pub fn run(&self, seed: &Seed, keep: impl Fn(u64) -> bool) -> Result<Manifest, Error> {
         let bits = self.bucket_bits()?;
         let names: Vec<String> = (0..1_u32 << bits).map(|bucket| self.bucket_name(bucket)).collect();
         let mut output = BatchWriter::create(self.store, self.output, self.length)?;
@@ -43,13 +46,13 @@ impl Shuffle<'_> {
                 all.extend_from_slice(part.as_bytes());
                 Ok(())
             })?;
-            output.write(permuted(Records::from_bytes(self.length, all)?, draw, 0)?.as_bytes())?;
+            output.write(permuted(Records::from_bytes(self.length, all)?, seed, 0)?.as_bytes())?;
             return Ok(output.finish()?);
         }
-        self.scatter(&names, bits, &draw.seed("scatter", 0), keep)?;
+        self.scatter(&names, bits, &derive(seed, "scatter", 0), keep)?;
         for (bucket, name) in (0..).zip(&names) {
             let all = self.whole(name)?;
-            output.write(permuted(all, draw, bucket)?.as_bytes())?;
+            output.write(permuted(all, seed, bucket)?.as_bytes())?;
             self.store.remove(name)?;
         }
         Ok(output.finish()?)
@@ -129,10 +132,10 @@ impl Shuffle<'_> {
     }
 }
 
-/// The distinct records in the order of the draw.
-fn permuted(records: Records, draw: &Draw, bucket: u64) -> Result<Records, Error> {
-    let distinct = distinct(records, &draw.seed("distinct", bucket));
-    let permutation = Permutation::new(distinct.len() as u64, &draw.seed("order", bucket))?;
+/// The distinct records in the order of the seed.
+fn permuted(records: Records, seed: &Seed, bucket: u64) -> Result<Records, Error> {
+    let distinct = distinct(records, &derive(seed, "distinct", bucket));
+    let permutation = Permutation::new(distinct.len() as u64, &derive(seed, "order", bucket))?;
     Ok(distinct.permuted(&permutation))
 }
 
@@ -195,18 +198,13 @@ const BUFFER: usize = 1 << 15;
 mod tests {
     use std::collections::BTreeMap;
 
-    use chacha20::ChaCha20Rng;
-    use chacha20::rand_core::SeedableRng;
-
     use super::*;
     use crate::MemoryStore;
-    use crate::crowd::CrowdRule;
 
-    fn draw(number: u64) -> Draw {
+    fn seed(number: u64) -> Seed {
         let mut seed = [3; 32];
         seed[..8].copy_from_slice(&number.to_be_bytes());
-        let rng = &mut ChaCha20Rng::from_seed(seed);
-        Draw::once(&MemoryStore::new(), "draw", &CrowdRule::new(2, None), rng).unwrap()
+        seed
     }
 
     /// Records whose first byte says which they are.
@@ -217,9 +215,9 @@ mod tests {
         store
     }
 
-    fn run(store: &MemoryStore, length: usize, records: u64, memory: usize, draw: &Draw) -> Vec<u8> {
+    fn run(store: &MemoryStore, length: usize, records: u64, memory: usize, seed: &Seed) -> Vec<u8> {
         let shuffle = Shuffle { store, input: "spool", length, records, output: "batch", memory };
-        let manifest = shuffle.run(draw, |_| true).unwrap();
+        let manifest = shuffle.run(seed, |_| true).unwrap();
         let bytes = store.bytes("batch").unwrap();
         assert_eq!(manifest.digest, throng_wire::Digest::of(&bytes));
         assert_eq!(manifest.records, (bytes.len() / length) as u64);
@@ -237,7 +235,7 @@ mod tests {
         assert_eq!(shuffle.bucket_bits().unwrap(), 1);
         let mut counts = BTreeMap::new();
         for number in 0..12_000 {
-            *counts.entry(run(&store, length, 4, memory, &draw(number))).or_insert(0u32) += 1;
+            *counts.entry(run(&store, length, 4, memory, &seed(number))).or_insert(0u32) += 1;
         }
         assert_eq!(counts.len(), 24);
         let chi_square: f64 = counts.values().map(|&count| (f64::from(count) - 500.0).powi(2) / 500.0).sum();
@@ -249,7 +247,7 @@ mod tests {
         let kinds = [7, 1, 7, 2, 3, 7, 1];
         for (length, memory) in [(60, 1 << 16), (6000, 1 << 16)] {
             let store = store(&kinds, length);
-            let mut left = run(&store, length, 7, memory, &draw(1));
+            let mut left = run(&store, length, 7, memory, &seed(1));
             left.sort_unstable();
             assert_eq!(left, [1, 2, 3, 7]);
         }
@@ -260,9 +258,9 @@ mod tests {
         let kinds: Vec<u8> = (0..200).collect();
         for (length, memory) in [(100, 1 << 20), (1000, 1 << 18)] {
             let store = store(&kinds, length);
-            let first = run(&store, length, 200, memory, &draw(1));
-            assert_eq!(run(&store, length, 200, memory, &draw(1)), first);
-            assert_ne!(run(&store, length, 200, memory, &draw(2)), first);
+            let first = run(&store, length, 200, memory, &seed(1));
+            assert_eq!(run(&store, length, 200, memory, &seed(1)), first);
+            assert_ne!(run(&store, length, 200, memory, &seed(2)), first);
         }
     }
 
@@ -272,12 +270,12 @@ mod tests {
         let small = |memory| {
             let shuffle =
                 Shuffle { store: &store, input: "spool", length: 6000, records: 4, output: "b", memory };
-            shuffle.run(&draw(1), |_| true)
+            shuffle.run(&seed(1), |_| true)
         };
         assert!(matches!(small(1 << 15), Err(Error::Memory { bytes: 24_000, .. })));
         let short =
             Shuffle { store: &store, input: "spool", length: 6000, records: 5, output: "b", memory: 1 << 20 };
-        assert!(matches!(short.run(&draw(1), |_| true), Err(Error::Damaged { .. })), "a record is missing");
+        assert!(matches!(short.run(&seed(1), |_| true), Err(Error::Damaged { .. })), "a record is missing");
     }
 
     #[test]
@@ -285,7 +283,7 @@ mod tests {
         let store = store(&[0, 1, 2, 3, 4], 6000);
         let shuffle =
             Shuffle { store: &store, input: "spool", length: 6000, records: 5, output: "b", memory: 1 << 16 };
-        shuffle.run(&draw(1), |place| place % 2 == 0).unwrap();
+        shuffle.run(&seed(1), |place| place % 2 == 0).unwrap();
         let mut left: Vec<u8> = store.bytes("b").unwrap().chunks_exact(6000).map(|one| one[0]).collect();
         left.sort_unstable();
         assert_eq!(left, [0, 2, 4]);

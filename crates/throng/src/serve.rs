@@ -1,7 +1,7 @@
 //! The parties that run for as long as a survey does, as servers.
 
 pub mod clock;
-mod group_commit;
+pub mod group_commit;
 pub mod shuffler;
 mod worker;
 

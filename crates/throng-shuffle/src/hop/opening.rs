@@ -21,7 +21,7 @@ impl Hop {
     pub(super) fn shuffle_uploads(&self, channel: Channel) -> Result<Outcome, Error> {
         let draw = self.draw(channel)?;
         let (records, ends) = self.open_uploads(channel)?;
-        let Some(kept) = self.rule.keep(ends.len(), draw.noise, &draw.seed("deletion", 0)) else {
+        let Some(kept) = self.rule.keep(ends.len(), draw.noise, &draw.seed("deletion")) else {
             return Ok(Outcome::Destroyed);
         };
         let dropped = ends.dropped(&kept);
@@ -72,7 +72,7 @@ impl Hop {
             output: &batch,
             memory: self.memory / 2,
         };
-        let manifest = shuffle.run(draw, keep)?;
+        let manifest = shuffle.run(&draw.seed("shuffle"), keep)?;
         Ok(Outcome::Released { respondents, received, forwarded: manifest.records, batch: manifest.digest })
     }
 

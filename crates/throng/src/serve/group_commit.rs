@@ -12,7 +12,7 @@ use crate::keygen::system_rng;
 
 /// The way into a hop. While one group is being synced the next one gathers, so that groups grow with the load.
 #[derive(Clone)]
-pub(super) struct GroupCommit {
+pub struct GroupCommit {
     queue: mpsc::Sender<Waiting>,
 }
 
@@ -23,7 +23,7 @@ struct Waiting {
 
 impl GroupCommit {
     /// Starts the thread that writes for a hop. It ends when all who could send are gone.
-    pub(super) fn start(hop: Arc<Hop>) -> Result<Self> {
+    pub fn start(hop: Arc<Hop>) -> Result<Self> {
         let (queue, mut waiting) = mpsc::channel::<Waiting>(GROUP_MAX);
         let mut rng = system_rng()?;
         let write = move || {
@@ -42,7 +42,7 @@ impl GroupCommit {
     }
 
     /// Takes an upload; returns when it is on disk, with the time bucket of its receipt.
-    pub(super) async fn take(&self, upload: Upload) -> Result<u64, Refusal> {
+    pub async fn take(&self, upload: Upload) -> Result<u64, Refusal> {
         let (answer, taken) = oneshot::channel();
         let sent = self.queue.send(Waiting { upload, answer }).await;
         sent.map_err(|_| Refusal::Full)?;

@@ -7,7 +7,7 @@ use throng_wire::{Credential, Digest, EpochStatement, Outcome, Place, Signed};
 
 use crate::deployment::{ENVELOPES, Shape, Town, sender, shuffler};
 
-const SHAPE: Shape = Shape { instances: 2, hops: 2, epoch_s: 4, tls: true, labels: false };
+const SHAPE: Shape = Shape { instances: 2, hops: 2, epoch_s: 8, tls: true, labels: false };
 
 /// Names in a hop's data directory.
 fn files(town: &Town, place: Place) -> Vec<String> {
@@ -120,7 +120,7 @@ fn only_the_analyzer_takes_a_batch(town: &mut Town, instance: u32, epoch: u64, d
 
 #[test]
 fn a_crowd_that_is_too_small_is_destroyed_by_all_and_labels_are_thinned() {
-    let mut town = Town::new(Shape { instances: 1, tls: false, labels: true, epoch_s: 3, ..SHAPE }, 40);
+    let mut town = Town::new(Shape { instances: 1, tls: false, labels: true, epoch_s: 5, ..SHAPE }, 40);
     town.start_all();
     let (sender, epoch) = (sender(), town.next_epoch());
     let route = town.route(1, epoch);
@@ -185,7 +185,7 @@ fn a_configuration_is_checked_before_anything_runs() {
 
 #[test]
 fn a_reset_hop_begins_with_new_keys() {
-    let mut town = Town::new(Shape { instances: 1, tls: false, epoch_s: 3, ..SHAPE }, 8);
+    let mut town = Town::new(Shape { instances: 1, tls: false, epoch_s: 5, ..SHAPE }, 8);
     let first = Place::hop(1, 1);
     town.start_all();
     let (sender, epoch) = (sender(), town.next_epoch());
