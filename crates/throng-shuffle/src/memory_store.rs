@@ -66,6 +66,12 @@ impl MemoryStore {
         }
     }
 
+    /// Another store with the same files.
+    pub fn copy(&self) -> Self {
+        let disk = Disk { files: self.disk().files.clone(), left: None, room: None };
+        Self { disk: Arc::new(Mutex::new(disk)) }
+    }
+
     /// All bytes of a file.
     pub fn bytes(&self, name: &str) -> Option<Vec<u8>> {
         self.disk().files.get(name).map(|contents| contents.bytes.clone())
