@@ -18,7 +18,6 @@
 //! # Ok::<(), anyhow::Error>(())
 //! ```
 
-pub mod bound;
 pub mod bundle;
 pub mod cli;
 pub mod commands;
