@@ -8,8 +8,8 @@ use crate::Error;
 use crate::routing::Routing;
 use crate::schedule::Schedule;
 
-/// One answer to a survey: K bodies. With chaff their number and lengths are the same for everyone, whatever the value,
-/// and for those who have nothing to say.
+/// One answer to a survey: K bodies. With chaff their number and lengths are the same for everyone, whatever
+/// the value, and for those who have nothing to say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// Instance 1 first.
@@ -30,8 +30,8 @@ pub struct SealedBody {
 }
 
 impl Answer {
-    /// Routes the fragments of one epoch to the instances and seals them to the keys of these lists. `fragments` are as
-    /// `Encoder` gives them; each bit is sent in `tau` of them at most.
+    /// Routes the fragments of one epoch to the instances and seals them to the keys of these lists.
+    /// `fragments` are as `Encoder` gives them; each bit is sent in `tau` of them at most.
     pub fn seal(
         survey: &SignedSurvey,
         lists: &[KeyList],

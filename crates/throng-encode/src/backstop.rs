@@ -1,7 +1,7 @@
 //! A backstop as it is stored: the permanent randomized report of one value in one survey.
 //!
-//! Paper: Section IV, Algorithm ReportFrag, line 1. All fragments of all epochs are drawn from it, so that together they
-//! never say more than epsilon_backstop about the value.
+//! Paper: Section IV, Algorithm ReportFrag, line 1. All fragments of all epochs are drawn from it, so that
+//! together they never say more than epsilon_backstop about the value.
 
 use std::fmt;
 
@@ -12,8 +12,8 @@ use zeroize::Zeroizing;
 
 use crate::Error;
 
-/// A backstop that can be written down and read back. It says as much about the value as epsilon_backstop allows: keep it
-/// like the value itself. Erased when dropped, and never shown.
+/// A backstop that can be written down and read back. It says as much about the value as epsilon_backstop
+/// allows: keep it like the value itself. Erased when dropped, and never shown.
 pub struct StoredBackstop(Kind);
 
 enum Kind {
@@ -61,8 +61,8 @@ impl StoredBackstop {
         Ok(())
     }
 
-    /// The bytes to store: kind (1), the threshold of its coin (16), then for a sketch the number of sampled rows (4) and
-    /// the rows (4 each), then the number of set bits (4) and the bits (4 each).
+    /// The bytes to store: kind (1), the threshold of its coin (16), then for a sketch the number of sampled
+    /// rows (4) and the rows (4 each), then the number of set bits (4) and the bits (4 each).
     pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
         let (kind, threshold, rows, bits): (u8, u128, &[u32], &[u32]) = match &self.0 {
             Kind::OneHot(backstop) => (ONE_HOT, backstop.threshold(), &[], backstop.report()),

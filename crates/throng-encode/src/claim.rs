@@ -1,7 +1,7 @@
 //! The respondent's own accountant: whether a survey keeps what it claims.
 //!
-//! A survey is not answered because someone signed it. What its parameters guarantee is computed here again, by the bound
-//! that it names, for the smallest crowd that it releases, and compared with what it says.
+//! A survey is not answered because someone signed it. What its parameters guarantee is computed here again,
+//! by the bound that it names, for the smallest crowd that it releases, and compared with what it says.
 
 use throng_account::attacker::{Compromised, Exposure, Left};
 use throng_account::bound::Bound;
@@ -17,8 +17,8 @@ use crate::Error;
 /// A claim that holds, and everything that it says to a respondent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckedClaim {
-    /// What is left whatever fails: without a backstop for one epoch, with one for all epochs of a value. A label that is
-    /// not public is counted in, once.
+    /// What is left whatever fails: without a backstop for one epoch, with one for all epochs of a value. A
+    /// label that is not public is counted in, once.
     pub floor: LocalGuarantee<Removal>,
     /// What one fragment says that is known to be this respondent's.
     pub fragment: LocalGuarantee<Removal>,
@@ -43,12 +43,12 @@ struct Facts {
     hops: u32,
     cover: Cover,
     enrolment: Enrolment,
-    labels: bool,
+    label: Option<Label>,
 }
 
 impl CheckedClaim {
-    /// Checks a survey's claim. Refuses one that is more than the parameters keep, that rests on a bound which is not
-    /// proved for them, or whose bodies are too small for it.
+    /// Checks a survey's claim. Refuses one that is more than the parameters keep, that rests on a bound
+    /// which is not proved for them, or whose bodies are too small for it.
     pub fn check(survey: &Survey) -> Result<Self, Error> {
         let unknown = |error: throng_account::Error| Error::Claim(error.to_string());
         let mechanism = survey.mechanism()?;
@@ -72,8 +72,8 @@ impl CheckedClaim {
         let rest = claim.delta - aside.delta().value();
         if overflow >= claimed.delta() || rest <= 0.0 {
             return Err(Error::Claim(format!(
-                "{} envelopes to each instance are too few to hide how many fragments there are: that alone takes {:e} of \
-                 delta {:e}",
+                "{} envelopes to each instance are too few to hide how many fragments there are: that alone \
+                 takes {:e} of delta {:e}",
                 survey.delivery.envelopes,
                 aside.delta().value(),
                 claim.delta
@@ -86,7 +86,8 @@ impl CheckedClaim {
         let central = CentralGuarantee::new(release + aside.epsilon(), claimed.delta());
         if central.epsilon() > claimed.epsilon() {
             return Err(Error::Claim(format!(
-                "it says epsilon_central {} at delta {:e}, but with {honest} honest respondents the bound {} gives {}",
+                "it says epsilon_central {} at delta {:e}, but with {honest} honest respondents the bound {} \
+                 gives {}",
                 claim.epsilon_central,
                 claim.delta,
                 claim.bound,
@@ -120,7 +121,7 @@ impl CheckedClaim {
                 hops: survey.delivery.hops,
                 cover: survey.delivery.cover,
                 enrolment: survey.crowd.enrolment,
-                labels: survey.labels.is_some(),
+                label: survey.labels.as_ref().map(|_| label),
             },
         })
     }
@@ -135,12 +136,13 @@ impl CheckedClaim {
         let floor = self.floor.epsilon();
         let mut all = vec![if self.exposure.fragments.is_some() {
             format!(
-                "Whatever fails, all that you ever send about this value is epsilon_backstop {floor} (removal); another value \
-                 spends as much again."
+                "Whatever fails, all that you ever send about this value is epsilon_backstop {floor} \
+                 (removal); another value spends as much again."
             )
         } else {
             format!(
-                "Whatever fails, what you send in an epoch is epsilon_local {floor} (removal); every epoch spends it again."
+                "Whatever fails, what you send in an epoch is epsilon_local {floor} (removal); every epoch \
+                 spends it again."
             )
         }];
         if self.exposure.fragments.is_some() {
@@ -150,47 +152,72 @@ impl CheckedClaim {
             ));
         }
         all.push(format!(
-            "What is released is epsilon_central {}, delta {:e} (removal) by the bound {}; your own accountant finds \
-             epsilon_central {:.6}.",
+            "What is released is epsilon_central {}, delta {:e} (removal) by the bound {}; your own \
+             accountant finds epsilon_central {:.6}.",
             self.claimed.epsilon(),
             self.claimed.delta().value(),
             self.survey.bound,
             self.central.epsilon().value()
         ));
         all.push(format!(
-            "That rests on {} honest respondents among at least {}, as the first hop of each instance counts them, and on one \
-             honest hop among the {} of each instance.",
+            "That rests on {} honest respondents among at least {}, as the first hop of each instance counts \
+             them, and on one honest hop among the {} of each instance.",
             self.honest, self.survey.respondents_min, self.survey.hops
         ));
-        for bad in 1..=self.exposure.instances {
-            let left = self.exposure.left(Compromised::AnalyzerAndInstances(bad));
-            if let Ok(Left::Local { fragments, exposed, .. }) = left {
-                all.push(format!(
-                    "If the analyzer and all hops of {bad} of the {} instances work together, up to {fragments} of the fragments \
-                     of a bit are known to be yours: epsilon {}.",
-                    self.exposure.instances,
-                    exposed.epsilon()
-                ));
-            }
-        }
+        all.extend(self.collusions());
         if self.number_is_visible() {
             all.push(
-                "The survey has no cover: the first hop of each instance sees how many fragments you send it. That stays \
-                 within the local floor."
+                "The survey has no cover: the first hop of each instance sees how many fragments you send \
+                 it. That stays within the local floor."
                     .into(),
             );
         }
         if self.survey.enrolment == Enrolment::Open {
             all.push(
-                "Anyone may answer, as often as they can invent a name: nobody checks that the crowd is one of distinct \
-                 people."
+                "Anyone may answer, as often as they can invent a name: nobody checks that the crowd is one \
+                 of distinct people."
                     .into(),
             );
         }
-        if self.survey.labels {
-            all.push("The first hop of each instance sees under which label you answer.".into());
+        match self.survey.label {
+            None => {}
+            Some(Label::Randomized(epsilon)) => all.push(format!(
+                "The first hop of each instance sees a label that is yours or another: it is drawn once and \
+                 for all with epsilon_label {epsilon}, which the first sentence includes."
+            )),
+            Some(Label::Public | Label::Private) => {
+                all.push("The first hop of each instance sees under which label you answer.".into());
+            }
         }
         all
+    }
+}
+
+impl CheckedClaim {
+    /// What more and more bad instances leave, in a sentence for each number that changes something.
+    fn collusions(&self) -> Vec<String> {
+        let instances = self.exposure.instances;
+        let exposed = |bad| match self.exposure.left(Compromised::AnalyzerAndInstances(bad)) {
+            Ok(Left::Local { fragments, exposed, .. }) => Some((fragments, exposed.epsilon())),
+            _ => None,
+        };
+        let mut sentences = Vec::new();
+        let mut before = None;
+        for (bad, (fragments, epsilon)) in (1..=instances).filter_map(|bad| Some((bad, exposed(bad)?))) {
+            if before.replace(epsilon) == Some(epsilon) {
+                continue;
+            }
+            let more = if bad < instances && exposed(bad + 1).is_some_and(|(_, next)| next == epsilon) {
+                " or more"
+            } else {
+                ""
+            };
+            sentences.push(format!(
+                "If the analyzer and all hops of {bad}{more} of the {instances} instances work together, up to \
+                 {fragments} of the fragments of a bit are known to be yours: epsilon {epsilon}."
+            ));
+        }
+        sentences
     }
 }
 
@@ -241,9 +268,12 @@ mod tests {
         assert!((claim.floor.epsilon().value() - 5.25).abs() < 1e-9);
         assert!(claim.central.epsilon() < claim.claimed.epsilon() && claim.overflow.value() < 1e-8);
         let sentences = claim.sentences().join("\n");
-        for part in
-            ["epsilon_local 5.25", "epsilon_central 1, delta 1e-6", "90000 honest", "3 of the 3 instances"]
-        {
+        for part in [
+            "epsilon_local 5.25",
+            "epsilon_central 1, delta 1e-6",
+            "90000 honest",
+            "1 or more of the 3 instances",
+        ] {
             assert!(sentences.contains(part), "{part}: {sentences}");
         }
         assert!(
@@ -328,7 +358,7 @@ mod tests {
         let more = claim.central.epsilon().value() - plain.central.epsilon().value();
         assert!((0.3..0.31).contains(&more), "{more}");
         assert!((claim.floor.epsilon().value() - 6.75).abs() < 1e-9);
-        assert!(claim.sentences().iter().any(|sentence| sentence.contains("label")));
+        assert!(claim.sentences().iter().any(|sentence| sentence.contains("epsilon_label 1.5")));
         labelled.claim.epsilon_central = claim.central.epsilon().value() - 0.001;
         refused(&labelled);
     }

@@ -41,13 +41,14 @@ impl Encoder {
         &self.mechanism
     }
 
-    /// Whether its reports are drawn from a backstop, which has to be stored: `draw_backstop` once for a value, then
-    /// `encode_from` in every epoch.
+    /// Whether its reports are drawn from a backstop, which has to be stored: `draw_backstop` once for a
+    /// value, then `encode_from` in every epoch.
     pub fn has_backstop(&self) -> bool {
         matches!(self.mechanism, Mechanism::FragmentedOneHot(_) | Mechanism::FragmentedSketch(_))
     }
 
-    /// The permanent backstop of a value, or of having nothing to say. `None` where there is none in this mechanism.
+    /// The permanent backstop of a value, or of having nothing to say. `None` where there is none in this
+    /// mechanism.
     pub fn draw_backstop(
         &self,
         value: Option<u64>,
@@ -66,9 +67,9 @@ impl Encoder {
         backstop.fragment(&self.mechanism, fragments, rng)
     }
 
-    /// The fragments of one epoch into a buffer that is cleared first. A respondent who has nothing to say encodes
-    /// `None`, which gives the empty report R_0. Behind a backstop this draws one and forgets it: right for a
-    /// survey of a single epoch, and for no other.
+    /// The fragments of one epoch into a buffer that is cleared first. A respondent who has nothing to say
+    /// encodes `None`, which gives the empty report R_0. Behind a backstop this draws one and forgets it:
+    /// right for a survey of a single epoch, and for no other.
     pub fn encode(
         &self,
         value: Option<u64>,

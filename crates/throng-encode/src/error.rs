@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 
-/// Every way in which a respondent refuses or fails to answer, each saying what to change. No variant can carry a
-/// value.
+/// Every way in which a respondent refuses or fails to answer, each saying what to change. No variant can
+/// carry a value.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -1,5 +1,5 @@
-//! ENCODE: a respondent's value becomes a report, the report becomes fragments, and the fragments become one sealed
-//! body for each instance.
+//! ENCODE: a respondent's value becomes a report, the report becomes fragments, and the fragments become one
+//! sealed body for each instance.
 //!
 //! | question | where |
 //! |---|---|

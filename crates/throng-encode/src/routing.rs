@@ -1,8 +1,8 @@
 //! Routing: to which instance each fragment goes.
 //!
-//! Paper: Sections II.C and IV. A bit that is sent in one fragment picks its instance uniformly. The tau fragments of one
-//! bit are spread by a uniformly random *balanced* assignment, so that a bad instance sees at most ceil(tau/K) of them.
-//! Either way what the instances see is a post-processing of the merged counts.
+//! Paper: Sections II.C and IV. A bit that is sent in one fragment picks its instance uniformly. The tau
+//! fragments of one bit are spread by a uniformly random *balanced* assignment, so that a bad instance sees
+//! at most ceil(tau/K) of them. Either way what the instances see is a post-processing of the merged counts.
 
 use rand_core::CryptoRng;
 use throng_dp::sampling::below;
@@ -19,8 +19,9 @@ pub struct Routing {
 }
 
 impl Routing {
-    /// The fragments of each instance, in no order that means anything. An attribute occurs in `fragments` once for every
-    /// one of its tau fragments that is set. What exceeds a body is dropped, uniformly at random.
+    /// The fragments of each instance, in no order that means anything. An attribute occurs in `fragments`
+    /// once for every one of its tau fragments that is set. What exceeds a body is dropped, uniformly at
+    /// random.
     pub fn route(&self, fragments: &[u32], rng: &mut (impl CryptoRng + ?Sized)) -> Vec<Vec<u32>> {
         let mut routed = vec![Vec::new(); self.instances.max(1) as usize];
         let mut fragments = fragments.to_vec();
@@ -36,8 +37,9 @@ impl Routing {
         routed
     }
 
-    /// The instances (from 0) of `set` of the tau fragments of one bit: those of as many different slots of a balanced
-    /// assignment, in which every instance has floor(tau/K) slots and tau mod K random ones have one more.
+    /// The instances (from 0) of `set` of the tau fragments of one bit: those of as many different slots of a
+    /// balanced assignment, in which every instance has floor(tau/K) slots and tau mod K random ones have one
+    /// more.
     fn slots(&self, set: usize, rng: &mut (impl CryptoRng + ?Sized)) -> Vec<u32> {
         let instances = self.instances.max(1);
         let mut more: Vec<u32> = (0..instances).collect();
@@ -50,8 +52,8 @@ impl Routing {
     }
 }
 
-/// Keeps `count` of the items in uniformly random order, each choice as likely as any other: the first steps of
-/// Fisher and Yates.
+/// Keeps `count` of the items in uniformly random order, each choice as likely as any other: the first steps
+/// of Fisher and Yates.
 fn choose<T>(items: &mut Vec<T>, count: usize, rng: &mut (impl CryptoRng + ?Sized)) {
     let count = count.min(items.len());
     for place in 0..count {
@@ -75,7 +77,8 @@ mod tests {
         ChaCha20Rng::from_seed([seed; 32])
     }
 
-    /// Bernstein: |hits - np| exceeds t = L/3 + sqrt(L²/9 + 2npqL) with probability at most 2e^-L, L = ln(2 tests/ALPHA).
+    /// Bernstein: |hits - np| exceeds t = L/3 + sqrt(L²/9 + 2npqL) with probability at most 2e^-L, L = ln(2
+    /// tests/ALPHA).
     fn assert_share(hits: u64, draws: u64, p: f64, tests: usize) {
         let l = (2.0 * tests as f64 / ALPHA).ln();
         let mean = draws as f64 * p;
@@ -98,7 +101,8 @@ mod tests {
         seen.values().for_each(|&hits| assert_share(hits, draws, 1.0 / 9.0, 9));
     }
 
-    /// With all fragments set, every instance has the floor or the ceiling of tau/K; which ones have more is uniform.
+    /// With all fragments set, every instance has the floor or the ceiling of tau/K; which ones have more is
+    /// uniform.
     #[test]
     fn the_fragments_of_one_bit_are_balanced() {
         for (tau, instances) in [(1, 1), (4, 3), (5, 3), (6, 3), (16, 3), (2, 5), (7, 2)] {
@@ -121,9 +125,9 @@ mod tests {
         }
     }
 
-    /// Two of four fragments over three instances: slots (2, 1, 1), and two of them at random, so both are in the
-    /// instance with two slots with probability 1/6, that is in any given instance with 1/18; in a given pair of
-    /// instances otherwise, (1 - 1/6)/3.
+    /// Two of four fragments over three instances: slots (2, 1, 1), and two of them at random, so both are in
+    /// the instance with two slots with probability 1/6, that is in any given instance with 1/18; in a given
+    /// pair of instances otherwise, (1 - 1/6)/3.
     #[test]
     fn set_fragments_take_random_slots() {
         let routing = Routing { tau: 4, instances: 3, envelopes: 10 };

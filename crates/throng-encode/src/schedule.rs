@@ -25,8 +25,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The schedule of an answer that is made at `now_ms` (since 1970-01-01T00:00:00Z). A margin at both ends of the epoch
-    /// is left free: for clocks that differ, and for one or two retries.
+    /// The schedule of an answer that is made at `now_ms` (since 1970-01-01T00:00:00Z). A margin at both ends
+    /// of the epoch is left free: for clocks that differ, and for one or two retries.
     pub fn new(survey: &Survey, when: When, now_ms: u64) -> Result<Self, Error> {
         let epoch = survey.epoch_at(now_ms / 1000) + u64::from(when == When::NextEpoch);
         let length_ms = survey.epoch_s.saturating_mul(1000);
@@ -83,7 +83,8 @@ mod tests {
         assert_eq!(Schedule::new(&short, When::CurrentEpoch, 5_100).unwrap().end_ms, 5_950);
     }
 
-    /// Tenths of the window over 20,000 draws: each within 6 standard deviations, which fails with a chance below 2e-8.
+    /// Tenths of the window over 20,000 draws: each within 6 standard deviations, which fails with a chance
+    /// below 2e-8.
     #[test]
     fn times_are_uniform_over_the_window() {
         let survey = world(SURVEY).survey.survey().clone();
