@@ -30,5 +30,6 @@ pub mod picture;
 pub mod plot;
 pub mod progress;
 pub mod rank_plot;
+pub mod respondent;
 pub mod simulation;
 pub mod terminal;
