@@ -4,6 +4,7 @@ pub mod account;
 pub mod demo;
 pub mod experiment;
 pub mod plan;
+pub mod respond;
 pub mod simulate;
 
 use std::io::{self, ErrorKind, Write};
@@ -20,6 +21,7 @@ pub fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Plan(args) => plan::run(&args, format),
         Command::Account(args) => account::run(&args, format),
         Command::Experiment(args) => experiment::run(&args, format),
+        Command::Respond(args) => respond::run(&args, format),
         Command::Simulate(args) => simulate::run(&args, format),
     }
 }
