@@ -152,8 +152,8 @@ impl CheckedClaim {
             ));
         }
         all.push(format!(
-            "What is released is epsilon_central {}, delta {:e} (removal) by the bound {}; your own \
-             accountant finds epsilon_central {:.6}.",
+            "What is released of one epoch is epsilon_central {}, delta {:e} (removal) by the bound {}; your \
+             own accountant finds epsilon_central {:.6}.",
             self.claimed.epsilon(),
             self.claimed.delta().value(),
             self.survey.bound,
