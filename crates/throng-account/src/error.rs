@@ -9,6 +9,9 @@ pub enum Error {
     /// A bound was asked outside the conditions under which it is proved.
     #[error("not applicable: {0}")]
     NotApplicable(String),
+    /// A bound that does not exist.
+    #[error("there is no bound called {0:?}; use one of {names}", names = bounds())]
+    UnknownBound(String),
     /// A parameter that makes no sense.
     #[error("{what} is {got}; {expected}")]
     Parameter {
@@ -33,4 +36,9 @@ pub enum Error {
     /// A privacy parameter that is not one.
     #[error(transparent)]
     Mechanism(#[from] throng_dp::Error),
+}
+
+fn bounds() -> String {
+    let names: Vec<&str> = crate::bound::BOUNDS.iter().map(|bound| bound.name).collect();
+    names.join(", ")
 }

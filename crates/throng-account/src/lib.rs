@@ -6,6 +6,7 @@
 //! | question | where |
 //! |---|---|
 //! | what does a crowd add to a local guarantee? | [`amplification`], one bound per file |
+//! | which bound is meant by a name? | [`bound`] |
 //! | what do several releases guarantee together? | [`composition`], [`epochs`], [`ledger`] |
 //! | what does a crowd label cost? | [`label`], [`deletion`] |
 //! | what is left if parties are compromised? | [`attacker`] |
@@ -15,6 +16,7 @@
 pub mod amplification;
 pub mod attacker;
 mod binomial;
+pub mod bound;
 pub mod composition;
 pub mod deletion;
 pub mod epochs;

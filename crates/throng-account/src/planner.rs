@@ -205,13 +205,11 @@ fn build(
 
     // Envelopes: n K (1 + e^epsilon) Pr[overflow] stays below delta/100.
     let traffic = Traffic { width, coin, fragments: fragment_coins, instances: question.instances };
-    let bodies = question.respondents as f64 * f64::from(question.instances);
-    let weight = bodies * (1.0 + question.epsilon_central.value().exp());
+    let weight = traffic.overflow_weight(question.respondents, question.epsilon_central);
     let miss = Delta::new((question.delta.value() / 100.0 / weight).min(1.0))?;
     let envelopes = traffic.envelopes(miss, ENVELOPES_MAX)?;
-    let overflow = Delta::new(
-        (weight * traffic.overflow(envelopes).unwrap_or(1.0)).min(question.delta.value() / 100.0),
-    )?;
+    let overflow = traffic.overflow_delta(envelopes, question.respondents, question.epsilon_central);
+    let overflow = Delta::new(overflow.value().min(question.delta.value() / 100.0))?;
 
     let n = question.respondents as f64;
     let central = CentralGuarantee::<Removal>::new(question.epsilon_central, question.delta);

@@ -90,6 +90,16 @@ impl Mechanism {
         each!(self, mechanism => mechanism.guarantee())
     }
 
+    /// What everything that a respondent ever sends about one value says: with report fragments the backstop's
+    /// guarantee, over all epochs; without them every epoch says this much again.
+    pub fn floor(&self) -> LocalGuarantee<Removal> {
+        match self {
+            Self::FragmentedOneHot(fragments) => fragments.backstop().guarantee(),
+            Self::FragmentedSketch(fragments) => fragments.backstop().guarantee(),
+            Self::OneHot(_) | Self::RepeatedOneHot(_) | Self::Sketch(_) => self.guarantee(),
+        }
+    }
+
     /// What one exposed report fragment says; without report fragments that is the whole report.
     pub fn fragment_guarantee(&self) -> Result<LocalGuarantee<Removal>, Error> {
         match self {
@@ -274,6 +284,9 @@ mod tests {
         let exposed = |x: f64, y: f64| 2.0 * ((x / 2.0).tanh() * (y / 2.0).tanh()).atanh();
         near(fragmented.fragment_guarantee().unwrap().epsilon().value(), exposed(3.0, 2.0));
         near(fragmented.guarantee().epsilon().value(), exposed(3.0, 6.0));
+        near(fragmented.floor().epsilon().value(), 3.0);
+        near(hashed.floor().epsilon().value(), 4.0);
+        assert_eq!(repeated.floor(), repeated.guarantee());
         near(hashed.fragment_guarantee().unwrap().epsilon().value(), 2.0 * exposed(2.0, 2.0));
     }
 

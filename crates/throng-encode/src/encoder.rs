@@ -4,6 +4,8 @@ use rand_core::CryptoRng;
 use throng_dp::{Error, Mechanism};
 use throng_wire::Survey;
 
+use crate::backstop::StoredBackstop;
+
 /// The respondent's half of a survey. It reads a value and remembers nothing of it.
 ///
 /// ```
@@ -34,8 +36,40 @@ impl Encoder {
         Ok(Self::new(survey.mechanism()?))
     }
 
-    /// The fragments of one epoch into a buffer that is cleared first. A respondent who has nothing to say encodes
-    /// `None`, which gives the empty report R_0.
+    /// What it encodes with.
+    pub fn mechanism(&self) -> &Mechanism {
+        &self.mechanism
+    }
+
+    /// Whether its reports are drawn from a backstop, which has to be stored: `draw_backstop` once for a
+    /// value, then `encode_from` in every epoch.
+    pub fn has_backstop(&self) -> bool {
+        matches!(self.mechanism, Mechanism::FragmentedOneHot(_) | Mechanism::FragmentedSketch(_))
+    }
+
+    /// The permanent backstop of a value, or of having nothing to say. `None` where there is none in this
+    /// mechanism.
+    pub fn draw_backstop(
+        &self,
+        value: Option<u64>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Option<StoredBackstop>, Error> {
+        StoredBackstop::draw(&self.mechanism, value, rng)
+    }
+
+    /// The fragments of one epoch, fresh ones from a stored backstop, into a buffer that is cleared first.
+    pub fn encode_from(
+        &self,
+        backstop: &StoredBackstop,
+        fragments: &mut Vec<u32>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<(), Error> {
+        backstop.fragment(&self.mechanism, fragments, rng)
+    }
+
+    /// The fragments of one epoch into a buffer that is cleared first. A respondent who has nothing to say
+    /// encodes `None`, which gives the empty report R_0. Behind a backstop this draws one and forgets it:
+    /// right for a survey of a single epoch, and for no other.
     pub fn encode(
         &self,
         value: Option<u64>,

@@ -1,7 +1,32 @@
-//! ENCODE: a respondent's value becomes a report, and the report becomes fragments.
+//! ENCODE: a respondent's value becomes a report, the report becomes fragments, and the fragments become one
+//! sealed body for each instance.
 //!
-//! Pure: randomness is an argument. Sealing the fragments and sending them come with the shufflers.
+//! | question | where |
+//! |---|---|
+//! | does the survey keep what it claims? | [`CheckedClaim`] |
+//! | which fragments are sent? | [`Encoder`], [`StoredBackstop`] |
+//! | to which instance does each of them go? | [`Routing`] |
+//! | under which label? | [`label`] |
+//! | when? | [`Schedule`] |
+//! | what is sent? | [`Answer`] |
+//!
+//! Pure: randomness and time are arguments. Files, sockets and the clock are in `throng`.
 
+pub mod answer;
+pub mod backstop;
+pub mod claim;
 mod encoder;
+mod error;
+pub mod label;
+pub mod routing;
+pub mod schedule;
+#[cfg(test)]
+mod testing;
 
+pub use answer::{Answer, SealedBody};
+pub use backstop::StoredBackstop;
+pub use claim::CheckedClaim;
 pub use encoder::Encoder;
+pub use error::Error;
+pub use routing::Routing;
+pub use schedule::{Schedule, When};

@@ -39,7 +39,9 @@ fn main() {
         copies.push(timed(|| copy(&dir.path().join("input"), &dir.path().join("copy")).unwrap()));
         let shuffle =
             Shuffle { store: &store, input: "input", length: LENGTH, records, output: "batch", memory };
-        shuffles.push(timed(|| drop(shuffle.run(&[run as u8; 32], |_| true).unwrap())));
+        shuffles.push(timed(|| {
+            shuffle.run(&[run as u8; 32], |_| true).unwrap();
+        }));
         println!("run {}: copy {:.2} s, shuffle {:.2} s", run + 1, copies[run], shuffles[run]);
     }
     let (copy, shuffle) = (median(&mut copies), median(&mut shuffles));

@@ -29,6 +29,7 @@ Examples:
   throng experiment list       the paper's tables, measured again
   throng keygen --help         the keys of a real deployment, step by step
   throng serve --help          a shuffler of a real deployment
+  throng respond --help        answer a survey
 
 Results go to stdout, progress and notes to stderr.
 Exit codes: 0 done, 1 refused by a privacy or crowd rule, 2 failed."
@@ -92,6 +93,16 @@ pub enum Command {
     /// A shuffler takes what respondents or the hop before send, makes it anonymous, and hands it on in crowds that are
     /// large enough.
     Serve(serve::ServeArgs),
+
+    /// Answer a survey: randomize, seal and send a value, and keep account of it
+    ///
+    /// The survey's signatures and its claim are checked first; one that does not keep what it claims is refused. The
+    /// value is randomized here and sealed into one body for every instance, each as long as everybody's, and sent at
+    /// random times. Until a first hop has signed a receipt the same bytes are sent again. What this spends is added up
+    /// in a ledger over all surveys, which refuses beyond your own limit.
+    ///
+    /// The state directory has all that must not be lost. It is as private as your values are.
+    Respond(RespondArgs),
 }
 
 /// The arguments of `throng demo`.
@@ -394,6 +405,100 @@ pub struct ExperimentArgs {
     /// Write report.html, report.md, rows.csv and all pictures to this directory
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+}
+
+/// The arguments of `throng respond`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  throng respond --survey survey.toml --value 42 --credential me.credential --state state
+      answer in the next epoch, wait for the times, and send
+  echo 42 | throng respond --survey survey.toml --value - --state state --no-wait
+      the value from standard input, where no list of processes shows it; leave the answer in the outbox
+  throng respond --state state
+      send what is in the outbox
+  throng respond --survey survey.toml --absent --state state
+      nothing to say: what is sent looks like any other answer
+  throng respond --state state --show
+      what was sent, when, and under which guarantee
+  throng respond --state state --check --statement epoch.statements
+      check the receipts, and what the hops said about the epoch",
+    group = clap::ArgGroup::new("answer").args(["value", "absent"]))]
+pub struct RespondArgs {
+    /// Where everything is kept that must not be lost: ledger, backstops, outbox, receipts
+    #[arg(long, value_name = "DIR")]
+    pub state: PathBuf,
+
+    /// The survey file, with its .signatures, .addresses and .keys beside it
+    #[arg(long, value_name = "FILE.toml", requires = "answer")]
+    pub survey: Option<PathBuf>,
+
+    /// The value: a number below the survey's domain, or - to read it from standard input
+    #[arg(long, value_name = "V", requires = "survey", allow_hyphen_values = true)]
+    pub value: Option<ValueArg>,
+
+    /// There is nothing to say; this is sent like any answer
+    #[arg(long, requires = "survey")]
+    pub absent: bool,
+
+    /// The label, in a survey that has some
+    #[arg(long, value_name = "NAME", requires = "survey")]
+    pub label: Option<String>,
+
+    /// The file of your credential, in a survey that asks for one
+    #[arg(long, value_name = "FILE")]
+    pub credential: Option<PathBuf>,
+
+    /// Which epoch to answer in: only in the next one it does not show when you answered
+    #[arg(long, value_enum, default_value_t = EpochArg::Next, requires = "survey")]
+    pub epoch: EpochArg,
+
+    /// Do not wait: leave an answer in the outbox; without --survey send only what is due now
+    #[arg(long)]
+    pub no_wait: bool,
+
+    /// Your own limit for what all answers to all surveys spend together; it is kept [default: 50]
+    #[arg(long, value_name = "E", allow_negative_numbers = true)]
+    pub epsilon_limit: Option<f64>,
+
+    /// Show everything that was sent or waits, and under which guarantee; without --survey nothing is sent
+    #[arg(long)]
+    pub show: bool,
+
+    /// Check all receipts; nothing is sent
+    #[arg(long, conflicts_with = "survey")]
+    pub check: bool,
+
+    /// With --check: signed epoch statements of hops, as they publish them, one after another
+    #[arg(long, value_name = "FILE", requires = "check")]
+    pub statement: Vec<PathBuf>,
+}
+
+/// Which epoch to answer in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EpochArg {
+    /// The next one, at any time
+    Next,
+    /// The current one, in what is left of it
+    Current,
+}
+
+/// A value as typed. It is not shown in errors or for debugging, not even one that is no number.
+#[derive(Clone)]
+pub struct ValueArg(pub String);
+
+impl std::str::FromStr for ValueArg {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl std::fmt::Debug for ValueArg {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ValueArg(not shown)")
+    }
 }
 
 /// How a value is written as bits.

@@ -5,6 +5,7 @@ pub mod demo;
 pub mod experiment;
 pub mod keygen;
 pub mod plan;
+pub mod respond;
 pub mod serve;
 pub mod simulate;
 
@@ -24,6 +25,7 @@ pub fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Experiment(args) => experiment::run(&args, format),
         Command::Keygen(args) => keygen::run(&args, format),
         Command::Serve(args) => serve::run(&args, format),
+        Command::Respond(args) => respond::run(&args, format),
         Command::Simulate(args) => simulate::run(&args, format),
     }
 }

@@ -14,20 +14,9 @@ mod party;
 mod schedule;
 mod signer;
 
-use anyhow::{Context, Result};
-use getrandom::SysRng;
-use getrandom::rand_core::{TryRng, UnwrapErr};
-
 pub use bundle::bundle;
 pub use credentials::credentials;
 pub use deployment::{Deployment, deployment};
 pub use party::Party;
 pub use schedule::Schedule;
 pub use signer::{Rotation, Signer, read_layer_keys, write_layer_keys};
-
-/// The operating system's random numbers, which all keys are made from but those of TLS, which AWS-LC draws itself.
-pub fn system_rng() -> Result<UnwrapErr<SysRng>> {
-    // Once it has worked it does not fail any more.
-    SysRng.try_next_u64().context("the operating system has no random numbers")?;
-    Ok(UnwrapErr(SysRng))
-}

@@ -18,11 +18,12 @@
 //! # Ok::<(), anyhow::Error>(())
 //! ```
 
-pub mod bound;
 pub mod bundle;
 pub mod cli;
+pub mod clock;
 pub mod commands;
 pub mod dataset;
+pub mod entropy;
 pub mod exit;
 pub mod experiments;
 pub mod file_store;
@@ -34,6 +35,7 @@ pub mod picture;
 pub mod plot;
 pub mod progress;
 pub mod rank_plot;
+pub mod respondent;
 pub mod serve;
 pub mod simulation;
 pub mod terminal;

@@ -1,6 +1,5 @@
 //! The parties that run for as long as a survey does, as servers.
 
-pub mod clock;
 pub mod group_commit;
 pub mod shuffler;
 mod worker;

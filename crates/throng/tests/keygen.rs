@@ -262,7 +262,7 @@ fn deployment() -> (TempDir, keygen::Deployment) {
 }
 
 fn rng() -> impl getrandom::rand_core::CryptoRng {
-    keygen::system_rng().unwrap()
+    throng::entropy::system_rng().unwrap()
 }
 
 fn throng(dir: &TempDir, arguments: &[&str]) -> Output {

@@ -312,7 +312,7 @@ async fn a_server_that_ends_finishes_what_it_has_begun() {
 #[tokio::test]
 async fn respondents_learn_whether_to_try_again() {
     let route = Route { survey: SurveyHash::new([1; 32]), label: 0, epoch: 20_000, instance: 1 };
-    let token = Credential::generate(&mut throng::keygen::system_rng().unwrap())
+    let token = Credential::generate(&mut throng::entropy::system_rng().unwrap())
         .token(&route.survey, Place::hop(1, 1));
     let bearer = format!("Bearer {}", *token.to_text());
     let handler = move |RoutePath(asked): RoutePath, headers: HeaderMap, request: Request| async move {

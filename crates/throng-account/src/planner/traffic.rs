@@ -1,7 +1,7 @@
 //! How many fragments a respondent sends, and how many envelopes hide that number.
 
-use throng_dp::Delta;
 use throng_dp::sampling::Bernoulli;
+use throng_dp::{Delta, Epsilon};
 
 use crate::Error;
 
@@ -72,6 +72,21 @@ impl Traffic {
         (best < 0.0).then(|| (best + 1e-9 * (1.0 + best.abs())).exp().min(1.0))
     }
 
+    /// What a release's delta grows by when bodies that overflow lose fragments: n K (1 + e^ε) Pr[overflow], where n is
+    /// the crowd that the guarantee counts on. Whoever answers beyond that crowd changes nothing: what they send, cut or
+    /// not, is independent of the others.
+    pub fn overflow_delta(&self, envelopes: u32, respondents: u64, epsilon_central: Epsilon) -> Delta {
+        let overflow = self.overflow(envelopes).unwrap_or(1.0);
+        let sum = self.overflow_weight(respondents, epsilon_central) * overflow;
+        // A few roundings, each below one part in 2^52; infinite products are capped as well.
+        Delta::new((sum * (1.0 + 1e-15)).min(1.0)).unwrap_or(Delta::ZERO)
+    }
+
+    /// n K (1 + e^ε): how often one body's overflow counts.
+    pub(super) fn overflow_weight(&self, respondents: u64, epsilon_central: Epsilon) -> f64 {
+        respondents as f64 * f64::from(self.instances) * (1.0 + epsilon_central.value().exp())
+    }
+
     /// ln E[e^(sN)] for the number N of fragments at one instance.
     fn ln_moment(&self, s: f64) -> f64 {
         let p = self.coin.probability();
@@ -107,7 +122,6 @@ fn ln_mean_exp(cases: impl Iterator<Item = (f64, f64)> + Clone) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use throng_dp::Epsilon;
 
     fn coin(epsilon: f64) -> Bernoulli {
         Bernoulli::flip(Epsilon::new(epsilon).unwrap()).unwrap()

@@ -10,11 +10,11 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 use throng_account::amplification::noise_std;
 use throng_account::attacker::{Compromised, Exposure, Left};
+use throng_account::bound::BOUNDS;
 use throng_dp::fragmenting::fragment_epsilon;
 use throng_dp::{CentralGuarantee, Delta, Epsilon};
 
 use super::{Format, print};
-use crate::bound::BOUNDS;
 use crate::cli::AccountArgs;
 
 /// Answers one question, or a file of them.

@@ -1,7 +1,7 @@
 //! `throng experiment`: the paper's tables and figures beside our own.
 
 use std::thread::available_parallelism;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::{Format, print};
 use crate::cli::ExperimentArgs;
+use crate::clock::now_s;
 use crate::experiments::report::Report;
 use crate::experiments::report::number::{duration, memory, shown};
 use crate::experiments::{EXPERIMENTS, Experiment, Lab, Row, Section};
@@ -172,8 +173,7 @@ fn wrapped(paragraph: &str, width: usize) -> String {
 
 /// The date of a report, in UTC.
 fn today() -> String {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs());
-    date(seconds / 86_400)
+    date(now_s() / 86_400)
 }
 
 /// A day since 1970 as year-month-day.

@@ -3,7 +3,6 @@
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
@@ -14,7 +13,9 @@ use crate::cli::keygen::{
     AddressArgs, BundleArgs, CredentialsArgs, IdentityArgs, KeygenArgs, KeygenStep, PlaceArgs, RotateArgs,
     ScheduleArgs, SignArgs,
 };
-use crate::keygen::{Party, Schedule, Signer, bundle, credentials, system_rng};
+use crate::clock::now_s;
+use crate::entropy::system_rng;
+use crate::keygen::{Party, Schedule, Signer, bundle, credentials};
 
 /// Runs the command.
 pub fn run(args: &KeygenArgs, format: Format) -> Result<()> {
@@ -65,7 +66,7 @@ fn sign(args: &SignArgs) -> Result<Printed> {
     let (survey, party) = read(&args.place)?;
     let place = args.place.place;
     let schedule = schedule(&args.schedule, &survey)?;
-    let first_epoch = args.first_epoch.map_or_else(|| current_epoch(&survey), Ok)?;
+    let first_epoch = args.first_epoch.unwrap_or_else(|| survey.epoch_at(now_s()));
     let (address, list) = Signer::new(&party, &survey, place)?.sign(
         &args.place.out,
         &args.url,
@@ -92,7 +93,7 @@ fn rotate(args: &RotateArgs) -> Result<Printed> {
     let (survey, party) = read(&args.place)?;
     let place = args.place.place;
     let schedule = schedule(&args.schedule, &survey)?;
-    let epoch = current_epoch(&survey)?;
+    let epoch = survey.epoch_at(now_s());
     let rotation =
         Signer::new(&party, &survey, place)?.rotate(&args.place.out, epoch, schedule, &mut system_rng()?)?;
     let mut text = format!("{place} has a new layer key.\n");
@@ -116,7 +117,7 @@ fn address(args: &AddressArgs) -> Result<Printed> {
 
 fn bundled(args: &BundleArgs) -> Result<Printed> {
     let survey = survey(&args.survey)?;
-    let bundle = bundle(&args.survey, &args.parties, current_epoch(&survey)?)?;
+    let bundle = bundle(&args.survey, &args.parties, survey.epoch_at(now_s()))?;
     let warnings: Vec<String> = survey.warnings().iter().map(ToString::to_string).collect();
     for warning in &warnings {
         eprintln!("note: {warning}");
@@ -160,11 +161,6 @@ fn schedule(args: &ScheduleArgs, survey: &Survey) -> Result<Schedule> {
     ensure!(epochs >= 2, "--epochs has to be at least 2: a key shares an epoch with the next one");
     ensure!(overlap < epochs, "--overlap has to be less than --epochs, which is {epochs}");
     Ok(Schedule { epochs, overlap })
-}
-
-fn current_epoch(survey: &Survey) -> Result<u64> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is set before 1970")?;
-    Ok(survey.epoch_at(now.as_secs()))
 }
 
 fn describe(text: &mut String, list: &KeyList) -> Result<()> {

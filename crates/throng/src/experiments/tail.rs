@@ -2,12 +2,12 @@
 
 use anyhow::Result;
 use throng_account::amplification::exact;
+use throng_account::bound::Bound;
 use throng_dp::{Delta, Epsilon, SketchShape};
 
 use super::lab::{Data, Lab, Measured, exact_local, gaussian_sigma, one_hot, sketch};
 use super::unified::HASH_SEED;
 use super::{Figure, Image, Row, Section};
-use crate::bound::Bound;
 use crate::plot::{Axis, Plot, Series, Style};
 use crate::rank_plot::{log_spaced, ranks};
 

@@ -7,8 +7,8 @@ use anyhow::{Context, Result};
 use throng_shuffle::{Hop, Refusal, Upload};
 use tokio::sync::{mpsc, oneshot};
 
-use super::clock::now_s;
-use crate::keygen::system_rng;
+use crate::clock::now_s;
+use crate::entropy::system_rng;
 
 /// The way into a hop. While one group is being synced the next one gathers, so that groups grow with the load.
 #[derive(Clone)]

@@ -16,12 +16,13 @@ use throng_wire::survey::Enrolment;
 use throng_wire::{Address, CredentialList, Place, SigningKey, Survey, SurveyHash};
 use tokio::runtime::Handle;
 
-use super::clock::now_s;
 use super::group_commit::GroupCommit;
 use super::worker::{Waits, Worker};
 use crate::bundle::Bundle;
+use crate::clock::now_s;
+use crate::entropy::system_rng;
 use crate::file_store::FileStore;
-use crate::keygen::{Party, Schedule, Signer, system_rng};
+use crate::keygen::{Party, Schedule, Signer};
 use crate::net::server::Limits;
 use crate::net::{Client, Server, Transport, client};
 pub use config::{ShufflerConfig, SurveyConfig};

@@ -14,9 +14,9 @@ use throng_wire::{Address, Digest, Outcome, Route};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::runtime::Handle;
 
-use super::clock::now_s;
 use super::shuffler::keys::HopKeys;
-use crate::keygen::system_rng;
+use crate::clock::now_s;
+use crate::entropy::system_rng;
 use crate::net::client::{Client, SendError};
 use crate::net::{Outgoing, paths};
 

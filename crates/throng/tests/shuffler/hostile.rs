@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use throng_wire::Place;
 
-use crate::deployment::{Shape, Town, sender};
+use crate::town::{Shape, Town, sender};
 
 /// Sends bytes to a hop over plain HTTP and reads what comes back, or nothing if the connection is closed.
 fn raw(town: &Town, bytes: &[u8]) -> String {

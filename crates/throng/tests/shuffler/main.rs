@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
-mod deployment;
+#[path = "../support/town.rs"]
+mod town;
+
 mod hostile;
-mod kill;
+mod respond;
 mod travel;

@@ -5,7 +5,7 @@ use throng::net::client::SendError;
 use throng_wire::statement::check_cascade;
 use throng_wire::{Credential, Digest, EpochStatement, Outcome, Place, Signed};
 
-use crate::deployment::{ENVELOPES, Shape, Town, sender, shuffler};
+use crate::town::{ENVELOPES, Shape, Town, sender, shuffler};
 
 const SHAPE: Shape = Shape { instances: 2, hops: 2, epoch_s: 8, tls: true, labels: false };
 
@@ -76,7 +76,7 @@ fn strangers_are_kept_out(town: &Town, epoch: u64) {
         other => panic!("{other:?}"),
     };
     let token = |place| town.credentials[0].token(&route.survey, place);
-    let stranger = Credential::generate(&mut throng::keygen::system_rng().unwrap());
+    let stranger = Credential::generate(&mut throng::entropy::system_rng().unwrap());
     assert!(refused(stranger.token(&route.survey, first), route, &body).contains("401 credential"));
     assert!(refused(token(Place::hop(2, 1)), route, &body).contains("401 credential"));
     let mut other = route;

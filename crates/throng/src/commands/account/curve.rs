@@ -3,10 +3,10 @@
 use anyhow::{Result, ensure};
 use indicatif::ProgressBar;
 use throng_account::amplification::noise_std;
+use throng_account::bound::BOUNDS;
 use throng_dp::Epsilon;
 
 use super::Asked;
-use crate::bound::BOUNDS;
 use crate::cli::Against;
 use crate::plot::{Axis, Plot, Scale, Series, Style};
 

@@ -1,6 +1,7 @@
 //! What a simulated survey promises, and the mechanism that keeps it.
 
 use anyhow::{Context, Result, ensure};
+use throng_account::bound::Bound;
 use throng_account::planner::{ENVELOPES_MAX, Traffic};
 use throng_dp::fragmenting::fragment_epsilon;
 use throng_dp::sampling::Bernoulli;
@@ -10,7 +11,6 @@ use throng_dp::{
 use throng_wire::Survey;
 use throng_wire::envelope::body_len;
 
-use crate::bound::Bound;
 use crate::cli::{EncodingArg, SimulateArgs};
 use crate::commands::plan::refusal;
 use crate::dataset::Dataset;

@@ -15,9 +15,9 @@ use throng_wire::{Address, Digest, EpochStatement, Signed, Token};
 use tokio::sync::mpsc;
 
 use super::Running;
-use crate::keygen::system_rng;
+use crate::clock::now_s;
+use crate::entropy::system_rng;
 use crate::net::{Outgoing, Peer, Problem, RoutePath, Upload, paths};
-use crate::serve::clock::now_s;
 use crate::serve::worker::{Blocking, wire_batch};
 
 type Hops = State<Arc<Vec<Running>>>;

@@ -1,9 +1,9 @@
 //! The bounds by their names: from a crowd and a local guarantee to a central one, and back.
 
-use anyhow::Context as _;
-use throng_account::Error;
-use throng_account::amplification::{blanket, clones::Clones, exact, lemma, theorem};
 use throng_dp::{Delta, Epsilon};
+
+use crate::Error;
+use crate::amplification::{blanket, clones::Clones, exact, lemma, theorem};
 
 /// A bound for attribute fragments: from epsilon_local to epsilon_central and back, at a crowd and a delta.
 #[derive(Debug)]
@@ -61,12 +61,8 @@ pub const BOUNDS: [Bound; 6] = [
 
 impl Bound {
     /// The bound of a name.
-    pub fn named(name: &str) -> anyhow::Result<&'static Self> {
-        let names = || BOUNDS.map(|bound| bound.name).join(", ");
-        BOUNDS
-            .iter()
-            .find(|bound| bound.name == name)
-            .with_context(|| format!("there is no bound called {name:?}; use one of {}", names()))
+    pub fn named(name: &str) -> Result<&'static Self, Error> {
+        BOUNDS.iter().find(|bound| bound.name == name).ok_or_else(|| Error::UnknownBound(name.to_owned()))
     }
 
     /// What a release guarantees at the analyzer if each report has this local floor. For a sketch, the row of a report

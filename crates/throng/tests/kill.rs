@@ -1,5 +1,10 @@
 //! Attacks 6 and 24 on real processes: a hop is ended without a word in every single operation of its store.
 
+#![allow(clippy::unwrap_used)] // In a test a panic is the message.
+
+#[path = "support/town.rs"]
+mod town;
+
 use std::thread;
 use std::time::Duration;
 
@@ -7,7 +12,7 @@ use hyper::Method;
 use throng::net::client::SendError;
 use throng_wire::{Place, Route};
 
-use crate::deployment::{Shape, Town, sender};
+use town::{Shape, Town, sender};
 
 /// Ends hop 1, or hop 2, in operation `number` of its store, for every number there is. Towns run side by side, as most of
 /// their time is waiting for the end of an epoch.

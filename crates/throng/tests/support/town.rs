@@ -1,4 +1,5 @@
 //! A deployment in a temporary directory: keys and files of all parties, and their processes.
+#![allow(dead_code)]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,6 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -52,14 +54,21 @@ struct Process {
 impl Town {
     /// Everybody's keys and files; nobody runs yet.
     pub(crate) fn new(shape: Shape, respondents: usize) -> Self {
+        Self::of(&draft(shape), shape.tls, respondents)
+    }
+
+    /// The same for any survey.
+    pub(crate) fn of(survey: &Survey, tls: bool, respondents: usize) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let survey = draft(shape);
-        let mut rng = keygen::system_rng().unwrap();
+        let (delivery, labels) = (&survey.delivery, survey.labels.is_some());
+        let (instances, hops, epoch_s) = (delivery.instances, delivery.hops, survey.epoch_s);
+        let shape = Shape { instances, hops, epoch_s, tls, labels };
+        let mut rng = throng::entropy::system_rng().unwrap();
         let ports: BTreeMap<Place, u16> = survey.places().zip(free_ports(survey.places().count())).collect();
         let scheme = if shape.tls { "https" } else { "http" };
         let url = |place: Place| format!("{scheme}://127.0.0.1:{}", ports[&place]);
         let first = now_s() / shape.epoch_s;
-        let deployment = keygen::deployment(&survey, dir.path(), url, first, &mut rng).unwrap();
+        let deployment = keygen::deployment(survey, dir.path(), url, first, &mut rng).unwrap();
         let credentials: Vec<Credential> = (0..respondents).map(|_| Credential::generate(&mut rng)).collect();
         let town = Self { _dir: dir, deployment, credentials, shape, processes: BTreeMap::new() };
         for place in town.hops() {
@@ -257,14 +266,16 @@ impl Pulled {
             .chunks_exact(205)
             .map(|one| *Signed::<EpochStatement>::from_bytes(one).unwrap().verify(survey).unwrap())
             .collect();
-        let layout = Layout::of(survey.survey());
+        let (layout, attributes) = (Layout::of(survey.survey()), survey.survey().attributes());
         let text = fs::read_to_string(town.path(Place::Analyzer, "layer.keys")).unwrap();
         let keys = LayerKeys::from_file(&text).unwrap();
         let values = envelopes
             .chunks_exact(layout.envelope_len(Stop::Analyzer))
-            .filter_map(|envelope| match open_fragment(&route, &layout, 64, &keys, envelope).unwrap() {
-                Opened::Fragment(fragment) => Some(fragment.attribute()),
-                Opened::Chaff => None,
+            .filter_map(|envelope| {
+                match open_fragment(&route, &layout, attributes, &keys, envelope).unwrap() {
+                    Opened::Fragment(fragment) => Some(fragment.attribute()),
+                    Opened::Chaff => None,
+                }
             })
             .collect();
         Self { statements, envelopes: envelopes.to_vec(), values }
@@ -296,10 +307,14 @@ pub(crate) fn now_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
-/// Ports that nobody listens on. All are held until all are chosen.
+/// Ports that nobody listens on, below those that systems give to clients, each once.
 fn free_ports(count: usize) -> Vec<u16> {
-    let listeners: Vec<TcpListener> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect()
+    static NEXT: AtomicU16 = AtomicU16::new(20_000);
+    let next = || NEXT.fetch_add(1, Ordering::SeqCst);
+    std::iter::repeat_with(next)
+        .filter(|&port| TcpListener::bind(("127.0.0.1", port)).is_ok())
+        .take(count)
+        .collect()
 }
 
 fn draft(shape: Shape) -> Survey {

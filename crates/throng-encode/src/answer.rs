@@ -1,0 +1,152 @@
+//! What a respondent sends in one epoch: one body for every instance.
+
+use rand_core::CryptoRng;
+use throng_wire::{Digest, Fragment, KeyList, Path, Route, SignedSurvey};
+use zeroize::Zeroizing;
+
+use crate::Error;
+use crate::routing::Routing;
+use crate::schedule::Schedule;
+
+/// One answer to a survey: K bodies. With chaff their number and lengths are the same for everyone, whatever
+/// the value, and for those who have nothing to say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Instance 1 first.
+    pub bodies: Vec<SealedBody>,
+}
+
+/// One body, sealed for hop 1 of its instance.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SealedBody {
+    /// What it is bound to.
+    pub route: Route,
+    /// When it is sent: milliseconds since 1970-01-01T00:00:00Z.
+    pub send_at_ms: u64,
+    /// SHA-256 of its bytes, which the receipt has to name.
+    pub digest: Digest,
+    /// Its bytes. The same ones are sent again when a try fails.
+    pub bytes: Vec<u8>,
+}
+
+impl Answer {
+    /// Routes the fragments of one epoch to the instances and seals them to the keys of these lists.
+    /// `fragments` are as `Encoder` gives them; each bit is sent in `tau` of them at most.
+    pub fn seal(
+        survey: &SignedSurvey,
+        lists: &[KeyList],
+        label: u32,
+        schedule: &Schedule,
+        (fragments, tau): (&[u32], u32),
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Self, Error> {
+        let delivery = &survey.survey().delivery;
+        let routing = Routing { tau, instances: delivery.instances, envelopes: delivery.envelopes };
+        let routed = Zeroizing::new(routing.route(fragments, rng));
+        let mut bodies = Vec::with_capacity(routed.len());
+        for (instance, attributes) in (1..).zip(routed.iter()) {
+            let path = Path::new(survey, label, schedule.epoch(), instance, lists)?;
+            let fragments: Vec<Fragment> =
+                attributes.iter().map(|&attribute| Fragment::new(attribute)).collect();
+            let bytes = path.body(&fragments, rng)?;
+            let send_at_ms = schedule.draw_ms(rng);
+            bodies.push(SealedBody { route: *path.route(), send_at_ms, digest: Digest::of(&bytes), bytes });
+        }
+        Ok(Self { bodies })
+    }
+}
+
+/// Bytes that are sealed say nothing, and are many.
+impl std::fmt::Debug for SealedBody {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SealedBody")
+            .field("route", &self.route)
+            .field("send_at_ms", &self.send_at_ms)
+            .field("digest", &self.digest)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{FRAGMENTED, SURVEY, world};
+    use crate::{Encoder, When};
+    use chacha20::ChaCha20Rng;
+    use chacha20::rand_core::SeedableRng;
+    use throng_wire::{Opened, Peeled, Place, Route, Stop, peel};
+
+    fn answer(survey: &str, value: Option<u64>, seed: u8) -> Answer {
+        let world = world(survey);
+        let encoder = Encoder::of_survey(world.survey.survey()).unwrap();
+        let rng = &mut ChaCha20Rng::from_seed([seed; 32]);
+        let mut fragments = Vec::new();
+        encoder.encode(value, &mut fragments, rng).unwrap();
+        let schedule = Schedule::new(world.survey.survey(), When::NextEpoch, 0).unwrap();
+        let tau = encoder.mechanism().coins().draws();
+        Answer::seal(&world.survey, &world.lists, 0, &schedule, (&fragments, tau), rng).unwrap()
+    }
+
+    /// Promise 4: with chaff neither number nor lengths depend on the value, or on there being one.
+    #[test]
+    fn bodies_are_alike_for_any_value_and_for_none() {
+        for survey in [SURVEY, FRAGMENTED] {
+            let shape = |answer: &Answer| -> Vec<(Route, usize)> {
+                answer.bodies.iter().map(|body| (body.route, body.bytes.len())).collect()
+            };
+            let reference = answer(survey, None, 1);
+            assert_eq!(reference.bodies.len(), 3);
+            for (seed, value) in [(2, None), (3, Some(0)), (4, Some(783)), (5, Some(7)), (6, Some(7))] {
+                let other = answer(survey, value, seed);
+                assert_eq!(shape(&other), shape(&reference));
+                assert!(
+                    other.bodies.iter().zip(&reference.bodies).all(|(one, two)| one.digest != two.digest)
+                );
+            }
+            let times: Vec<u64> = reference.bodies.iter().map(|body| body.send_at_ms).collect();
+            assert!(times[0] != times[1] && times[1] != times[2], "{times:?}");
+        }
+    }
+
+    /// What the analyzer opens is what was encoded.
+    #[test]
+    fn fragments_arrive_through_the_hops() {
+        let world = world(SURVEY);
+        let schedule = Schedule::new(world.survey.survey(), When::NextEpoch, 0).unwrap();
+        let rng = &mut ChaCha20Rng::from_seed([7; 32]);
+        let fragments: Vec<u32> = (0..9).map(|number| 80 * number).collect();
+        let answer = Answer::seal(&world.survey, &world.lists, 0, &schedule, (&fragments, 1), rng).unwrap();
+        let mut arrived = Vec::new();
+        for body in &answer.bodies {
+            assert_eq!(body.digest, Digest::of(&body.bytes));
+            let instance = body.route.instance;
+            let layout = throng_wire::Layout::of(world.survey.survey());
+            let hop = |hop| &world.layers[&Place::hop(instance, hop)];
+            let envelopes = peel::open_body(&body.route, &layout, hop(1), &body.bytes).unwrap();
+            for envelope in envelopes.chunks_exact(layout.envelope_len(Stop::Hop(2))) {
+                if let Peeled::Envelope(inner) =
+                    peel::peel(&body.route, &layout, 2, hop(2), envelope).unwrap()
+                {
+                    let opened = peel::open_fragment(
+                        &body.route,
+                        &layout,
+                        world.survey.survey().attributes(),
+                        &world.layers[&Place::Analyzer],
+                        &inner,
+                    );
+                    if let Ok(Opened::Fragment(fragment)) = opened {
+                        arrived.push(fragment.attribute());
+                    }
+                }
+            }
+        }
+        arrived.sort_unstable();
+        assert_eq!(arrived, fragments);
+    }
+
+    #[test]
+    fn what_is_shown_has_no_bytes() {
+        let shown = format!("{:?}", answer(SURVEY, Some(7), 1));
+        assert!(shown.contains("digest") && !shown.contains("bytes"), "{shown}");
+    }
+}

@@ -1,0 +1,177 @@
+//! A backstop as it is stored: the permanent randomized report of one value in one survey.
+//!
+//! Paper: Section IV, Algorithm ReportFrag, line 1. All fragments of all epochs are drawn from it, so that
+//! together they never say more than epsilon_backstop about the value.
+
+use std::fmt;
+
+use rand_core::CryptoRng;
+use throng_dp::randomizer::count_sketch::SketchReport;
+use throng_dp::{Backstop, BitRandomizer, Error as DpError, Mechanism};
+use zeroize::Zeroizing;
+
+use crate::Error;
+
+/// A backstop that can be written down and read back. It says as much about the value as epsilon_backstop
+/// allows: keep it like the value itself. Erased when dropped, and never shown.
+pub struct StoredBackstop(Kind);
+
+enum Kind {
+    OneHot(Backstop<Vec<u32>>),
+    Sketch(Backstop<SketchReport>),
+}
+
+impl StoredBackstop {
+    pub(crate) fn draw(
+        mechanism: &Mechanism,
+        value: Option<u64>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Option<Self>, DpError> {
+        Ok(match mechanism {
+            Mechanism::FragmentedOneHot(fragments) => {
+                let outside = |_| DpError::OutsideDomain { size: fragments.backstop().size() };
+                let value = value.map(u32::try_from).transpose().map_err(outside)?;
+                Some(Self(Kind::OneHot(fragments.draw_backstop(value.as_ref(), rng)?)))
+            }
+            Mechanism::FragmentedSketch(fragments) => {
+                Some(Self(Kind::Sketch(fragments.draw_backstop(value.as_ref(), rng)?)))
+            }
+            Mechanism::OneHot(_) | Mechanism::RepeatedOneHot(_) | Mechanism::Sketch(_) => None,
+        })
+    }
+
+    pub(crate) fn fragment(
+        &self,
+        mechanism: &Mechanism,
+        out: &mut Vec<u32>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<(), DpError> {
+        out.clear();
+        match (mechanism, &self.0) {
+            (Mechanism::FragmentedOneHot(fragments), Kind::OneHot(backstop)) => {
+                let reports = fragments.fragment(backstop, rng)?;
+                reports.iter().for_each(|report| out.extend(fragments.backstop().fragments(report)));
+            }
+            (Mechanism::FragmentedSketch(fragments), Kind::Sketch(backstop)) => {
+                let reports = fragments.fragment(backstop, rng)?;
+                reports.iter().for_each(|report| out.extend(fragments.backstop().fragments(report)));
+            }
+            _ => return Err(DpError::ForeignBackstop),
+        }
+        Ok(())
+    }
+
+    /// The bytes to store: kind (1), the threshold of its coin (16), then for a sketch the number of sampled
+    /// rows (4) and the rows (4 each), then the number of set bits (4) and the bits (4 each).
+    pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
+        let (kind, threshold, rows, bits): (u8, u128, &[u32], &[u32]) = match &self.0 {
+            Kind::OneHot(backstop) => (ONE_HOT, backstop.threshold(), &[], backstop.report()),
+            Kind::Sketch(backstop) => {
+                (SKETCH, backstop.threshold(), &backstop.report().rows, &backstop.report().bits)
+            }
+        };
+        // The size is reserved, so that no half-written copy is left in memory.
+        let mut bytes = Zeroizing::new(Vec::with_capacity(25 + 4 * (rows.len() + bits.len())));
+        bytes.push(kind);
+        bytes.extend(threshold.to_be_bytes());
+        for list in [rows, bits].into_iter().skip(usize::from(kind == ONE_HOT)) {
+            bytes.extend((list.len() as u32).to_be_bytes());
+            list.iter().for_each(|number| bytes.extend(number.to_be_bytes()));
+        }
+        bytes
+    }
+
+    /// Reads what `to_bytes` wrote. Whether it belongs to a mechanism is found out when it is used.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        let short = || Error::Backstop("it is too short");
+        let (&kind, rest) = bytes.split_first().ok_or_else(short)?;
+        let (threshold, rest) = rest.split_first_chunk::<16>().ok_or_else(short)?;
+        let threshold = u128::from_be_bytes(*threshold);
+        let (first, rest) = numbers(rest).ok_or_else(short)?;
+        let (kind, rest) = match kind {
+            ONE_HOT => (Kind::OneHot(Backstop::from_stored(first, threshold)), rest),
+            SKETCH => {
+                let (bits, rest) = numbers(rest).ok_or_else(short)?;
+                (Kind::Sketch(Backstop::from_stored(SketchReport { rows: first, bits }, threshold)), rest)
+            }
+            _ => return Err(Error::Backstop("it is of no known kind")),
+        };
+        if rest.is_empty() { Ok(Self(kind)) } else { Err(Error::Backstop("it is too long")) }
+    }
+}
+
+impl fmt::Debug for StoredBackstop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StoredBackstop(not shown)")
+    }
+}
+
+/// A list of numbers after their count, and the bytes that follow.
+fn numbers(bytes: &[u8]) -> Option<(Vec<u32>, &[u8])> {
+    let (count, rest) = bytes.split_first_chunk::<4>()?;
+    let (list, rest) = rest.split_at_checked(4 * u32::from_be_bytes(*count) as usize)?;
+    Some((list.as_chunks::<4>().0.iter().map(|number| u32::from_be_bytes(*number)).collect(), rest))
+}
+
+const ONE_HOT: u8 = 1;
+const SKETCH: u8 = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Encoder;
+    use chacha20::ChaCha20Rng;
+    use chacha20::rand_core::SeedableRng;
+    use throng_dp::{CountSketch, Epsilon, OneHot, ReportFragments, SketchShape};
+
+    fn encoders() -> [Encoder; 2] {
+        let epsilon = |value| Epsilon::new(value).unwrap();
+        let one_hot = OneHot::new(500, epsilon(3.0)).unwrap();
+        let shape = SketchShape { domain: 500, rows: 8, cells: 64, seed: 3 };
+        let sketch = CountSketch::new(shape, epsilon(3.0)).unwrap();
+        [
+            Mechanism::FragmentedOneHot(ReportFragments::new(one_hot, epsilon(2.0), 4).unwrap()),
+            Mechanism::FragmentedSketch(ReportFragments::new(sketch, epsilon(2.0), 4).unwrap()),
+        ]
+        .map(Encoder::new)
+    }
+
+    #[test]
+    fn what_is_stored_is_read_back_and_draws_alike() {
+        for encoder in encoders() {
+            assert!(encoder.has_backstop());
+            for value in [None, Some(77)] {
+                let rng = &mut ChaCha20Rng::from_seed([1; 32]);
+                let backstop = encoder.draw_backstop(value, rng).unwrap().unwrap();
+                let bytes = backstop.to_bytes();
+                let read = StoredBackstop::from_bytes(&bytes).unwrap();
+                assert_eq!(read.to_bytes(), bytes);
+                let draw = |backstop: &StoredBackstop| {
+                    let mut fragments = vec![1, 2, 3];
+                    encoder
+                        .encode_from(backstop, &mut fragments, &mut ChaCha20Rng::from_seed([2; 32]))
+                        .unwrap();
+                    fragments
+                };
+                assert_eq!(draw(&read), draw(&backstop));
+                for length in 0..bytes.len() {
+                    assert!(StoredBackstop::from_bytes(&bytes[..length]).is_err(), "{length}");
+                }
+                assert!(StoredBackstop::from_bytes(&[&bytes[..], &[0]].concat()).is_err());
+                assert_eq!(format!("{read:?}"), "StoredBackstop(not shown)");
+            }
+        }
+    }
+
+    #[test]
+    fn a_backstop_of_another_mechanism_is_refused() {
+        let [one_hot, sketch] = encoders();
+        let rng = &mut ChaCha20Rng::from_seed([1; 32]);
+        let backstop = one_hot.draw_backstop(Some(1), rng).unwrap().unwrap();
+        let refused = sketch.encode_from(&backstop, &mut Vec::new(), rng);
+        assert_eq!(refused, Err(DpError::ForeignBackstop));
+        assert_eq!(one_hot.draw_backstop(Some(500), rng).unwrap_err(), DpError::OutsideDomain { size: 500 });
+        let plain = Encoder::new(Mechanism::OneHot(OneHot::new(5, Epsilon::new(1.0).unwrap()).unwrap()));
+        assert!(!plain.has_backstop() && plain.draw_backstop(None, rng).unwrap().is_none());
+    }
+}

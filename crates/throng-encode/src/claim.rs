@@ -1,0 +1,374 @@
+//! The respondent's own accountant: whether a survey keeps what it claims.
+//!
+//! A survey is not answered because someone signed it. What its parameters guarantee is computed here again,
+//! by the bound that it names, for the smallest crowd that it releases, and compared with what it says.
+
+use throng_account::attacker::{Compromised, Exposure, Left};
+use throng_account::bound::Bound;
+use throng_account::deletion::Deletion;
+use throng_account::label::{Label, with_deletion};
+use throng_account::planner::Traffic;
+use throng_dp::{CentralGuarantee, Coins, Delta, Epsilon, LocalGuarantee, Mechanism, Removal};
+use throng_wire::Survey;
+use throng_wire::survey::{Cover, Enrolment, Labels};
+
+use crate::Error;
+
+/// A claim that holds, and everything that it says to a respondent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckedClaim {
+    /// What is left whatever fails: without a backstop for one epoch, with one for all epochs of a value. A
+    /// label that is not public is counted in, once.
+    pub floor: LocalGuarantee<Removal>,
+    /// What one fragment says that is known to be this respondent's.
+    pub fragment: LocalGuarantee<Removal>,
+    /// What a release is claimed to guarantee.
+    pub claimed: CentralGuarantee<Removal>,
+    /// What our own accountant finds, at the same delta: never more than what is claimed.
+    pub central: CentralGuarantee<Removal>,
+    /// The part of delta that overflowing bodies take.
+    pub overflow: Delta,
+    /// The honest respondents that hide each other.
+    pub honest: u64,
+    /// What a release, or a part of the instances, leaves an attacker with.
+    pub exposure: Exposure,
+    survey: Facts,
+}
+
+/// What the sentences need to know of the survey.
+#[derive(Clone, Debug, PartialEq)]
+struct Facts {
+    bound: String,
+    respondents_min: u64,
+    hops: u32,
+    cover: Cover,
+    enrolment: Enrolment,
+    label: Option<Label>,
+}
+
+impl CheckedClaim {
+    /// Checks a survey's claim. Refuses one that is more than the parameters keep, that rests on a bound
+    /// which is not proved for them, or whose bodies are too small for it.
+    pub fn check(survey: &Survey) -> Result<Self, Error> {
+        let unknown = |error: throng_account::Error| Error::Claim(error.to_string());
+        let mechanism = survey.mechanism()?;
+        let claim = &survey.claim;
+        let claimed = CentralGuarantee::new(Epsilon::new(claim.epsilon_central)?, Delta::new(claim.delta)?);
+        let honest = (survey.crowd.respondents_min as f64 * survey.crowd.honest_fraction).floor() as u64;
+        let bound = Bound::named(&claim.bound).map_err(unknown)?;
+        let deletion = survey.labels.as_ref().map(deletion).transpose()?;
+
+        // What delta has left for the release itself: without overflowing bodies, and without deletion.
+        let overflow = traffic(survey, &mechanism).overflow_delta(
+            survey.delivery.envelopes,
+            survey.crowd.respondents_min,
+            claimed.epsilon(),
+        );
+        let nothing = CentralGuarantee::new(Epsilon::ZERO, overflow);
+        let aside = match &deletion {
+            Some(deletion) => with_deletion(nothing, deletion, survey.delivery.instances).map_err(unknown)?,
+            None => nothing,
+        };
+        let rest = claim.delta - aside.delta().value();
+        if overflow >= claimed.delta() || rest <= 0.0 {
+            return Err(Error::Claim(format!(
+                "{} envelopes to each instance are too few to hide how many fragments there are: that alone \
+                 takes {:e} of delta {:e}",
+                survey.delivery.envelopes,
+                aside.delta().value(),
+                claim.delta
+            )));
+        }
+        let rows = mechanism.sketch().map(|sketch| sketch.shape().rows);
+        let release = bound
+            .epsilon_central(honest, bit_epsilon(&mechanism), Delta::new(rest.next_down())?, rows)
+            .map_err(unknown)?;
+        let central = CentralGuarantee::new(release + aside.epsilon(), claimed.delta());
+        if central.epsilon() > claimed.epsilon() {
+            return Err(Error::Claim(format!(
+                "it says epsilon_central {} at delta {:e}, but with {honest} honest respondents the bound {} \
+                 gives {}",
+                claim.epsilon_central,
+                claim.delta,
+                claim.bound,
+                central.epsilon()
+            )));
+        }
+
+        let label = survey.labels.as_ref().and_then(|labels| labels.epsilon_label);
+        let label = label.map(Epsilon::new).transpose()?.map_or(Label::Public, Label::Randomized);
+        let fragments = match mechanism.coins() {
+            Coins::Fragments { fragment, tau, .. } => Some((fragment.epsilon(), tau)),
+            Coins::Runs { .. } => None,
+        };
+        let floor = LocalGuarantee::pure(label.local(mechanism.floor().epsilon()));
+        Ok(Self {
+            floor,
+            fragment: mechanism.fragment_guarantee()?,
+            claimed,
+            central,
+            overflow,
+            honest,
+            exposure: Exposure {
+                epsilon_floor: mechanism.floor().epsilon(),
+                fragments,
+                instances: survey.delivery.instances,
+                central: claimed,
+            },
+            survey: Facts {
+                bound: claim.bound.clone(),
+                respondents_min: survey.crowd.respondents_min,
+                hops: survey.delivery.hops,
+                cover: survey.delivery.cover,
+                enrolment: survey.crowd.enrolment,
+                label: survey.labels.as_ref().map(|_| label),
+            },
+        })
+    }
+
+    /// Whether the first hop of an instance sees how many fragments a respondent sends it.
+    pub fn number_is_visible(&self) -> bool {
+        self.survey.cover == Cover::None
+    }
+
+    /// What the claim means for a respondent, in plain sentences.
+    pub fn sentences(&self) -> Vec<String> {
+        let floor = self.floor.epsilon();
+        let mut all = vec![if self.exposure.fragments.is_some() {
+            format!(
+                "Whatever fails, all that you ever send about this value is epsilon_backstop {floor} \
+                 (removal); another value spends as much again."
+            )
+        } else {
+            format!(
+                "Whatever fails, what you send in an epoch is epsilon_local {floor} (removal); every epoch \
+                 spends it again."
+            )
+        }];
+        if self.exposure.fragments.is_some() {
+            all.push(format!(
+                "A single fragment that is known to be yours says epsilon {} (removal).",
+                self.fragment.epsilon()
+            ));
+        }
+        all.push(format!(
+            "What is released of one epoch is epsilon_central {}, delta {:e} (removal) by the bound {}; your \
+             own accountant finds epsilon_central {:.6}.",
+            self.claimed.epsilon(),
+            self.claimed.delta().value(),
+            self.survey.bound,
+            self.central.epsilon().value()
+        ));
+        all.push(format!(
+            "That rests on {} honest respondents among at least {}, as the first hop of each instance counts \
+             them, and on one honest hop among the {} of each instance.",
+            self.honest, self.survey.respondents_min, self.survey.hops
+        ));
+        all.extend(self.collusions());
+        if self.number_is_visible() {
+            all.push(
+                "The survey has no cover: the first hop of each instance sees how many fragments you send \
+                 it. That stays within the local floor."
+                    .into(),
+            );
+        }
+        if self.survey.enrolment == Enrolment::Open {
+            all.push(
+                "Anyone may answer, as often as they can invent a name: nobody checks that the crowd is one \
+                 of distinct people."
+                    .into(),
+            );
+        }
+        match self.survey.label {
+            None => {}
+            Some(Label::Randomized(epsilon)) => all.push(format!(
+                "The first hop of each instance sees a label that is yours or another: it is drawn once and \
+                 for all with epsilon_label {epsilon}, which the first sentence includes."
+            )),
+            Some(Label::Public | Label::Private) => {
+                all.push("The first hop of each instance sees under which label you answer.".into());
+            }
+        }
+        all
+    }
+}
+
+impl CheckedClaim {
+    /// What more and more bad instances leave, in a sentence for each number that changes something.
+    fn collusions(&self) -> Vec<String> {
+        let instances = self.exposure.instances;
+        let exposed = |bad| match self.exposure.left(Compromised::AnalyzerAndInstances(bad)) {
+            Ok(Left::Local { fragments, exposed, .. }) => Some((fragments, exposed.epsilon())),
+            _ => None,
+        };
+        let mut sentences = Vec::new();
+        let mut before = None;
+        for (bad, (fragments, epsilon)) in (1..=instances).filter_map(|bad| Some((bad, exposed(bad)?))) {
+            if before.replace(epsilon) == Some(epsilon) {
+                continue;
+            }
+            let more = if bad < instances && exposed(bad + 1).is_some_and(|(_, next)| next == epsilon) {
+                " or more"
+            } else {
+                ""
+            };
+            sentences.push(format!(
+                "If the analyzer and all hops of {bad}{more} of the {instances} instances work together, up to \
+                 {fragments} of the fragments of a bit are known to be yours: epsilon {epsilon}."
+            ));
+        }
+        sentences
+    }
+}
+
+/// The epsilon of the coin that each bit of the report, or of the backstop, is flipped with.
+fn bit_epsilon(mechanism: &Mechanism) -> Epsilon {
+    match mechanism.coins() {
+        Coins::Runs { coin, .. } => coin.epsilon(),
+        Coins::Fragments { backstop, .. } => backstop.epsilon(),
+    }
+}
+
+/// How many fragments a respondent of the survey has.
+fn traffic(survey: &Survey, mechanism: &Mechanism) -> Traffic {
+    let (coin, fragments) = match mechanism.coins() {
+        Coins::Runs { coin, .. } => (coin, None),
+        Coins::Fragments { backstop, fragment, tau } => (backstop, Some((fragment, tau))),
+    };
+    let width = mechanism.sketch().map_or(survey.domain(), |sketch| u64::from(sketch.shape().cells));
+    Traffic { width, coin, fragments, instances: survey.delivery.instances }
+}
+
+/// The randomized deletion that every instance does before it counts a labelled crowd.
+fn deletion(labels: &Labels) -> Result<Deletion, Error> {
+    Deletion::new(Epsilon::new(labels.epsilon_deletion)?, Delta::new(labels.delta_deletion)?)
+        .map_err(|error| Error::Claim(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{FRAGMENTED, SURVEY};
+
+    fn survey(text: &str) -> Survey {
+        Survey::from_toml(text).unwrap()
+    }
+
+    fn refused(survey: &Survey) -> String {
+        match CheckedClaim::check(survey) {
+            Err(Error::Claim(reason)) => reason,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_claim_that_holds_says_what_is_left_whatever_fails() {
+        let claim = CheckedClaim::check(&survey(SURVEY)).unwrap();
+        assert_eq!(claim.honest, 90_000);
+        assert!((claim.floor.epsilon().value() - 5.25).abs() < 1e-9);
+        assert!(claim.central.epsilon() < claim.claimed.epsilon() && claim.overflow.value() < 1e-8);
+        let sentences = claim.sentences().join("\n");
+        for part in [
+            "epsilon_local 5.25",
+            "epsilon_central 1, delta 1e-6",
+            "90000 honest",
+            "1 or more of the 3 instances",
+        ] {
+            assert!(sentences.contains(part), "{part}: {sentences}");
+        }
+        assert!(
+            !claim.number_is_visible() && !sentences.contains("no cover") && !sentences.contains("Anyone")
+        );
+        let claim = CheckedClaim::check(&survey(FRAGMENTED)).unwrap();
+        assert!(claim.fragment.epsilon() < claim.floor.epsilon());
+        let sentences = claim.sentences().join("\n");
+        for part in
+            ["epsilon_backstop 5.25", "A single fragment", "Anyone may answer", "up to 2 of the fragments"]
+        {
+            assert!(sentences.contains(part), "{part}: {sentences}");
+        }
+    }
+
+    /// Everything that the guarantee rests on, made a little worse than it may be.
+    #[test]
+    fn a_claim_that_does_not_hold_is_refused() {
+        let good = survey(SURVEY);
+        let found = CheckedClaim::check(&good).unwrap().central.epsilon().value();
+        let mut tight = good.clone();
+        tight.claim.epsilon_central = found * (1.0 + 1e-9);
+        CheckedClaim::check(&tight).unwrap();
+        let mut lower = good.clone();
+        lower.claim.epsilon_central = found * 0.99;
+        assert!(refused(&lower).contains("with 90000 honest respondents the bound exact gives"));
+        let mut smaller = tight.clone();
+        smaller.crowd.respondents_min = 99_000;
+        refused(&smaller);
+        let mut fewer_honest = tight.clone();
+        fewer_honest.crowd.honest_fraction = 0.89;
+        refused(&fewer_honest);
+        let mut less_delta = tight.clone();
+        less_delta.claim.delta = 0.9e-6;
+        refused(&less_delta);
+        let mut louder = tight;
+        louder.randomizer = throng_wire::survey::Randomizer::AttributeFragments { epsilon_local: 5.26 };
+        refused(&louder);
+        let mut narrow = good.clone();
+        narrow.delivery.envelopes = 8;
+        assert!(refused(&narrow).contains("8 envelopes to each instance are too few"));
+        let mut nobody = good;
+        nobody.crowd.respondents_min = 2;
+        nobody.crowd.honest_fraction = 0.1;
+        refused(&nobody);
+    }
+
+    #[test]
+    fn a_bound_outside_its_conditions_proves_nothing() {
+        let mut sketch = survey(SURVEY);
+        sketch.encoding =
+            throng_wire::survey::Encoding::Sketch { domain: 1 << 40, rows: 16, cells: 784, seed: 1 };
+        sketch.claim.epsilon_central = 4.0;
+        CheckedClaim::check(&sketch).unwrap();
+        sketch.claim.bound = "fmt23".into();
+        assert!(refused(&sketch).contains("says nothing about sketches"));
+        for bound in ["fmt23", "clones21", "blanket", "lemma", "theorem"] {
+            let mut other = survey(SURVEY);
+            other.claim.bound = bound.into();
+            other.claim.epsilon_central = 5.3;
+            match CheckedClaim::check(&other) {
+                Ok(claim) => assert!(claim.central.epsilon() <= claim.claimed.epsilon()),
+                Err(Error::Claim(_)) => {}
+                Err(other) => panic!("{other}"),
+            }
+        }
+    }
+
+    /// Deletion in each of three instances costs half its epsilon, as a removal changes one count.
+    #[test]
+    fn labels_cost_what_deletion_costs_in_every_instance() {
+        let plain = CheckedClaim::check(&survey(SURVEY)).unwrap();
+        let mut labelled = survey(SURVEY);
+        labelled.labels = Some(Labels {
+            names: vec!["de".into(), "fr".into()],
+            epsilon_deletion: 0.2,
+            delta_deletion: 1e-9,
+            epsilon_label: Some(1.5),
+        });
+        labelled.claim.epsilon_central = 1.5;
+        let claim = CheckedClaim::check(&labelled).unwrap();
+        let more = claim.central.epsilon().value() - plain.central.epsilon().value();
+        assert!((0.3..0.31).contains(&more), "{more}");
+        assert!((claim.floor.epsilon().value() - 6.75).abs() < 1e-9);
+        assert!(claim.sentences().iter().any(|sentence| sentence.contains("epsilon_label 1.5")));
+        labelled.claim.epsilon_central = claim.central.epsilon().value() - 0.001;
+        refused(&labelled);
+    }
+
+    #[test]
+    fn without_cover_the_number_of_fragments_is_visible() {
+        let mut bare = survey(SURVEY);
+        bare.delivery.cover = Cover::None;
+        let claim = CheckedClaim::check(&bare).unwrap();
+        assert!(claim.number_is_visible());
+        assert!(claim.sentences().iter().any(|sentence| sentence.contains("how many fragments you send")));
+    }
+}

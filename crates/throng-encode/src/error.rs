@@ -1,0 +1,34 @@
+//! Why there is no answer to send.
+
+use thiserror::Error;
+
+/// Every way in which a respondent refuses or fails to answer, each saying what to change. No variant can
+/// carry a value.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The survey promises more than its parameters keep.
+    #[error("the survey's claim does not hold: {0}")]
+    Claim(String),
+    /// A label that the survey does not list, or none where it lists some.
+    #[error("{0}")]
+    Label(String),
+    /// There is no time left to send in.
+    #[error("epoch {epoch} is about to end; answer for the next one")]
+    EpochEnds {
+        /// The epoch.
+        epoch: u64,
+    },
+    /// A backstop that was not stored by this program, or was damaged since.
+    #[error("a stored backstop cannot be read: {0}")]
+    Backstop(&'static str),
+    /// A value that the survey does not ask for, or a parameter that is none.
+    #[error(transparent)]
+    Mechanism(#[from] throng_dp::Error),
+    /// The accountant has no answer.
+    #[error(transparent)]
+    Account(#[from] throng_account::Error),
+    /// Keys, labels or seals.
+    #[error(transparent)]
+    Wire(#[from] throng_wire::Error),
+}

@@ -1,0 +1,334 @@
+//! The sending API: from a survey and a value to an answer that is sent once, and can be accounted for.
+//!
+//! ```no_run
+//! # fn example(transport: &impl throng::respondent::Transport) -> anyhow::Result<()> {
+//! use throng::{bundle::Bundle, respondent::Respondent};
+//!
+//! let mut respondent = Respondent::open("state".as_ref())?;
+//! respondent.answer(&Bundle::read("survey.toml".as_ref())?, Some(42))?;
+//! respondent.send(transport)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The directory has, for its owner alone: `ledger` (what was spent, over all surveys), `secret` (what files
+//! are named by), `credential` (for surveys with open enrolment), `surveys/` (the files of those that were
+//! answered), `permanent/` (backstops and randomized labels) and `outbox/` (what is sent, with receipts). It
+//! is to be kept like the values themselves, and to be backed up as a whole.
+
+mod outbox;
+mod permanent;
+mod personal_ledger;
+mod receipts;
+mod sending;
+mod shown;
+mod state_dir;
+mod transport;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use getrandom::rand_core::CryptoRng;
+use throng_dp::Epsilon;
+use throng_encode::{Answer, CheckedClaim, Encoder, Error as EncodeError, Schedule, StoredBackstop};
+use throng_wire::survey::{Enrolment, Survey};
+use throng_wire::{Credential, EpochStatement, Place, Signed, SurveyHash};
+use zeroize::Zeroizing;
+
+use crate::bundle::Bundle;
+use crate::entropy::system_rng;
+use crate::exit::Refusal;
+use outbox::Outbox;
+use permanent::{Drawer, Kept};
+use sending::Retries;
+use state_dir::{NamingSecret, OUTBOX, SURVEYS, StateDir};
+
+pub use outbox::{StoredAnswer, StoredBody};
+pub use personal_ledger::{EPSILON_LIMIT_DEFAULT, Entry, Permanent, PersonalLedger, Spending};
+pub use receipts::{CheckedBody, verify_receipt};
+pub use sending::{Fate, Pass};
+pub use shown::{ShownAnswer, ShownBody};
+pub use throng_encode::When;
+pub use transport::{Clock, SendError, SystemClock, Transport};
+
+/// A person who answers surveys, with everything that has to be remembered for it.
+#[derive(Debug)]
+pub struct Respondent {
+    state: StateDir,
+    secret: NamingSecret,
+    ledger: PersonalLedger,
+    /// Where the credential is now, if not where it was when the answer was made.
+    credential: Option<PathBuf>,
+    retries: Retries,
+}
+
+/// How to answer.
+#[derive(Clone, Debug, Default)]
+pub struct How {
+    /// The label, in a survey that has some.
+    pub label: Option<String>,
+    /// In which epoch.
+    pub when: When,
+}
+
+/// What came of answering.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answered {
+    /// An answer was made, recorded, and put into the outbox.
+    Now(StoredAnswer),
+    /// This epoch of this survey has been answered; the answer is the one that was made then, whatever the
+    /// value.
+    Before(StoredAnswer),
+}
+
+impl Answered {
+    /// The answer.
+    pub fn answer(&self) -> &StoredAnswer {
+        match self {
+            Self::Now(answer) | Self::Before(answer) => answer,
+        }
+    }
+}
+
+impl Respondent {
+    /// Opens a state directory, making it if needed. It is locked until the respondent is dropped.
+    pub fn open(state: &Path) -> Result<Self> {
+        Self::open_with(state, &mut system_rng()?)
+    }
+
+    /// The same with other randomness.
+    pub fn open_with(state: &Path, rng: &mut (impl CryptoRng + ?Sized)) -> Result<Self> {
+        let state = StateDir::open(state)?;
+        let (secret, ledger) = match (NamingSecret::read(&state)?, PersonalLedger::read(&state)?) {
+            (Some(secret), Some(ledger)) => (secret, ledger),
+            // The ledger is written first: alone it is what a crash at the very beginning leaves.
+            (None, ledger) if ledger.as_ref().is_none_or(|ledger| ledger.entries().is_empty()) => {
+                if !state.names(OUTBOX)?.is_empty() || !state.names(state_dir::PERMANENT)?.is_empty() {
+                    bail!(
+                        "the state directory has answers but no ledger; put back a copy of the whole \
+                         directory"
+                    );
+                }
+                let ledger = ledger.unwrap_or(PersonalLedger::new(Epsilon::new(EPSILON_LIMIT_DEFAULT)?));
+                ledger.write(&state)?;
+                let secret = NamingSecret::generate(rng);
+                secret.write(&state)?;
+                (secret, ledger)
+            }
+            _ => bail!(
+                "of ledger and secret one is missing in the state directory; put back a copy of the whole \
+                 directory"
+            ),
+        };
+        Outbox(&state).recover(&ledger)?;
+        Ok(Self { state, secret, ledger, credential: None, retries: Retries::new() })
+    }
+
+    /// What was spent so far, and the limit.
+    pub fn ledger(&self) -> &PersonalLedger {
+        &self.ledger
+    }
+
+    /// Sets the person's own limit, for this and all later answers.
+    pub fn set_epsilon_limit(&mut self, limit: Epsilon) -> Result<()> {
+        self.ledger.set_epsilon_limit(limit);
+        self.ledger.write(&self.state)
+    }
+
+    /// Says where the credential is. Its path is remembered with every answer, and it is read whenever one is
+    /// sent.
+    pub fn use_credential(&mut self, path: &Path) -> Result<()> {
+        self.credential = Some(std::path::absolute(path)?);
+        Ok(())
+    }
+
+    /// Answers a survey in its next epoch with a value, or with nothing to say: makes what is sent and puts
+    /// it into the outbox. Refused where the survey does not keep what it claims, or where the person's limit
+    /// is reached.
+    pub fn answer(&mut self, bundle: &Bundle, value: Option<u64>) -> Result<Answered> {
+        self.answer_with(bundle, value, &How::default(), SystemClock.now_ms(), &mut system_rng()?)
+    }
+
+    /// The same under a label, in another epoch, at another time, with other randomness.
+    pub fn answer_with(
+        &mut self,
+        bundle: &Bundle,
+        value: Option<u64>,
+        how: &How,
+        now_ms: u64,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Answered> {
+        let survey = bundle.survey().survey();
+        CheckedClaim::check(survey).map_err(refusal)?;
+        let schedule = Schedule::new(survey, how.when, now_ms)?;
+        let epoch = schedule.epoch();
+        complete(bundle)?;
+        self.remember(bundle, survey.epoch_at(now_ms / 1000))?;
+        let hash = bundle.survey().hash();
+        if let Some(answer) = Outbox(&self.state).find(&self.ledger, &hash, epoch)? {
+            return Ok(Answered::Before(answer));
+        }
+        let credential = self.credential_for(survey, rng)?;
+
+        // Value -> report -> fragments. Nothing is written before the ledger has agreed.
+        let encoder = Encoder::of_survey(survey)?;
+        let drawer = Drawer { state: &self.state, secret: &self.secret, ledger: &self.ledger };
+        let backstop = drawer.backstop(&hash, &encoder, value, rng)?;
+        let mut fragments = Zeroizing::new(Vec::new());
+        match &backstop {
+            Some(backstop) => encoder.encode_from(&backstop.what, &mut fragments, rng)?,
+            None => encoder.encode(value, &mut fragments, rng)?,
+        }
+        let label = drawer.label(&hash, survey, how.label.as_deref(), rng)?;
+        let spending = spending(survey, &encoder, backstop.as_ref(), &label);
+        self.ledger.check(&spending)?;
+        if let Some(backstop) = &backstop {
+            backstop.store(&self.state)?;
+        }
+        if epsilon_label(survey).is_some() {
+            label.store(&self.state)?;
+        }
+
+        // Fragments -> bodies -> draft, ledger, outbox; in this order.
+        let tau = encoder.mechanism().coins().draws();
+        let sealed =
+            Answer::seal(bundle.survey(), bundle.key_lists(), label.what, &schedule, (&fragments, tau), rng)?;
+        let lists = survey.places().filter_map(|place| Some((place, bundle.key_list_digest(place)?)));
+        let lists: BTreeMap<_, _> = lists.collect();
+        let answer = StoredAnswer::new(sealed, &survey.name, survey.epoch_end_s(epoch), credential, lists)?;
+        let digest = Outbox(&self.state).write_draft(&answer)?;
+        let mut ledger = self.ledger.clone();
+        ledger.record(Entry { survey: hash, name: survey.name.clone(), epoch, answer: digest, spending });
+        ledger.write(&self.state)?;
+        self.ledger = ledger;
+        Outbox(&self.state).commit(&answer)?;
+        Ok(Answered::Now(answer))
+    }
+
+    /// Checks all receipts again, and the hops' statements as far as they are given. Needs no network.
+    pub fn check(&self, statements: &[Signed<EpochStatement>]) -> Result<Vec<CheckedBody>> {
+        let mut checked = Vec::new();
+        for answer in Outbox(&self.state).all()? {
+            let answer = answer?;
+            let bundle = self.bundle(&answer.survey)?;
+            for body in &answer.bodies {
+                let receipt = Outbox(&self.state).receipt(&answer, body.instance)?;
+                checked.push(receipts::check_body(
+                    &bundle,
+                    &answer,
+                    body.instance,
+                    receipt.as_deref(),
+                    statements,
+                )?);
+            }
+        }
+        Ok(checked)
+    }
+
+    /// Keeps the files of a survey, so that what was answered can be sent and checked without them. Files
+    /// that take something back are refused.
+    fn remember(&self, bundle: &Bundle, epoch: u64) -> Result<()> {
+        let hash = bundle.survey().hash();
+        if self.state.has(&format!("{SURVEYS}/{hash}.keys"))? {
+            bundle.follows(&self.bundle(&hash)?, epoch)?;
+        }
+        // The keys last: where they are, all is.
+        bundle.files().try_for_each(|(extension, text)| {
+            self.state.write(&format!("{SURVEYS}/{hash}.{extension}"), text.as_bytes())
+        })
+    }
+
+    /// The files of a survey that was answered.
+    fn bundle(&self, survey: &SurveyHash) -> Result<Bundle> {
+        let path = self.state.path(&format!("{SURVEYS}/{survey}.toml"));
+        let read = Bundle::read(&path).and_then(|bundle| complete(&bundle).map(|()| bundle));
+        let bundle = read.with_context(|| {
+            format!("the files beside {} are damaged; put back a copy of them", path.display())
+        })?;
+        ensure!(bundle.survey().hash() == *survey, "{} is another survey", path.display());
+        Ok(bundle)
+    }
+
+    /// Where the credential for a survey is, read once to find out now whether it can be. With open enrolment
+    /// it is one of our own, made when it is needed first.
+    fn credential_for(
+        &self,
+        survey: &Survey,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Option<PathBuf>> {
+        match (survey.crowd.enrolment, &self.credential) {
+            (Enrolment::Open, _) => {
+                if !self.state.has(CREDENTIAL)? {
+                    self.state.write(CREDENTIAL, Credential::generate(rng).to_file().as_bytes())?;
+                }
+                Ok(None)
+            }
+            (Enrolment::Credential, Some(path)) => {
+                self.credential(Some(path))?;
+                Ok(Some(path.clone()))
+            }
+            (Enrolment::Credential, None) => {
+                bail!("this survey is for those who were given a credential; name its file with --credential")
+            }
+        }
+    }
+
+    /// Reads a credential: the one that was named last, the one of an answer, or our own.
+    fn credential(&self, path: Option<&Path>) -> Result<Credential> {
+        let own = self.state.path(CREDENTIAL);
+        let path = match path {
+            Some(path) => self.credential.as_deref().unwrap_or(path),
+            None => &own,
+        };
+        let advice =
+            || format!("cannot read the credential {}; say where it is with --credential", path.display());
+        let text = Zeroizing::new(std::fs::read_to_string(path).with_context(advice)?);
+        Credential::from_file(&text).with_context(advice)
+    }
+}
+
+/// Finds out before anything is spent whether a survey can be sent to: keys of every party, addresses of the
+/// first hops.
+fn complete(bundle: &Bundle) -> Result<()> {
+    for place in bundle.survey().survey().places() {
+        if bundle.key_list_digest(place).is_none() {
+            bail!("there is no key list of {place}: add what it signed to the .keys file beside the survey");
+        }
+        if matches!(place, Place::Hop { hop: 1, .. }) {
+            bundle.address(place)?;
+        }
+    }
+    Ok(())
+}
+
+/// What an answer spends of the person's own limit.
+fn spending(
+    survey: &Survey,
+    encoder: &Encoder,
+    backstop: Option<&Kept<StoredBackstop>>,
+    label: &Kept<u32>,
+) -> Spending {
+    let floor = encoder.mechanism().floor().epsilon().value();
+    let backstop_spent = backstop.map(|backstop| Permanent { id: backstop.id.clone(), epsilon: floor });
+    let label_spent = epsilon_label(survey).map(|epsilon| Permanent { id: label.id.clone(), epsilon });
+    Spending {
+        epsilon_local: if backstop.is_some() { 0.0 } else { floor },
+        permanent: backstop_spent.into_iter().chain(label_spent).collect(),
+    }
+}
+
+/// What a label is randomized with, where labels are not public.
+fn epsilon_label(survey: &Survey) -> Option<f64> {
+    survey.labels.as_ref().and_then(|labels| labels.epsilon_label)
+}
+
+/// A survey that does not keep what it claims is refused by a rule; anything else is a failure.
+fn refusal(error: EncodeError) -> anyhow::Error {
+    match error {
+        EncodeError::Claim(_) => Refusal(error.to_string()).into(),
+        other => other.into(),
+    }
+}
+
+const CREDENTIAL: &str = "credential";

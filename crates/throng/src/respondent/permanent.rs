@@ -1,0 +1,142 @@
+//! What a respondent draws once and for all and keeps: the backstop of each survey and value (also of having
+//! nothing to say), and the randomized label of each survey and label. Drawn again, each would spend again.
+
+use anyhow::{Context, Result, bail};
+use getrandom::rand_core::CryptoRng;
+use throng_encode::{Encoder, StoredBackstop, label};
+use throng_wire::{Survey, SurveyHash};
+use zeroize::Zeroizing;
+
+use super::personal_ledger::PersonalLedger;
+use super::state_dir::{NamingSecret, PERMANENT, StateDir};
+
+/// Where permanent things are, under which names, and which of them were used.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Drawer<'a> {
+    pub(super) state: &'a StateDir,
+    pub(super) secret: &'a NamingSecret,
+    pub(super) ledger: &'a PersonalLedger,
+}
+
+/// Something that is stored, or will be once the ledger allows it.
+#[derive(Debug)]
+pub(super) struct Kept<T> {
+    /// Its name, which shows neither the survey nor the value.
+    pub(super) id: String,
+    pub(super) what: T,
+    /// The bytes that are still to be stored.
+    new: Option<Zeroizing<Vec<u8>>>,
+}
+
+impl<T> Kept<T> {
+    /// Stores it, if that is still to be done.
+    pub(super) fn store(&self, state: &StateDir) -> Result<()> {
+        self.new.as_ref().map_or(Ok(()), |bytes| state.write_checked(&path(&self.id), KIND, bytes))
+    }
+}
+
+impl Drawer<'_> {
+    /// The backstop of a value; `None` where the survey has none.
+    pub(super) fn backstop(
+        self,
+        survey: &SurveyHash,
+        encoder: &Encoder,
+        value: Option<u64>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Option<Kept<StoredBackstop>>> {
+        let value_bytes = Zeroizing::new(value.map_or([0; 9], |value| {
+            let mut bytes = [1; 9];
+            bytes[1..].copy_from_slice(&value.to_be_bytes());
+            bytes
+        }));
+        let id = self.secret.name(&[b"throng-v1 backstop\0", survey.as_bytes(), &*value_bytes]);
+        if let Some(bytes) = self.find(&id)? {
+            return Ok(Some(Kept { id, what: StoredBackstop::from_bytes(&bytes)?, new: None }));
+        }
+        let drawn = encoder.draw_backstop(value, rng)?;
+        Ok(drawn.map(|what| Kept { new: Some(what.to_bytes()), id, what }))
+    }
+
+    /// The number that a label is sent under, where it is randomized.
+    pub(super) fn label(
+        self,
+        hash: &SurveyHash,
+        survey: &Survey,
+        name: Option<&str>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Kept<u32>> {
+        let label = name.unwrap_or_default().as_bytes();
+        let id = self.secret.name(&[b"throng-v1 label\0", hash.as_bytes(), label]);
+        if let Some(bytes) = self.find(&id)? {
+            let bytes = bytes[..].try_into().context("a stored label has another length")?;
+            return Ok(Kept { id, what: u32::from_be_bytes(bytes), new: None });
+        }
+        let what = label::draw(survey, name, rng)?;
+        Ok(Kept { id, what, new: Some(Zeroizing::new(what.to_be_bytes().to_vec())) })
+    }
+
+    /// What is stored. Something that the ledger knows and the disk does not was lost.
+    fn find(self, id: &str) -> Result<Option<Zeroizing<Vec<u8>>>> {
+        let found = self.state.read_checked(&path(id), KIND)?;
+        if found.is_none() && self.ledger.has_used(id) {
+            bail!(
+                "{} is missing, from which earlier answers were drawn; put back a copy of it. It is not made \
+                 anew, because that would randomize again",
+                self.state.path(&path(id)).display()
+            );
+        }
+        Ok(found)
+    }
+}
+
+fn path(id: &str) -> String {
+    format!("{PERMANENT}/{id}")
+}
+
+const KIND: &str = "permanent draw";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chacha20::ChaCha20Rng;
+    use chacha20::rand_core::SeedableRng;
+    use throng_dp::{Epsilon, Mechanism, OneHot, ReportFragments};
+
+    fn encoder() -> Encoder {
+        let epsilon = |value| Epsilon::new(value).unwrap();
+        let one_hot = OneHot::new(300, epsilon(2.0)).unwrap();
+        Encoder::new(Mechanism::FragmentedOneHot(ReportFragments::new(one_hot, epsilon(1.0), 2).unwrap()))
+    }
+
+    /// Ten thousand uses, and the directory opened again in between: one backstop for each survey and value.
+    #[test]
+    fn a_backstop_is_drawn_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let (encoder, rng) = (encoder(), &mut ChaCha20Rng::from_seed([1; 32]));
+        let ledger = PersonalLedger::new(Epsilon::ZERO);
+        NamingSecret::generate(rng).write(&StateDir::open(folder.path()).unwrap()).unwrap();
+        let cases = [(1, Some(7)), (1, Some(8)), (1, None), (2, Some(7)), (1, Some(0))];
+        let mut first = vec![Zeroizing::new(Vec::new()); cases.len()];
+        for round in 0..10_u32 {
+            let state = StateDir::open(folder.path()).unwrap();
+            let secret = NamingSecret::read(&state).unwrap().unwrap();
+            let drawer = Drawer { state: &state, secret: &secret, ledger: &ledger };
+            for use_number in 0..1000 {
+                let case = (use_number % cases.len() as u32) as usize;
+                let (survey, value) = cases[case];
+                let kept =
+                    drawer.backstop(&SurveyHash::new([survey; 32]), &encoder, value, rng).unwrap().unwrap();
+                let bytes = kept.what.to_bytes();
+                if first[case].is_empty() {
+                    assert!(round == 0 && kept.new.is_some());
+                    kept.store(&state).unwrap();
+                    first[case] = bytes;
+                } else {
+                    assert!(kept.new.is_none());
+                    assert_eq!(bytes, first[case]);
+                }
+            }
+            assert_eq!(state.names(PERMANENT).unwrap().len(), cases.len());
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Receipts: what hop 1 signed for a body, and whether the hops' statements about the epoch fit to it.
+
+use anyhow::{Result, ensure};
+use serde::Serialize;
+use throng_wire::statement::check_cascade;
+use throng_wire::{Digest, EpochStatement, Outcome, Place, Receipt, Route, Signed, SignedSurvey};
+
+use super::outbox::StoredAnswer;
+use crate::bundle::Bundle;
+
+/// Checks that a receipt is for this body: signed by hop 1 of its instance, with its route and hash, in its
+/// epoch.
+pub fn verify_receipt(
+    survey: &SignedSurvey,
+    route: &Route,
+    body: &Digest,
+    receipt: &[u8],
+) -> Result<Receipt> {
+    let receipt = *Signed::<Receipt>::from_bytes(receipt)?.verify(survey)?;
+    ensure!(receipt.route == *route, "the receipt is for another survey, label, epoch or instance");
+    ensure!(receipt.body == *body, "the receipt is for other bytes");
+    let (start_s, end_s) =
+        (route.epoch.saturating_mul(survey.survey().epoch_s), survey.survey().epoch_end_s(route.epoch));
+    let first = throng_wire::receipt::time_bucket(survey.survey(), start_s);
+    ensure!((first..end_s).contains(&receipt.time_bucket), "the receipt's time is not in its epoch");
+    Ok(receipt)
+}
+
+/// What a check of one body found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CheckedBody {
+    /// The survey's name.
+    pub survey: String,
+    /// The epoch.
+    pub epoch: u64,
+    /// The instance.
+    pub instance: u32,
+    /// Whether there is a receipt that holds.
+    pub receipt: bool,
+    /// What was found, in sentences.
+    pub findings: Vec<String>,
+    /// Whether something contradicts what was signed before.
+    pub contradiction: bool,
+}
+
+/// Checks the receipt of one body, and the statements of the hops of its instance as far as there are any.
+pub(super) fn check_body(
+    bundle: &Bundle,
+    answer: &StoredAnswer,
+    instance: u32,
+    receipt: Option<&[u8]>,
+    statements: &[Signed<EpochStatement>],
+) -> Result<CheckedBody> {
+    let mut checked = CheckedBody {
+        survey: answer.name.clone(),
+        epoch: answer.epoch,
+        instance,
+        receipt: false,
+        findings: Vec::new(),
+        contradiction: false,
+    };
+    for body in answer.bodies.iter().filter(|body| body.instance == instance) {
+        match receipt.map(|bytes| verify_receipt(bundle.survey(), &answer.route(body), &body.digest, bytes)) {
+            None => checked.findings.push("there is no receipt".into()),
+            Some(Ok(receipt)) => {
+                checked.receipt = true;
+                checked.findings.push(format!(
+                    "hop 1 signed that it took these bytes, at {} or within the hour after",
+                    super::shown::utc(receipt.time_bucket.saturating_mul(1000))
+                ));
+            }
+            Some(Err(error)) => {
+                checked.contradiction = true;
+                checked.findings.push(format!("the receipt does not hold: {error:#}"));
+            }
+        }
+    }
+    let mut cascade = Vec::new();
+    for signed in statements {
+        let Ok(statement) = signed.verify(bundle.survey()) else { continue };
+        let route = statement.route;
+        if (route.label, route.epoch, route.instance) == (answer.label, answer.epoch, instance) {
+            checked.statement(bundle, answer, statement);
+            cascade.push(*statement);
+        }
+    }
+    cascade.sort_by_key(|statement| statement.hop);
+    cascade.dedup();
+    if cascade.len() >= bundle.survey().survey().delivery.hops as usize {
+        match check_cascade(bundle.survey().survey(), &cascade) {
+            Ok(Some(crowd)) => {
+                checked.findings.push(format!("all hops agree on a release from a crowd of {crowd}"));
+            }
+            Ok(None) => checked.findings.push("all hops agree that the epoch was destroyed".into()),
+            Err(error) => {
+                checked.contradiction = true;
+                checked.findings.push(error.to_string());
+            }
+        }
+    }
+    Ok(checked)
+}
+
+impl CheckedBody {
+    fn statement(&mut self, bundle: &Bundle, answer: &StoredAnswer, statement: &EpochStatement) {
+        let party = Place::hop(self.instance, statement.hop);
+        self.findings.push(match statement.outcome {
+            Outcome::Released { respondents, .. } => {
+                format!("hop {} released the epoch, with {respondents} respondents", statement.hop)
+            }
+            Outcome::Destroyed => format!("hop {} destroyed the epoch", statement.hop),
+        });
+        // The list that was in force may be newer than the one that was sealed by, if that was published
+        // meanwhile.
+        let sealed = answer.key_lists.get(&party) == Some(&statement.key_list);
+        if !sealed && bundle.key_list_digest(party) != Some(statement.key_list) {
+            self.contradiction = true;
+            self.findings.push(format!(
+                "hop {} names another key list than the one you were given: fetch the survey's files again, \
+                 and if that does not help, you were shown a list of your own",
+                statement.hop
+            ));
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! What was sent, when and under which guarantee: for the person who answered.
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use throng_encode::CheckedClaim;
+use throng_wire::{Digest, Layout, Place, SurveyHash};
+
+use super::Respondent;
+use super::outbox::{Outbox, StoredAnswer, StoredBody};
+use super::sending::Fate;
+use crate::bundle::Bundle;
+
+/// One answer, as it is shown.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ShownAnswer {
+    /// The survey's name.
+    pub survey: String,
+    /// Its hash.
+    pub survey_hash: SurveyHash,
+    /// What it asks.
+    pub question: String,
+    /// The label that it is sent under, where the survey has labels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// The epoch.
+    pub epoch: u64,
+    /// From when ...
+    pub epoch_start: String,
+    /// ... to when it lasts (UTC).
+    pub epoch_end: String,
+    /// What this answer spent of the person's own limit.
+    pub epsilon_floor: f64,
+    /// What is left if a single fragment is known to be theirs.
+    pub epsilon_fragment: f64,
+    /// What a release is claimed to guarantee ...
+    pub epsilon_central: f64,
+    /// ... but for this probability ...
+    pub delta: f64,
+    /// ... and what the respondent's own accountant found.
+    pub epsilon_central_found: f64,
+    /// All of this in sentences, with what it rests on.
+    pub guarantee: Vec<String>,
+    /// One body for each instance.
+    pub bodies: Vec<ShownBody>,
+}
+
+/// One body, as it is shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ShownBody {
+    /// The instance.
+    pub instance: u32,
+    /// Who runs its first hop, and under whose law.
+    pub operator: String,
+    /// How many envelopes it has.
+    pub envelopes: u32,
+    /// How many bytes.
+    pub bytes: u64,
+    /// SHA-256 of them.
+    pub sha256: Digest,
+    /// The first of them, in hexadecimal digits, as long as they are kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_bytes: Option<String>,
+    /// When it is, or was to be, sent (UTC).
+    pub send_at: String,
+    /// What became of it: waiting, acknowledged, refused or late.
+    pub fate: &'static str,
+    /// The same in words.
+    pub fate_in_words: String,
+}
+
+impl Respondent {
+    /// Everything that is in the outbox, by survey and epoch.
+    pub fn show(&self, now_ms: u64) -> Result<Vec<ShownAnswer>> {
+        let mut answers = Outbox(&self.state).all()?.into_iter().collect::<Result<Vec<StoredAnswer>>>()?;
+        answers.sort_by_key(|answer| (answer.survey, answer.epoch));
+        let mut shown = Vec::new();
+        // A survey is read and accounted for once, however many of its epochs were answered.
+        for epochs in answers.chunk_by(|one, other| one.survey == other.survey) {
+            let bundle = self.bundle(&epochs[0].survey)?;
+            let claim = CheckedClaim::check(bundle.survey().survey())?;
+            for answer in epochs {
+                shown.push(self.show_under(&bundle, &claim, answer, now_ms)?);
+            }
+        }
+        Ok(shown)
+    }
+
+    /// One answer.
+    pub fn show_answer(&self, answer: &StoredAnswer, now_ms: u64) -> Result<ShownAnswer> {
+        let bundle = self.bundle(&answer.survey)?;
+        let claim = CheckedClaim::check(bundle.survey().survey())?;
+        self.show_under(&bundle, &claim, answer, now_ms)
+    }
+
+    fn show_under(
+        &self,
+        bundle: &Bundle,
+        claim: &CheckedClaim,
+        answer: &StoredAnswer,
+        now_ms: u64,
+    ) -> Result<ShownAnswer> {
+        let survey = bundle.survey().survey();
+        let start_s = answer.epoch.saturating_mul(survey.epoch_s);
+        let mut bodies = Vec::new();
+        for body in &answer.bodies {
+            let fate = self.fate(bundle, answer, body, now_ms)?;
+            let party =
+                survey.party(Place::hop(body.instance, 1)).context("the survey has no such instance")?;
+            let envelopes = Layout::of(survey).envelopes_in(usize::try_from(body.length)?);
+            bodies.push(ShownBody {
+                instance: body.instance,
+                operator: format!("{} ({})", party.operator, party.jurisdiction),
+                envelopes: envelopes.context("a body has a length that the survey does not have")?,
+                bytes: body.length,
+                sha256: body.digest,
+                first_bytes: first_bytes(body),
+                send_at: utc(body.send_at_ms),
+                fate: fate.word(),
+                fate_in_words: fate.in_words(body),
+            });
+        }
+        let labels = survey.labels.as_ref();
+        Ok(ShownAnswer {
+            survey: answer.name.clone(),
+            survey_hash: answer.survey,
+            question: survey.question.clone(),
+            label: labels
+                .and_then(|labels| labels.names.get((answer.label as usize).checked_sub(1)?))
+                .cloned(),
+            epoch: answer.epoch,
+            epoch_start: utc(start_s.saturating_mul(1000)),
+            epoch_end: utc(answer.epoch_end_ms()),
+            epsilon_floor: claim.floor.epsilon().value(),
+            epsilon_fragment: claim.fragment.epsilon().value(),
+            epsilon_central: claim.claimed.epsilon().value(),
+            delta: claim.claimed.delta().value(),
+            epsilon_central_found: claim.central.epsilon().value(),
+            guarantee: claim.sentences(),
+            bodies,
+        })
+    }
+}
+
+impl Fate {
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Acknowledged(_) => "acknowledged",
+            Self::Refused(_) => "refused",
+            Self::Late => "late",
+        }
+    }
+
+    fn in_words(&self, body: &StoredBody) -> String {
+        match self {
+            Self::Waiting => format!("is sent at {}", utc(body.send_at_ms)),
+            Self::Acknowledged(receipt) => format!(
+                "hop 1 signed that it has it, at {} or within the hour after",
+                utc(receipt.time_bucket.saturating_mul(1000))
+            ),
+            Self::Refused(reason) => format!("hop 1 will not take it: {reason}"),
+            Self::Late => "the epoch closed before hop 1 acknowledged it; it is not sent in another".into(),
+        }
+    }
+}
+
+fn first_bytes(body: &StoredBody) -> Option<String> {
+    let bytes = body.bytes()?;
+    Some(bytes.iter().take(FIRST_BYTES).map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// A time in UTC to the second, as RFC 3339 writes it.
+pub(super) fn utc(ms: u64) -> String {
+    let (days, second) = (ms / 86_400_000, ms / 1000 % 86_400);
+    // From days to a date, in years that begin in March (Hinnant's civil_from_days for days from 1970 on).
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * march + 2) / 5 + 1;
+    let month = if march < 10 { march + 3 } else { march - 9 };
+    let year = 400 * era + year_of_era + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", second / 3600, second / 60 % 60, second % 60)
+}
+
+const FIRST_BYTES: usize = 32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against `date -u -d @SECONDS +%FT%TZ`.
+    #[test]
+    fn times_are_those_of_the_calendar() {
+        for (s, text) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_399, "2000-02-28T23:59:59Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (1_709_251_199, "2024-02-29T23:59:59Z"),
+            (4_102_444_799, "2099-12-31T23:59:59Z"),
+            (4_107_542_400, "2100-03-01T00:00:00Z"),
+        ] {
+            assert_eq!(utc(1000 * s + 999), text);
+        }
+    }
+}
