@@ -42,6 +42,13 @@ pub fn with_deletion(
     Ok(CentralGuarantee::new(release.epsilon() + one.epsilon().times(instances), release.delta() + delta))
 }
 
+/// How many of `honest` respondents all instances keep, but for a probability of `failure`. Each instance deletes others,
+/// and whoever lost fragments in one of them is not counted on to hide anyone.
+pub fn kept_everywhere(honest: u64, deletion: &Deletion, instances: u32, failure: f64) -> Result<u64, Error> {
+    let lost = deletion.loss_max(u64::from(instances), failure)?;
+    Ok(honest.saturating_sub(lost.saturating_mul(u64::from(instances))))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

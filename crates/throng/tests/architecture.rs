@@ -77,3 +77,29 @@ fn only_throng_touches_the_outside_world() {
     }
     assert!(files > 20, "the sources were not found");
 }
+
+/// docs/threat-model.md names the tests that show what it says. All of them exist.
+#[test]
+fn the_threat_model_names_tests_that_exist() {
+    let text = fs::read_to_string(crates().join("../docs/threat-model.md")).unwrap();
+    let mut sources = String::new();
+    let mut folders = vec![crates()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                sources += &fs::read_to_string(path).unwrap();
+            }
+        }
+    }
+    let named: Vec<&str> = text.split('`').skip(1).step_by(2).filter(|word| word.contains('_')).collect();
+    let tests =
+        named.iter().filter(|word| !word.contains("::") && !word.contains(' ') && !word.contains('.'));
+    let tests: Vec<&&str> = tests.filter(|word| **word != "plain_http").collect();
+    assert!(tests.len() > 40, "{}", tests.len());
+    for test in tests {
+        assert!(sources.contains(&format!("fn {test}(")), "there is no test {test}");
+    }
+}

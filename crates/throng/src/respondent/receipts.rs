@@ -65,7 +65,7 @@ pub(super) fn check_body(
             Some(Ok(receipt)) => {
                 checked.receipt = true;
                 checked.findings.push(format!(
-                    "hop 1 signed that it took these bytes, at {} or within the hour after",
+                    "hop 1 signed that it took these bytes, at {} or up to an hour later",
                     super::shown::utc(receipt.time_bucket.saturating_mul(1000))
                 ));
             }

@@ -155,7 +155,7 @@ impl Fate {
         match self {
             Self::Waiting => format!("is sent at {}", utc(body.send_at_ms)),
             Self::Acknowledged(receipt) => format!(
-                "hop 1 signed that it has it, at {} or within the hour after",
+                "hop 1 signed that it has it, at {} or up to an hour later",
                 utc(receipt.time_bucket.saturating_mul(1000))
             ),
             Self::Refused(reason) => format!("hop 1 will not take it: {reason}"),

@@ -81,3 +81,11 @@ fn respondents_answer_through_real_hops_and_check_their_receipts() {
         assert_eq!(said.matches("released the epoch, with 7 respondents").count(), 2, "{said}");
     }
 }
+
+/// Attack 20: nobody can choose a respondent's randomness.
+#[test]
+fn a_respondent_has_no_seed() {
+    let output = throng(&["respond", "--state", "state", "--seed", "7"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("unexpected argument '--seed'"));
+}

@@ -146,6 +146,21 @@ fn a_crowd_that_is_too_small_is_destroyed_by_all_and_labels_are_thinned() {
         }
         Outcome::Destroyed => panic!("40 people are a crowd"),
     }
+    logs_tell_no_counts(&town);
+}
+
+/// Attack 14: what is written to a log, or answered to anyone, has no raw count: epoch, label, what became of it.
+fn logs_tell_no_counts(town: &Town) {
+    for place in town.hops() {
+        let log = town.log(place);
+        let lines: Vec<&str> = log.lines().filter(|line| !line.starts_with("warning: ")).collect();
+        assert!(lines.len() >= 2, "{log}");
+        for line in lines {
+            let rest = line.strip_prefix(&format!("{place}: epoch ")).unwrap_or_else(|| panic!("{line}"));
+            let (epoch, rest) = rest.split_once(" of label 1 is ").unwrap_or_else(|| panic!("{line}"));
+            assert!(epoch.parse::<u64>().is_ok() && ["released", "destroyed"].contains(&rest), "{line}");
+        }
+    }
 }
 
 #[test]

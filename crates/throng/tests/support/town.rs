@@ -118,11 +118,17 @@ impl Town {
         if let Some(operations) = abort_after {
             command.env("THRONG_TEST_ABORT_AFTER", operations.to_string());
         }
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let log = fs::OpenOptions::new().create(true).append(true).open(self.path(place, "log")).unwrap();
+        let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        assert!(abort_after.is_some() || line.contains("listening on"), "{line}");
+        assert!(abort_after.is_some() || line.contains("listening on"), "{line}{}", self.log(place));
         self.processes.insert(place, Process { child, config });
+    }
+
+    /// What a hop has written to its log.
+    pub(crate) fn log(&self, place: Place) -> String {
+        fs::read_to_string(self.path(place, "log")).unwrap_or_default()
     }
 
     pub(crate) fn start_all(&mut self) {
