@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use crate::intake::IntakeNames;
-
 /// Which epoch of which crowd: survey and instance are the hop's own. Written `label-epoch` in file names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Channel {
@@ -25,10 +23,6 @@ impl Channel {
         format!("{self}.{kind}")
     }
 
-    pub(crate) fn intake(&self) -> IntakeNames {
-        IntakeNames { key: self.file(KEY), uploads: self.file(UPLOADS) }
-    }
-
     /// The channel and the kind of a file.
     pub(crate) fn of_file(name: &str) -> Option<(Self, &str)> {
         let (channel, kind) = name.split_once('.')?;
@@ -38,7 +32,7 @@ impl Channel {
     }
 }
 
-/// The key that respondents are told apart by, while an epoch lasts.
+/// The key that respondents are told apart by, while an epoch lasts. It is one for all labels.
 pub(crate) const KEY: &str = "key";
 /// What hop 1 took.
 pub(crate) const UPLOADS: &str = "uploads";

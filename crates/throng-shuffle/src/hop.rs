@@ -12,6 +12,7 @@
 mod opening;
 mod phase;
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
@@ -25,11 +26,12 @@ use throng_wire::{
 };
 
 use crate::batch::{BatchWriter, Manifest};
-use crate::channel::{BATCH, DRAW, INCOMING};
+use crate::channel::{BATCH, DRAW, INCOMING, KEY};
 use crate::crowd::CrowdRule;
 use crate::draw::Draw;
-use crate::intake::{Intake, KNOWN_LEN, Upload};
+use crate::intake::{Intake, KNOWN_LEN, Room, Upload, key_name};
 use crate::journal::{Entry, Journal, Step};
+use crate::shuffling::Shuffle;
 use crate::store::{Store, read_full};
 use crate::{Channel, Error, Refusal};
 use phase::Phase;
@@ -66,7 +68,7 @@ pub struct Hop {
     memory: usize,
     store: Box<dyn Store>,
     /// Locked before `record` where both are.
-    intakes: Mutex<BTreeMap<Channel, Intake>>,
+    intakes: Mutex<BTreeMap<u64, Intake>>,
     record: Mutex<Record>,
     receiving: Mutex<BTreeSet<Channel>>,
     /// One batch at a time, so that memory holds one.
@@ -77,6 +79,8 @@ pub struct Hop {
 struct Record {
     journal: Journal,
     phases: BTreeMap<Channel, Phase>,
+    /// The last epoch that has a phase.
+    last: Option<u64>,
 }
 
 /// A batch that waits to be taken: what all hops so far said of it, and its bytes.
@@ -122,7 +126,11 @@ impl Hop {
             memory,
             store,
             intakes: Mutex::default(),
-            record: Mutex::new(Record { journal, phases }),
+            record: Mutex::new(Record {
+                journal,
+                last: phases.keys().map(|channel| channel.epoch).max(),
+                phases,
+            }),
             receiving: Mutex::default(),
             work: Mutex::default(),
         };
@@ -156,14 +164,19 @@ impl Hop {
         keys.0.public().iter().any(|key| key.lifetime.last_epoch < epoch)
     }
 
-    /// The first epoch whose layer keys are still needed: nothing before it is open any more.
-    pub fn oldest_epoch(&self, now_s: u64) -> u64 {
-        let open = lock(&self.intakes).keys().map(|channel| channel.epoch).min();
+    /// The first epoch whose layer keys are still needed: of none before it can anything be opened here any more. A
+    /// later hop waits for the batches of the last `grace` epochs, whether or not they come.
+    pub fn oldest_epoch(&self, now_s: u64, grace: u64) -> u64 {
+        let current = self.survey.survey().epoch_at(now_s);
+        let open = lock(&self.intakes).keys().copied().min();
         let record = lock(&self.record);
         let undecided = record.phases.iter().filter(|(_, phase)| phase.is_undecided());
         let undecided = undecided.map(|(channel, _)| channel.epoch).min();
-        let current = self.survey.survey().epoch_at(now_s);
-        open.into_iter().chain(undecided).fold(current, u64::min)
+        let decided =
+            |epoch: u64| self.labels().all(|label| record.phases.contains_key(&Channel { label, epoch }));
+        let first = if self.hop > 1 { current.saturating_sub(grace) } else { current };
+        let awaited = (first..current).find(|&epoch| !decided(epoch));
+        open.into_iter().chain(undecided).chain(awaited).fold(current, u64::min)
     }
 
     /// Whether a body can be for a channel now. Cheap, and done before anything is read into memory.
@@ -174,10 +187,12 @@ impl Hop {
         if self.layout.envelopes_in(body_len).is_none() {
             return Err(Refusal::Length);
         }
-        if channel.epoch != self.survey.survey().epoch_at(now_s) {
-            return Err(Refusal::Closed);
+        match channel.epoch.cmp(&self.survey.survey().epoch_at(now_s)) {
+            Ordering::Less => Err(Refusal::Closed),
+            Ordering::Greater => Err(Refusal::Early),
+            Ordering::Equal if self.is_closed(channel.epoch) => Err(Refusal::Closed),
+            Ordering::Equal => Ok(()),
         }
-        if lock(&self.record).phases.contains_key(&channel) { Err(Refusal::Closed) } else { Ok(()) }
     }
 
     /// Takes a group of uploads. What is `Ok` is synced, and the time bucket is for the receipt.
@@ -189,27 +204,29 @@ impl Hop {
     ) -> Vec<Result<u64, Refusal>> {
         let bucket = time_bucket(self.survey.survey(), now_s);
         let mut results = vec![Err(Refusal::Full); uploads.len()];
-        let mut groups: BTreeMap<Channel, Vec<usize>> = BTreeMap::new();
+        let mut groups: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         let mut intakes = lock(&self.intakes);
         for (index, upload) in uploads.iter().enumerate() {
             // Again, and under the lock: no epoch closes between this and the sync.
             match self.admits(upload.channel, upload.body_len(), now_s) {
-                Ok(()) => groups.entry(upload.channel).or_default().push(index),
+                Ok(()) => groups.entry(upload.channel.epoch).or_default().push(index),
                 Err(refusal) => results[index] = Err(refusal),
             }
         }
-        for (channel, indices) in groups {
-            let intake = match intakes.remove(&channel) {
+        // Half of the memory is for respondents, and half for shuffling what they send.
+        let room =
+            Room { respondents: self.memory / 2 / KNOWN_LEN, bytes: Shuffle::bytes_max(self.memory / 2) };
+        for (epoch, indices) in groups {
+            let intake = match intakes.remove(&epoch) {
                 Some(intake) => Ok(intake),
-                None => Intake::open(&*self.store, &channel.intake(), self.body_len_max(), rng),
+                None => Intake::open(&*self.store, epoch, self.labels(), self.body_len_max(), rng),
             };
             let Ok(mut intake) = intake else { continue };
             let group: Vec<&Upload> = indices.iter().map(|&index| &uploads[index]).collect();
-            let room = self.memory / 2 / KNOWN_LEN;
-            for (index, taken) in indices.into_iter().zip(intake.take(&group, bucket, room)) {
+            for (index, taken) in indices.into_iter().zip(intake.take(&*self.store, &group, bucket, room)) {
                 results[index] = taken;
             }
-            intakes.insert(channel, intake);
+            intakes.insert(epoch, intake);
         }
         results
     }
@@ -232,19 +249,33 @@ impl Hop {
         }
         let current = self.survey.survey().epoch_at(now_s);
         let mut intakes = lock(&self.intakes);
-        let mut due: BTreeSet<Channel> = intakes.keys().copied().filter(|one| one.epoch < current).collect();
-        if let Some(epoch) = current.checked_sub(1) {
-            due.extend(self.labels().map(|label| Channel { label, epoch }));
-        }
-        for channel in due {
-            if lock(&self.record).phases.contains_key(&channel) {
-                continue;
+        let mut due: BTreeSet<u64> = intakes.keys().copied().filter(|&epoch| epoch < current).collect();
+        due.extend(current.checked_sub(1));
+        due.into_iter().try_for_each(|epoch| self.close(epoch, &mut intakes, rng))
+    }
+
+    /// Ends an epoch for all its labels. Nobody who answered in it is known from then on.
+    fn close(
+        &self,
+        epoch: u64,
+        intakes: &mut BTreeMap<u64, Intake>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<(), Error> {
+        for label in self.labels() {
+            let channel = Channel { label, epoch };
+            if !lock(&self.record).phases.contains_key(&channel) {
+                Draw::once(&*self.store, &channel.file(DRAW), &self.rule, rng)?;
+                self.step(channel, Step::Closed)?;
             }
-            Draw::once(&*self.store, &channel.file(DRAW), &self.rule, rng)?;
-            self.step(channel, Step::Closed)?;
-            intakes.remove(&channel);
         }
+        intakes.remove(&epoch);
+        self.store.remove(&key_name(epoch))?;
         Ok(())
+    }
+
+    /// Epochs close in order and for all labels at once: a clock that goes back opens none again.
+    fn is_closed(&self, epoch: u64) -> bool {
+        lock(&self.record).last >= Some(epoch)
     }
 
     /// Takes the batch of the hop before, with the statements of all before. Returns its hash when it is synced; the
@@ -258,19 +289,23 @@ impl Hop {
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Digest, Error> {
         let manifest = self.check_statements(channel, &statements, now_s)?;
+        let _receiving = Receiving::begin(&self.receiving, channel).ok_or(Refusal::Busy)?;
         if let Some(phase) = lock(&self.record).phases.get(&channel) {
             let same = phase.received() == Some(manifest.digest);
             return if same { Ok(manifest.digest) } else { Err(Refusal::Conflict.into()) };
         }
-        let _receiving = Receiving::begin(&self.receiving, channel).ok_or(Refusal::Busy)?;
         let name = channel.file(INCOMING);
-        if self.write_incoming(&name, records, manifest)? {
-            Draw::once(&*self.store, &channel.file(DRAW), &self.rule, rng)?;
-            self.step(channel, Step::Received(statements))?;
-            Ok(manifest.digest)
-        } else {
-            self.store.remove(&name)?;
-            Err(Refusal::Batch.into())
+        match self.write_incoming(&name, records, manifest) {
+            Ok(true) => {
+                Draw::once(&*self.store, &channel.file(DRAW), &self.rule, rng)?;
+                self.step(channel, Step::Received(statements))?;
+                Ok(manifest.digest)
+            }
+            other => {
+                self.store.remove(&name)?;
+                other?;
+                Err(Refusal::Batch.into())
+            }
         }
     }
 
@@ -293,13 +328,15 @@ impl Hop {
         self.decide(channel, outcome)
     }
 
-    /// Destroys what is not delivered, whatever its crowd, and says so. For an operator who resets a hop.
-    pub fn destroy_all(&self, rng: &mut (impl CryptoRng + ?Sized)) -> Result<(), Error> {
+    /// Destroys what is not released yet, whatever its crowd, and says so: the current epoch, too, at hop 1. For an
+    /// operator who resets a hop. Batches that are released stay until they are taken.
+    pub fn destroy_all(&self, now_s: u64, rng: &mut (impl CryptoRng + ?Sized)) -> Result<(), Error> {
         let _work = lock(&self.work);
-        let open: Vec<Channel> = std::mem::take(&mut *lock(&self.intakes)).into_keys().collect();
-        for channel in open {
-            Draw::once(&*self.store, &channel.file(DRAW), &self.rule, rng)?;
-            self.step(channel, Step::Closed)?;
+        if self.hop == 1 {
+            let mut intakes = lock(&self.intakes);
+            let open: BTreeSet<u64> =
+                intakes.keys().copied().chain([self.survey.survey().epoch_at(now_s)]).collect();
+            open.into_iter().try_for_each(|epoch| self.close(epoch, &mut intakes, rng))?;
         }
         self.undecided().into_iter().try_for_each(|channel| self.decide(channel, Outcome::Destroyed))
     }
@@ -375,18 +412,25 @@ impl Hop {
         let mut open = BTreeSet::new();
         for name in self.store.names()? {
             let Some((channel, kind)) = Channel::of_file(&name) else { continue };
-            let record = lock(&self.record);
-            let phase = record.phases.get(&channel);
-            if phase.is_none() && self.hop == 1 {
-                open.insert(channel);
-            }
-            if !Phase::keeps(phase, self.hop, kind) {
+            let closed = self.is_closed(channel.epoch);
+            let keeps = match kind {
+                KEY => self.hop == 1 && !closed,
+                kind => Phase::keeps(lock(&self.record).phases.get(&channel), self.hop, kind),
+            };
+            if !keeps {
                 self.store.remove(&name)?;
+            } else if self.hop == 1 && !lock(&self.record).phases.contains_key(&channel) {
+                open.insert(channel.epoch);
             }
         }
-        for channel in open {
-            let intake = Intake::open(&*self.store, &channel.intake(), self.body_len_max(), rng)?;
-            lock(&self.intakes).insert(channel, intake);
+        for epoch in open {
+            if self.is_closed(epoch) {
+                // A crash while it closed: the rest of its labels close, too.
+                self.close(epoch, &mut lock(&self.intakes), rng)?;
+            } else {
+                let intake = Intake::open(&*self.store, epoch, self.labels(), self.body_len_max(), rng)?;
+                lock(&self.intakes).insert(epoch, intake);
+            }
         }
         Ok(())
     }
@@ -451,6 +495,7 @@ impl Hop {
             };
             record.journal.record(&Entry { channel, step })?;
             record.phases.insert(channel, after.clone());
+            record.last = record.last.max(Some(channel.epoch));
             after
         };
         for kind in phase::KINDS {

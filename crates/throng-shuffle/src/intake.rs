@@ -1,18 +1,22 @@
-//! What hop 1 takes in one epoch: one body of each respondent, sealed as it came.
+//! What hop 1 takes in one epoch: one body of each respondent, whatever its label, sealed as it came.
 //!
-//! A respondent is known by HMAC(epoch key, id), and the body that they sent by HMAC(epoch key, id | hash of body). The
-//! key is in a file of its own and erased when the epoch closes; what is left then tells nobody who took part.
+//! A respondent is known by HMAC(epoch key, id), and the body that they sent by HMAC(epoch key, id | label | hash of
+//! body). The key is in a file of its own and erased when the epoch closes; what is left then tells nobody who took part.
 //!
-//! A record of the file is: the two tags (16 bytes each), the receipt's time bucket (8), the body's length (4), the
-//! body, and 8 bytes of a hash. Bodies are not opened before the epoch closes.
+//! Each label has a file. Uploads are written to it in groups, each with one sync. A group begins with a mark that says
+//! where it stands: that it is there shows that all before it was synced, so what is not whole before a mark is damage, and
+//! what is not whole after the last one was never acknowledged. A record is: the two tags (16 bytes each), the receipt's
+//! time bucket (8), the body's length (4), the body, and 8 bytes of a hash. Bodies are not opened before the epoch closes.
 
-use std::collections::HashMap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, BufReader, Read};
 
 use rand_core::CryptoRng;
 use throng_wire::{Digest, Mac};
 use zeroize::Zeroizing;
 
+use crate::channel::{KEY, UPLOADS};
 use crate::store::{Store, StoreFile, read_full, read_small};
 use crate::{Channel, Error, Refusal};
 
@@ -54,12 +58,18 @@ impl std::fmt::Debug for Upload {
     }
 }
 
-/// The uploads of one epoch of one channel, while it lasts.
+/// The uploads of one epoch, while it lasts.
 pub(crate) struct Intake {
-    file: Box<dyn StoreFile>,
-    len: u64,
+    epoch: u64,
     mac: Mac,
     known: HashMap<Tag, Known>,
+    files: BTreeMap<u32, UploadFile>,
+}
+
+/// The uploads of one label.
+struct UploadFile {
+    file: Box<dyn StoreFile>,
+    len: u64,
     /// Bytes that could be neither written nor taken back: nothing may follow them.
     broken: bool,
 }
@@ -72,39 +82,51 @@ struct Known {
     time_bucket: u64,
 }
 
+/// How much an epoch may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// Respondents, which are in memory.
+    pub(crate) respondents: usize,
+    /// Bytes of one label, which have to be shuffled later.
+    pub(crate) bytes: u64,
+}
+
 impl Intake {
-    /// Goes on with what is on disk, or starts.
+    /// Goes on with what is on disk for these labels, or starts.
     pub(crate) fn open(
         store: &dyn Store,
-        names: &IntakeNames,
+        epoch: u64,
+        labels: impl Iterator<Item = u32>,
         body_len_max: usize,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Self, Error> {
-        let mut known = HashMap::new();
-        let mut len = 0;
-        if let Some(mut records) = UploadReader::open(store, names, body_len_max)? {
+        let (mut known, mut files) = (HashMap::new(), BTreeMap::new());
+        for label in labels {
+            let channel = Channel { label, epoch };
+            let Some(mut records) = UploadReader::open(store, channel, body_len_max)? else { continue };
             while let Some(record) = records.next_record()? {
                 known.insert(record.id, record.known);
-                len = records.whole;
             }
+            // What follows the last whole record was not acknowledged.
+            let mut file = UploadFile::open(store, channel)?;
+            file.len = records.whole;
+            file.file.truncate(file.len)?;
+            files.insert(label, file);
         }
-        let key = epoch_key(store, names, known.is_empty(), rng)?;
-        let mut file = store.append(&names.uploads)?;
-        // What follows the last whole record was not acknowledged.
-        file.truncate(len)?;
-        Ok(Self { file, len, mac: Mac::new(&key), known, broken: false })
+        let key = epoch_key(store, epoch, known.is_empty(), rng)?;
+        Ok(Self { epoch, mac: Mac::new(&key), known, files })
     }
 
-    /// Takes a group of uploads with one sync. What is `Ok` survives a crash when this returns, and says the time
-    /// bucket for the receipt: for identical bytes again, the one of the first time.
+    /// Takes a group of uploads with one sync for each label. What is `Ok` survives a crash when this returns, and says
+    /// the time bucket for the receipt: for identical bytes again, the one of the first time.
     pub(crate) fn take(
         &mut self,
+        store: &dyn Store,
         uploads: &[&Upload],
         time_bucket: u64,
-        room: usize,
+        room: Room,
     ) -> Vec<Result<u64, Refusal>> {
-        let mut bytes = Vec::with_capacity(uploads.iter().map(|upload| upload.body.len() + OVERHEAD).sum());
-        let mut fresh = Vec::new();
+        let mut fresh: BTreeMap<u32, (Vec<u8>, Vec<Tag>)> = BTreeMap::new();
         let mut taken: Vec<Result<u64, Refusal>> = uploads
             .iter()
             .map(|upload| {
@@ -112,58 +134,75 @@ impl Intake {
                 match self.known.get(&id) {
                     Some(known) if known.body == body => Ok(known.time_bucket),
                     Some(_) => Err(Refusal::Conflict),
-                    None if self.broken || self.known.len() >= room => Err(Refusal::Full),
+                    None if self.known.len() >= room.respondents => Err(Refusal::Full),
                     None => {
                         let known = Known { body, time_bucket };
-                        write_record(&mut bytes, id, known, upload);
+                        let (bytes, ids) = fresh.entry(upload.channel.label).or_default();
+                        write_record(bytes, id, known, upload);
+                        ids.push(id);
                         self.known.insert(id, known);
-                        fresh.push(id);
                         Ok(time_bucket)
                     }
                 }
             })
             .collect();
-        if !fresh.is_empty() && self.write(&bytes).is_err() {
-            fresh.iter().for_each(|id| {
-                self.known.remove(id);
-            });
-            // Those that were known before are as safe as they were; but a repetition within the group is not.
-            for (upload, taken) in uploads.iter().zip(&mut taken) {
-                if taken.is_ok() && !self.known.contains_key(&self.tags(upload).0) {
-                    *taken = Err(Refusal::Full);
-                }
+        for (label, (bytes, ids)) in fresh {
+            if self.write(store, label, bytes, room).is_err() {
+                self.known.retain(|id, _| !ids.contains(id));
+            }
+        }
+        // Those that were known before are as safe as they were; those that could not be written are not known.
+        for (upload, taken) in uploads.iter().zip(&mut taken) {
+            if taken.is_ok() && !self.known.contains_key(&self.tags(upload).0) {
+                *taken = Err(Refusal::Full);
             }
         }
         taken
     }
 
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let written = self.file.write_all(bytes).and_then(|()| self.file.sync());
-        match written {
-            Ok(()) => self.len += bytes.len() as u64,
-            Err(_) => self.broken = self.file.truncate(self.len).is_err(),
+    fn write(&mut self, store: &dyn Store, label: u32, records: Vec<u8>, room: Room) -> Result<(), Error> {
+        let channel = Channel { label, epoch: self.epoch };
+        let file = match self.files.entry(label) {
+            Entry::Occupied(file) => file.into_mut(),
+            Entry::Vacant(none) => none.insert(UploadFile::open(store, channel)?),
+        };
+        if file.broken || file.len + records.len() as u64 > room.bytes {
+            return Err(Refusal::Full.into());
         }
-        written
+        file.write(records)
     }
 
     fn tags(&self, upload: &Upload) -> (Tag, Tag) {
+        let label = upload.channel.label.to_be_bytes();
         let id = self.mac.tag(&[b"id", upload.id.as_bytes()]);
-        let body = self.mac.tag(&[b"body", upload.id.as_bytes(), upload.digest.as_bytes()]);
+        let body = self.mac.tag(&[b"body", upload.id.as_bytes(), &label, upload.digest.as_bytes()]);
         (short(id), short(body))
     }
 }
 
-/// The files of an intake.
-pub(crate) struct IntakeNames {
-    pub(crate) key: String,
-    pub(crate) uploads: String,
+impl UploadFile {
+    fn open(store: &dyn Store, channel: Channel) -> Result<Self, Error> {
+        Ok(Self { file: store.append(&channel.file(UPLOADS))?, len: 0, broken: false })
+    }
+
+    /// Writes a group and syncs it, or takes it back.
+    fn write(&mut self, records: Vec<u8>) -> Result<(), Error> {
+        let mut group = mark(self.len).to_vec();
+        group.extend(records);
+        let written = self.file.write_all(&group).and_then(|()| self.file.sync());
+        match written {
+            Ok(()) => self.len += group.len() as u64,
+            Err(_) => self.broken = self.file.truncate(self.len).is_err(),
+        }
+        Ok(written?)
+    }
 }
 
-/// The bodies of an intake, one after another.
+/// The bodies of one label, one after another.
 pub(crate) struct UploadReader {
     reader: BufReader<Box<dyn Read + Send>>,
     body_len_max: usize,
-    /// Where the last whole record ends.
+    /// Where the last whole record or mark ends.
     whole: u64,
 }
 
@@ -176,10 +215,10 @@ struct UploadRecord {
 impl UploadReader {
     pub(crate) fn open(
         store: &dyn Store,
-        names: &IntakeNames,
+        channel: Channel,
         body_len_max: usize,
     ) -> Result<Option<Self>, Error> {
-        match store.read(&names.uploads) {
+        match store.read(&channel.file(UPLOADS)) {
             Ok(reader) => {
                 let reader = BufReader::with_capacity(1 << 16, reader);
                 Ok(Some(Self { reader, body_len_max, whole: 0 }))
@@ -194,29 +233,60 @@ impl UploadReader {
         Ok(self.next_record()?.map(|record| record.body))
     }
 
-    /// The next whole record. One that is not whole was not synced, nor was what follows it.
+    /// The next whole record, or `None` at the end of what was synced.
     fn next_record(&mut self) -> Result<Option<UploadRecord>, Error> {
-        let mut head = [0; HEAD_LEN];
-        if read_full(&mut self.reader, &mut head)? < HEAD_LEN {
-            return Ok(None);
+        loop {
+            let mut bytes = vec![0; MARK_LEN];
+            let filled = read_full(&mut self.reader, &mut bytes)?;
+            bytes.truncate(filled);
+            if bytes == mark(self.whole) {
+                self.whole += MARK_LEN as u64;
+                continue;
+            }
+            let record = self.read_record(&mut bytes)?;
+            if let Some(record) = record {
+                self.whole += bytes.len() as u64;
+                return Ok(Some(record));
+            }
+            let damaged = self.marked_later(bytes)?;
+            let at = self.whole;
+            return if damaged { Err(Error::Damaged { file: "uploads", at }) } else { Ok(None) };
         }
+    }
+
+    /// Reads a record that begins with these bytes, and appends all that it reads to them.
+    fn read_record(&mut self, bytes: &mut Vec<u8>) -> Result<Option<UploadRecord>, Error> {
+        self.read_to(bytes, HEAD_LEN)?;
+        let Some(head) = bytes.get(..HEAD_LEN) else { return Ok(None) };
         let len = u32::from_be_bytes([head[40], head[41], head[42], head[43]]) as usize;
         if len > self.body_len_max {
             return Ok(None);
         }
-        let mut body = vec![0; len];
-        let mut check = [0; CHECK_LEN];
-        if read_full(&mut self.reader, &mut body)? < len
-            || read_full(&mut self.reader, &mut check)? < CHECK_LEN
-            || check_of(&head, &Digest::of(&body)) != check
-        {
+        self.read_to(bytes, len + OVERHEAD)?;
+        let Some((head, rest)) = bytes.split_at_checked(HEAD_LEN) else { return Ok(None) };
+        let Some((body, check)) = rest.split_at_checked(len) else { return Ok(None) };
+        if check_of(head, &Digest::of(body)) != check {
             return Ok(None);
         }
-        self.whole += (len + OVERHEAD) as u64;
         let (id, rest) = head.split_first_chunk().unwrap_or((&[0; 16], &[]));
         let (body_tag, rest) = rest.split_first_chunk().unwrap_or((&[0; 16], &[]));
         let time_bucket = rest.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
-        Ok(Some(UploadRecord { id: *id, known: Known { body: *body_tag, time_bucket }, body }))
+        Ok(Some(UploadRecord { id: *id, known: Known { body: *body_tag, time_bucket }, body: body.to_vec() }))
+    }
+
+    fn read_to(&mut self, bytes: &mut Vec<u8>, len: usize) -> Result<(), Error> {
+        let start = bytes.len();
+        bytes.resize(len.max(start), 0);
+        let filled = read_full(&mut self.reader, &mut bytes[start..])?;
+        bytes.truncate(start + filled);
+        Ok(())
+    }
+
+    /// Whether a group begins after bytes that are no record. Then they were synced as one, and something changed them.
+    fn marked_later(&mut self, mut bytes: Vec<u8>) -> Result<bool, Error> {
+        self.reader.read_to_end(&mut bytes)?;
+        let mut places = 1..bytes.len().saturating_sub(MARK_LEN - 1);
+        Ok(places.any(|place| bytes[place..place + MARK_LEN] == mark(self.whole + place as u64)))
     }
 }
 
@@ -231,27 +301,39 @@ fn write_record(bytes: &mut Vec<u8>, id: Tag, known: Known, upload: &Upload) {
     bytes.extend(check);
 }
 
+/// The mark of a group that begins at this place: no tag of a respondent is all ones.
+fn mark(place: u64) -> [u8; MARK_LEN] {
+    let mut mark = [0xff; MARK_LEN];
+    mark[16..].copy_from_slice(&place.to_be_bytes());
+    mark
+}
+
 /// The body's hash is known already, so it stands for the body.
 fn check_of(head: &[u8], body: &Digest) -> [u8; CHECK_LEN] {
     let digest = Digest::of(&[head, body.as_bytes()].concat());
     *digest.as_bytes().first_chunk().unwrap_or(&[0; CHECK_LEN])
 }
 
+/// The name of the file with an epoch's key.
+pub(crate) fn key_name(epoch: u64) -> String {
+    Channel { label: 0, epoch }.file(KEY)
+}
+
 /// The epoch's key: the one on disk if anything was made with it, or else a fresh one that is on disk before.
 fn epoch_key(
     store: &dyn Store,
-    names: &IntakeNames,
+    epoch: u64,
     unused: bool,
     rng: &mut (impl CryptoRng + ?Sized),
 ) -> Result<Zeroizing<[u8; 32]>, Error> {
     if !unused {
-        let stored = read_small(store, &names.key, 32)?.map(Zeroizing::new);
+        let stored = read_small(store, &key_name(epoch), 32)?.map(Zeroizing::new);
         let key = stored.and_then(|bytes| <[u8; 32]>::try_from(bytes.as_slice()).ok());
         return key.map(Zeroizing::new).ok_or(Error::Damaged { file: "epoch key", at: 0 });
     }
     let mut key = Zeroizing::new([0; 32]);
     rng.fill_bytes(key.as_mut());
-    let mut file = store.create(&names.key)?;
+    let mut file = store.create(&key_name(epoch))?;
     file.write_all(key.as_ref())?;
     file.sync()?;
     Ok(key)
@@ -264,6 +346,7 @@ fn short(tag: [u8; 32]) -> Tag {
 /// What one respondent of an epoch takes in memory, about.
 pub(crate) const KNOWN_LEN: usize = 96;
 
+const MARK_LEN: usize = 16 + 8;
 const HEAD_LEN: usize = 16 + 16 + 8 + 4;
 const CHECK_LEN: usize = 8;
 const OVERHEAD: usize = HEAD_LEN + CHECK_LEN;

@@ -7,11 +7,11 @@ pub enum Refusal {
     /// The channel is none of this hop's.
     #[error("this hop has no such channel; check survey, instance and label")]
     Unknown,
-    /// The epoch is over, or has not begun.
+    /// The epoch is over.
     #[error("this epoch is closed; answer in the current one")]
     Closed,
-    /// A batch came before its epoch was over by this hop's clock.
-    #[error("this epoch is not over here; check both clocks and send the batch again later")]
+    /// An answer came before its epoch began, or a batch before its epoch was over, by this hop's clock.
+    #[error("it is too early for this here; check both clocks and send the same again later")]
     Early,
     /// The same respondent has sent other bytes.
     #[error(

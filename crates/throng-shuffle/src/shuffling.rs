@@ -72,6 +72,12 @@ impl Shuffle<'_> {
         Ok(bits)
     }
 
+    /// How many bytes can be shuffled in so much memory.
+    pub fn bytes_max(memory: usize) -> u64 {
+        let buckets = (memory / BUFFER).checked_ilog2().map_or(1, |bits| 1_u128 << bits);
+        u64::try_from(buckets * memory as u128 / COPIES).unwrap_or(u64::MAX)
+    }
+
     fn bucket_name(&self, bucket: u32) -> String {
         format!("{}-bucket-{bucket}", self.output)
     }
@@ -273,6 +279,8 @@ mod tests {
             shuffle.run(&seed(1), |_| true)
         };
         assert!(matches!(small(1 << 15), Err(Error::Memory { bytes: 24_000, .. })));
+        assert!(Shuffle::bytes_max(1 << 15) < 24_000 && Shuffle::bytes_max(1 << 16) >= 24_000);
+        small(1 << 16).unwrap();
         let short =
             Shuffle { store: &store, input: "spool", length: 6000, records: 5, output: "b", memory: 1 << 20 };
         assert!(matches!(short.run(&seed(1), |_| true), Err(Error::Damaged { .. })), "a record is missing");

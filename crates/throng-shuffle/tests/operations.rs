@@ -175,14 +175,15 @@ impl Watch {
 
     fn rotate(&mut self, hop: u32) {
         let place = Place::hop(1, hop);
-        let oldest = self.cascade.hops[hop as usize - 1].oldest_epoch(self.now_s());
+        // A later hop cannot know what is still to come; here it waits for all of it.
+        let oldest = self.cascade.hops[hop as usize - 1].oldest_epoch(self.now_s(), 100);
         let keys = self.cascade.world.layers.get_mut(&place).unwrap();
         keys.rotate(10, 2, &mut self.cascade.rng).unwrap();
-        // Respondents may still use a key until the clock that they have is past it: here it can step back by a day.
-        keys.erase_before(oldest.saturating_sub(2));
+        // Everyone has the new list, which still names the keys that the hop erases.
         let list = keys.list(self.cascade.world.survey.hash(), place, 1);
         let old = self.cascade.world.lists.iter_mut().find(|list| list.party == place).unwrap();
         *old = list;
+        self.cascade.erased.insert(hop, oldest);
         let config = self.cascade.config(hop);
         self.cascade.hops[hop as usize - 1].set_keys(config.keys, config.key_list);
     }

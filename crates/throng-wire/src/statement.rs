@@ -95,7 +95,7 @@ impl Document for EpochStatement {
 
 /// Checks the statements of a cascade against one another and the survey: all hops in order, the crowd reached, every
 /// hop received what the one before forwarded, and hop 1 had as many envelopes as its respondents send. Returns the
-/// crowd, or `None` for an epoch that all of them destroyed.
+/// crowd, or `None` for an epoch that one of them destroyed, and all after it.
 ///
 /// This shows that the hops agree. That hop 1 counted people and not inventions rests on hop 1.
 pub fn check_cascade(survey: &Survey, statements: &[EpochStatement]) -> Result<Option<u64>, Error> {
@@ -113,10 +113,12 @@ pub fn check_hops(survey: &Survey, statements: &[EpochStatement]) -> Result<Opti
     if (1..).zip(statements).any(|(hop, statement)| statement.hop != hop || statement.route != first.route) {
         return wrong("they are not about one epoch of one channel, hop by hop");
     }
-    let Outcome::Released { respondents: crowd, received, .. } = first.outcome else {
-        let all = statements.iter().all(|statement| statement.outcome == Outcome::Destroyed);
-        return if all { Ok(None) } else { wrong("a hop went on after the one before had destroyed") };
-    };
+    let destroyed = |statement: &EpochStatement| statement.outcome == Outcome::Destroyed;
+    let released = statements.iter().take_while(|statement| !destroyed(statement)).count();
+    if !statements[released..].iter().all(destroyed) {
+        return wrong("a hop went on after the one before had destroyed");
+    }
+    let Outcome::Released { respondents: crowd, received, .. } = first.outcome else { return Ok(None) };
     if crowd < survey.crowd.respondents_min {
         return wrong("the crowd is smaller than the survey asks for");
     }
@@ -129,21 +131,18 @@ pub fn check_hops(survey: &Survey, statements: &[EpochStatement]) -> Result<Opti
         return wrong("hop 1 has another number of envelopes than its respondents send");
     }
     let mut arriving = received;
-    for statement in statements {
-        match statement.outcome {
-            Outcome::Released { respondents, received, forwarded, .. } => {
-                if respondents != crowd {
-                    return wrong("a hop checked another crowd");
-                }
-                if received != arriving || forwarded > received {
-                    return wrong("a hop received or forwarded more or less than was there");
-                }
-                arriving = forwarded;
+    for statement in &statements[..released] {
+        if let Outcome::Released { respondents, received, forwarded, .. } = statement.outcome {
+            if respondents != crowd {
+                return wrong("a hop checked another crowd");
             }
-            Outcome::Destroyed => return wrong("a hop destroyed what the one before had released"),
+            if received != arriving || forwarded > received {
+                return wrong("a hop received or forwarded more or less than was there");
+            }
+            arriving = forwarded;
         }
     }
-    Ok(Some(crowd))
+    Ok((released == statements.len()).then_some(crowd))
 }
 
 const RELEASED: u8 = 1;

@@ -1,7 +1,7 @@
 //! The public files of a survey, as everyone has them: `NAME.toml`, and beside it `NAME.signatures`,
 //! `NAME.addresses` and `NAME.keys`, in which the documents of all parties stand one after another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -16,6 +16,7 @@ pub struct Bundle {
     addresses: BTreeMap<Place, Address>,
     keys: Vec<KeyList>,
     key_digests: BTreeMap<Place, Digest>,
+    all_key_digests: BTreeSet<(Place, Digest)>,
     texts: [String; 4],
 }
 
@@ -34,10 +35,15 @@ impl Bundle {
             .map(|(place, address)| Ok((place, address.verify(&signed)?.clone())))
             .collect::<anyhow::Result<_>>()?;
         let lists = newest(&signed, (&survey.with_extension("keys"), keys), |list: &KeyList| list.serial)?;
+        // All of them were verified just now.
+        let all_key_digests = Signed::<KeyList>::all_from_text(keys)?
+            .iter()
+            .map(|list| (list.claimed_party(), list.digest()))
+            .collect();
         let keys =
             lists.values().map(|list| Ok(list.verify(&signed)?.clone())).collect::<anyhow::Result<_>>()?;
         let key_digests = lists.into_iter().map(|(place, list)| (place, list.digest())).collect();
-        Ok(Self { survey: signed, addresses, keys, key_digests, texts })
+        Ok(Self { survey: signed, addresses, keys, key_digests, all_key_digests, texts })
     }
 
     /// The survey.
@@ -86,6 +92,11 @@ impl Bundle {
     /// The hash of a party's key list, which the party's epoch statements have to name.
     pub fn key_list_digest(&self, party: Place) -> Option<Digest> {
         self.key_digests.get(&party).copied()
+    }
+
+    /// Whether a key list with this hash is among those that the party signed, the newest or an older one.
+    pub fn has_key_list(&self, party: Place, digest: Digest) -> bool {
+        self.all_key_digests.contains(&(party, digest))
     }
 }
 

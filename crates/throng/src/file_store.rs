@@ -42,14 +42,9 @@ impl FileStore {
 
     fn file(&self, name: &str, options: &mut OpenOptions) -> io::Result<Box<dyn StoreFile>> {
         self.crash.operation();
-        let path = self.directory.join(name);
-        let new = !path.exists();
-        let file = options.create(true).mode(0o600).open(path)?;
-        Ok(Box::new(OpenFile {
-            file,
-            handle: new.then(|| Arc::clone(&self.handle)),
-            crash: Arc::clone(&self.crash),
-        }))
+        let file = options.create(true).mode(0o600).open(self.directory.join(name))?;
+        let (handle, crash) = (Some(Arc::clone(&self.handle)), Arc::clone(&self.crash));
+        Ok(Box::new(OpenFile { file, handle, crash }))
     }
 }
 
@@ -88,7 +83,7 @@ impl Store for FileStore {
 /// A file that is being written.
 struct OpenFile {
     file: File,
-    /// The directory, until it knows of the file.
+    /// The directory, until the file's name was synced: it may be there, and not be on disk yet.
     handle: Option<Arc<File>>,
     crash: Arc<Crash>,
 }
@@ -108,8 +103,9 @@ impl StoreFile for OpenFile {
     fn sync(&mut self) -> io::Result<()> {
         self.crash.operation();
         self.file.sync_data()?;
-        if let Some(directory) = self.handle.take() {
+        if let Some(directory) = &self.handle {
             directory.sync_all()?;
+            self.handle = None;
         }
         Ok(())
     }

@@ -5,10 +5,10 @@ use std::sync::PoisonError;
 
 use rayon::prelude::*;
 use throng_wire::peel::{open_body, peel};
-use throng_wire::{EpochStatement, Outcome, Peeled, Signed, Stop};
+use throng_wire::{EpochStatement, Hasher, Outcome, Peeled, Signed, Stop};
 
-use super::Hop;
-use crate::batch::BatchReader;
+use super::{Hop, Phase};
+use crate::batch::{BatchReader, Manifest};
 use crate::channel::{BATCH, DRAW, INCOMING, SPOOL};
 use crate::crowd::Kept;
 use crate::draw::Draw;
@@ -19,6 +19,9 @@ use crate::{Channel, Error};
 impl Hop {
     /// Hop 1: the bodies that open are the crowd; some are deleted where it has a label; enough must be left.
     pub(super) fn shuffle_uploads(&self, channel: Channel) -> Result<Outcome, Error> {
+        if !self.has_key_for(channel) {
+            return Ok(Outcome::Destroyed);
+        }
         let draw = self.draw(channel)?;
         let (records, ends) = self.open_uploads(channel)?;
         let Some(kept) = self.rule.keep(ends.len(), draw.noise, &draw.seed("deletion")) else {
@@ -44,9 +47,18 @@ impl Hop {
         else {
             return Ok(Outcome::Destroyed);
         };
+        // A hop that lost its keys would release those alone who sealed to another.
+        if !self.has_key_for(channel) {
+            return Ok(Outcome::Destroyed);
+        }
         let draw = self.draw(channel)?;
-        let records = self.peel_incoming(channel)?;
+        let records = self.peel_incoming(channel, Phase::manifest(before))?;
         self.shuffle(channel, records, &draw, respondents, received, |_| true)
+    }
+
+    fn has_key_for(&self, channel: Channel) -> bool {
+        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
+        keys.0.public().iter().any(|key| key.lifetime.covers(channel.epoch))
     }
 
     fn draw(&self, channel: Channel) -> Result<Draw, Error> {
@@ -82,8 +94,7 @@ impl Hop {
         let length = self.layout.envelope_len(self.layout.after(1)) as u64;
         let (route, keys) = (self.route(channel), self.keys.read().unwrap_or_else(PoisonError::into_inner));
         let mut ends = Ends::default();
-        let Some(mut uploads) = UploadReader::open(&*self.store, &channel.intake(), self.body_len_max())?
-        else {
+        let Some(mut uploads) = UploadReader::open(&*self.store, channel, self.body_len_max())? else {
             spool.flush()?;
             return Ok((0, ends));
         };
@@ -111,13 +122,15 @@ impl Hop {
     }
 
     /// Opens all envelopes on all cores into the spool. Returns how many are left.
-    fn peel_incoming(&self, channel: Channel) -> Result<u64, Error> {
+    fn peel_incoming(&self, channel: Channel, manifest: Manifest) -> Result<u64, Error> {
         let mut spool = BufWriter::with_capacity(1 << 16, self.store.create(&channel.file(SPOOL))?);
         let length = self.layout.envelope_len(Stop::Hop(self.hop));
         let (route, keys) = (self.route(channel), self.keys.read().unwrap_or_else(PoisonError::into_inner));
         let mut incoming = BatchReader::open(&*self.store, &channel.file(INCOMING), length, self.part_len())?;
-        let mut records = 0;
+        let (mut records, mut read, mut hasher) = (0, 0, Hasher::new());
         while let Some(part) = incoming.next_part()? {
+            hasher.update(part.as_bytes());
+            read += part.len() as u64;
             let envelopes: Vec<&[u8]> = part.iter().collect();
             let opened: Vec<Option<Vec<u8>>> = envelopes
                 .into_par_iter()
@@ -132,7 +145,8 @@ impl Hop {
             }
         }
         spool.flush()?;
-        Ok(records)
+        let same = Manifest { records: read, digest: hasher.finish() } == manifest;
+        if same { Ok(records) } else { Err(Error::Damaged { file: "incoming", at: read }) }
     }
 
     /// How many bytes of input are opened at once.

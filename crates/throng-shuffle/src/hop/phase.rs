@@ -3,7 +3,7 @@
 use throng_wire::{Digest, EpochStatement, Outcome, Signed};
 
 use crate::batch::Manifest;
-use crate::channel::{BATCH, DRAW, INCOMING, KEY, SPOOL, UPLOADS};
+use crate::channel::{BATCH, DRAW, INCOMING, SPOOL, UPLOADS};
 use crate::journal::Step;
 
 /// What the journal says about an epoch of a channel. Before the first record there is none: hop 1 takes uploads.
@@ -67,7 +67,7 @@ impl Phase {
     /// Whether an epoch in this phase needs a file of some kind. What it does not need is erased.
     pub(super) fn keeps(phase: Option<&Self>, hop: u32, kind: &str) -> bool {
         match phase {
-            None => hop == 1 && [KEY, UPLOADS, DRAW].contains(&kind),
+            None => hop == 1 && [UPLOADS, DRAW].contains(&kind),
             Some(Self::Closed | Self::Received(_)) => [UPLOADS, INCOMING, DRAW].contains(&kind),
             Some(Self::Decided { .. }) => kind == BATCH,
             Some(Self::Delivered { .. }) => false,
@@ -75,5 +75,5 @@ impl Phase {
     }
 }
 
-/// All kinds of files.
-pub(super) const KINDS: [&str; 6] = [KEY, UPLOADS, INCOMING, DRAW, SPOOL, BATCH];
+/// All kinds of files of a channel.
+pub(super) const KINDS: [&str; 5] = [UPLOADS, INCOMING, DRAW, SPOOL, BATCH];

@@ -4,6 +4,7 @@
 #[path = "../../../throng-wire/tests/common/mod.rs"]
 pub(crate) mod world;
 
+use std::collections::BTreeMap;
 use std::io::Read;
 
 use chacha20::ChaCha20Rng;
@@ -32,6 +33,8 @@ pub(crate) struct Cascade {
     pub(crate) stores: Vec<MemoryStore>,
     pub(crate) hops: Vec<Hop>,
     pub(crate) memory: usize,
+    /// For each hop, the epoch before which it has erased its keys.
+    pub(crate) erased: BTreeMap<u32, u64>,
     pub(crate) rng: ChaCha20Rng,
 }
 
@@ -43,8 +46,14 @@ impl Cascade {
     pub(crate) fn with_memory(shape: Shape, memory: usize) -> Self {
         let world = World::new(shape);
         let stores: Vec<MemoryStore> = (0..shape.hops).map(|_| MemoryStore::new()).collect();
-        let mut cascade =
-            Self { world, stores, hops: Vec::new(), memory, rng: ChaCha20Rng::from_seed([8; 32]) };
+        let mut cascade = Self {
+            world,
+            stores,
+            hops: Vec::new(),
+            memory,
+            erased: BTreeMap::new(),
+            rng: ChaCha20Rng::from_seed([8; 32]),
+        };
         for hop in 1..=shape.hops {
             let opened = cascade.open(hop).unwrap();
             cascade.hops.push(opened);
@@ -56,15 +65,17 @@ impl Cascade {
         let place = Place::Hop { instance: 1, hop };
         let labels = self.world.survey.survey().labels.as_ref();
         let deletion = labels.map(|_| DeletionNoise::new(6, DiscreteLaplace::from_ratio(1, 2).unwrap()));
-        let keys = &self.world.layers[&place];
+        let list = &self.world.layers[&place];
+        let mut keys = LayerKeys::from_file(&list.to_file()).unwrap();
+        keys.erase_before(self.erased.get(&hop).copied().unwrap_or(0));
         HopConfig {
             survey: self.world.survey.clone(),
             instance: 1,
             hop,
             rule: CrowdRule::new(self.world.survey.survey().crowd.respondents_min, deletion),
             signing: SigningKey::from_file(&self.world.signing[&place].to_file()).unwrap(),
-            keys: LayerKeys::from_file(&keys.to_file()).unwrap(),
-            key_list: Digest::of(&keys.public()[0].public.as_bytes()[..]),
+            keys,
+            key_list: Digest::of(&list.public()[0].public.as_bytes()[..]),
             memory: self.memory,
         }
     }

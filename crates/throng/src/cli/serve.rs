@@ -45,7 +45,7 @@ Examples:
   throng serve shuffler --config shuffler.toml
       run until Ctrl-C
   throng serve shuffler --config shuffler.toml --reset
-      destroy, visibly, what was not handed on, and begin with new layer keys")]
+      destroy, visibly, what was not released, and begin with new layer keys")]
 pub struct ShufflerArgs {
     /// The file that says where to listen and for which surveys
     #[arg(long, value_name = "FILE.toml")]
@@ -55,7 +55,7 @@ pub struct ShufflerArgs {
     #[arg(long, conflicts_with = "reset")]
     pub check: bool,
 
-    /// Destroy what was not handed on, forget all layer keys, make new ones from the next epoch on, and end
+    /// Destroy what was not released, forget all layer keys, make new ones from the next epoch on, and end
     #[arg(long)]
     pub reset: bool,
 }

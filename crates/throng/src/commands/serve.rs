@@ -35,7 +35,7 @@ fn shuffler(args: &ShufflerArgs, format: Format) -> Result<()> {
         shuffler.reset()?;
         return match format {
             Format::Text => print(&format!(
-                "Reset: {places}. What was not handed on is destroyed, and the layer keys are new: give the signed \
+                "Reset: {places}. What was not released is destroyed, and the layer keys are new: give the signed \
                  key-list to everyone (`throng keygen bundle`).\n"
             )),
             Format::Json => print(&format!("{:#}\n", json!({ "reset": summary }))),

@@ -41,6 +41,18 @@ impl KeyDir {
         self.0.join(name)
     }
 
+    /// Waits until nobody else changes the layer keys here. A hop that erases one and an operator who adds one read the
+    /// file, change it and write it.
+    pub(super) fn lock(&self) -> Result<File> {
+        let path = self.path(".layer.lock");
+        let open = || {
+            let file = File::options().create(true).truncate(false).write(true).open(&path)?;
+            file.lock()?;
+            Ok::<_, std::io::Error>(file)
+        };
+        open().with_context(|| format!("cannot lock {}", path.display()))
+    }
+
     /// Refuses if one of these files exists, before anything is made.
     pub(super) fn refuse_existing<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Result<()> {
         for name in names {

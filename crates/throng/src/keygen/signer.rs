@@ -94,6 +94,7 @@ impl<'a> Signer<'a> {
         schedule: Schedule,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Rotation> {
+        let _lock = KeyDir::open(dir)?.lock()?;
         let mut keys = read_layer_keys(dir)?;
         let old: KeyList = self.own(&dir.join(KEY_LIST))?;
         let mut erased = 0;
@@ -121,6 +122,7 @@ impl<'a> Signer<'a> {
         schedule: Schedule,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<KeyList> {
+        let _lock = KeyDir::open(dir)?.lock()?;
         let old: KeyList = self.own(&dir.join(KEY_LIST))?;
         let id = (0..=u8::MAX).find(|id| old.keys.iter().all(|key| key.id != *id));
         let id = id.context("all 256 numbers of layer keys are taken")?;
@@ -178,9 +180,15 @@ pub fn read_layer_keys(dir: &Path) -> Result<LayerKeys> {
     LayerKeys::from_file(&read_private(&path)?).with_context(|| format!("in {}", path.display()))
 }
 
-/// Writes them again, with some erased.
-pub fn write_layer_keys(dir: &Path, keys: &LayerKeys) -> Result<()> {
-    KeyDir::open(dir)?.replace(&[NewFile::private(LAYER_KEYS, keys.to_file())])
+/// Erases the private layer keys that are for epochs before `epoch` only.
+pub fn erase_layer_keys(dir: &Path, epoch: u64) -> Result<()> {
+    let out = KeyDir::open(dir)?;
+    let _lock = out.lock()?;
+    let mut keys = read_layer_keys(dir)?;
+    if keys.erase_before(epoch) > 0 {
+        out.replace(&[NewFile::private(LAYER_KEYS, keys.to_file())])?;
+    }
+    Ok(())
 }
 
 pub(super) const APPROVAL: &str = "approval";

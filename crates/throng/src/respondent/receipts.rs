@@ -111,9 +111,9 @@ impl CheckedBody {
             Outcome::Destroyed => format!("hop {} destroyed the epoch", statement.hop),
         });
         // The list that was in force may be newer than the one that was sealed by, if that was published
-        // meanwhile.
+        // meanwhile; and a still newer one may have come since.
         let sealed = answer.key_lists.get(&party) == Some(&statement.key_list);
-        if !sealed && bundle.key_list_digest(party) != Some(statement.key_list) {
+        if !sealed && !bundle.has_key_list(party, statement.key_list) {
             self.contradiction = true;
             self.findings.push(format!(
                 "hop {} names another key list than the one you were given: fetch the survey's files again, \

@@ -7,6 +7,7 @@ pub(super) mod keys;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use throng_account::deletion::Deletion;
@@ -90,12 +91,13 @@ impl Shuffler {
             .collect()
     }
 
-    /// Destroys, visibly, what every hop has not handed on, and makes layer keys that begin with the next epoch. The
-    /// journal and the identity are all that is kept.
+    /// Destroys, visibly, what every hop has not released yet, the current epoch included, and makes layer keys that begin
+    /// with the next one. Batches that are released stay until they are taken; besides them the journal and the
+    /// identity are all that is kept.
     pub fn reset(mut self) -> Result<()> {
         for survey in self.surveys.drain(..) {
             let (hop, keys) = survey.open(&self.config, &self.party)?;
-            hop.destroy_all(&mut system_rng()?)?;
+            hop.destroy_all(now_s(), &mut system_rng()?)?;
             let survey = hop.survey().survey();
             let next = survey.epoch_at(now_s()) + 1;
             let signer = Signer::new(&self.party, survey, hop.place())?;
@@ -142,6 +144,8 @@ struct Running {
     intake: GroupCommit,
     credentials: Option<CredentialList>,
     peers: Peers,
+    /// Without TLS.
+    plain: bool,
     instance: u32,
     number: u32,
 }
@@ -175,6 +179,15 @@ impl Prepared {
         let after = if last { Place::Analyzer } else { Place::Hop { instance, hop: hop + 1 } };
         let before = (hop > 1).then(|| bundle.address(Place::Hop { instance, hop: hop - 1 })).transpose()?;
         let peers = Peers { before: before.cloned(), after: bundle.address(after)?.clone() };
+        for peer in peers.before.iter().chain([&peers.after]) {
+            ensure!(
+                peer.certificate.is_some() || shuffler.plain_http,
+                "{} has the address {}, without TLS: it could not prove to be {} here",
+                peer.party,
+                peer.url,
+                peer.party
+            );
+        }
         let credentials = match (&config.credentials, hop, survey.crowd.enrolment) {
             (Some(path), 1, Enrolment::Credential) => {
                 let text = std::fs::read_to_string(path);
@@ -187,7 +200,7 @@ impl Prepared {
         };
         let rule = crowd_rule(survey)?;
         let mut keys = HopKeys::new(config.keys.as_ref().unwrap_or(&shuffler.identity));
-        keys.read(bundle.survey(), config.place)?;
+        keys.read(bundle.survey(), config.place, survey.epoch_at(now_s()))?;
         Ok(Self { instance, hop, rule, keys, credentials, peers, bundle })
     }
 
@@ -202,7 +215,8 @@ impl Prepared {
     /// Opens the hop's data.
     fn open(mut self, config: &ShufflerConfig, party: &Party) -> Result<(Hop, HopKeys)> {
         let survey = self.bundle.survey().clone();
-        let (keys, key_list) = self.keys.read(&survey, self.place())?;
+        let epoch = survey.survey().epoch_at(now_s());
+        let (keys, key_list) = self.keys.read(&survey, self.place(), epoch)?;
         let data = config.data.join(format!("{}-{}", survey.hash(), self.place()));
         let store = FileStore::open(&data).with_context(|| format!("cannot use {}", data.display()))?;
         let hop = HopConfig {
@@ -236,12 +250,13 @@ impl Prepared {
             client,
             handle: Handle::current(),
             waits: Waits::default(),
+            started: (Instant::now(), now_s()),
         };
         let (stop, stopped) = mpsc::channel();
         let name = format!("{instance}-{number}");
         let thread = thread::Builder::new().name(name).spawn(move || worker.run(&stopped));
         let intake = GroupCommit::start(Arc::clone(&hop))?;
-        let running = Running { hop, intake, credentials, peers, instance, number };
+        let running = Running { hop, intake, credentials, peers, plain: config.plain_http, instance, number };
         Ok((running, (stop, thread.context("no thread for a hop")?)))
     }
 }

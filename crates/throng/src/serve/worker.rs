@@ -1,5 +1,6 @@
 //! What a hop does by itself: the tick, the shuffle, handing on, and erasing keys.
 
+use std::collections::HashMap;
 use std::io::{Cursor, Read};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -29,6 +30,8 @@ pub(super) struct Worker {
     pub(super) client: Client,
     pub(super) handle: Handle,
     pub(super) waits: Waits,
+    /// When it began, by two clocks.
+    pub(super) started: (Instant, u64),
 }
 
 impl Worker {
@@ -39,43 +42,75 @@ impl Worker {
         }
     }
 
-    /// Everything that is due now. What fails is said, and tried again in the next round.
+    /// Everything that is due now. What fails is said, and tried again after a while; nothing else waits for it.
     fn round(&mut self) {
-        if let Err(error) = self.close_and_shuffle() {
-            self.say(&format!("{error:#}"));
+        if let Err(error) = self.check_clock() {
+            return self.note(None, Err(error));
         }
-        if let Some(next) = self.next.clone() {
-            for channel in self.hop.waiting() {
-                if self.waits.is_over(channel)
-                    && let Err(error) = self.hand_on(&next, channel)
-                {
-                    let wait = self.waits.longer(channel);
-                    self.say(&format!("epoch {} waits {} s: {error:#}", channel.epoch, wait.as_secs()));
+        let closed = system_rng().and_then(|mut rng| Ok(self.hop.close_due(now_s(), &mut rng)?));
+        self.note(None, closed);
+        for channel in self.hop.undecided() {
+            if self.waits.are_over(Some(channel)) {
+                let shuffled = self.shuffle(channel);
+                self.note(Some(channel), shuffled);
+            }
+        }
+        for channel in self.hop.waiting() {
+            if let Some(next) = self.next.clone().filter(|_| self.waits.are_over(Some(channel))) {
+                let handed = self.hand_on(&next, channel);
+                self.note(Some(channel), handed);
+            }
+        }
+        let refreshed = self.refresh_keys();
+        self.note(None, refreshed);
+    }
+
+    /// Says what went wrong, if something did and it was not said just now.
+    fn note(&mut self, channel: Option<Channel>, result: Result<()>) {
+        match result {
+            Ok(()) => self.waits.end(channel),
+            Err(error) => {
+                if self.waits.are_over(channel) {
+                    let wait = self.waits.longer(channel).as_secs();
+                    let what = channel.map_or(String::new(), |channel| format!("epoch {}: ", channel.epoch));
+                    self.say(&format!("{what}{error:#}; again after {wait} s"));
                 }
             }
         }
-        let oldest = self.hop.oldest_epoch(now_s());
-        if let Err(error) = self.keys.refresh(&self.hop, oldest) {
-            self.say(&format!("the layer keys stay as they are: {error:#}"));
-        }
     }
 
-    fn close_and_shuffle(&self) -> Result<()> {
-        self.hop.close_due(now_s(), &mut system_rng()?)?;
-        for channel in self.hop.undecided() {
-            self.hop.process(channel)?;
-            let statement = self.hop.statement(channel)?;
-            let outcome = match statement.claimed().outcome {
-                Outcome::Released { .. } => "released",
-                Outcome::Destroyed => "destroyed",
-            };
-            self.say(&format!("epoch {} of label {} is {outcome}", channel.epoch, channel.label));
-        }
+    fn shuffle(&self, channel: Channel) -> Result<()> {
+        self.hop.process(channel)?;
+        let statement = self.hop.statement(channel)?;
+        let outcome = match statement.claimed().outcome {
+            Outcome::Released { .. } => "released",
+            Outcome::Destroyed => "destroyed",
+        };
+        self.say(&format!("epoch {} of label {} is {outcome}", channel.epoch, channel.label));
         Ok(())
     }
 
+    /// A clock that has jumped ahead since the start, which a second clock shows, is not believed: an epoch that is closed
+    /// and a key that is erased do not come back with the time. Whoever has set the clock right, or on purpose, starts
+    /// the hop again.
+    fn check_clock(&self) -> Result<()> {
+        let (begun, began_s) = self.started;
+        let latest = began_s + begun.elapsed().as_secs() + CLOCK_JUMP_S;
+        anyhow::ensure!(
+            now_s() <= latest,
+            "the clock has jumped ahead: nothing is closed; set it right, or start again"
+        );
+        Ok(())
+    }
+
+    fn refresh_keys(&mut self) -> Result<()> {
+        let now = now_s();
+        let oldest = self.hop.oldest_epoch(now, GRACE_EPOCHS);
+        self.keys.refresh(&self.hop, oldest, self.hop.survey().survey().epoch_at(now))
+    }
+
     /// Sends a batch to the next hop, and erases it when that has it.
-    fn hand_on(&mut self, next: &Address, channel: Channel) -> Result<()> {
+    fn hand_on(&self, next: &Address, channel: Channel) -> Result<()> {
         let batch = self.hop.outgoing(channel)?;
         let expected = batch.manifest.digest;
         let (body, len) = wire_batch(batch);
@@ -91,7 +126,6 @@ impl Worker {
             answer.try_into().ok().context("the next hop acknowledged something else")?;
         anyhow::ensure!(Digest::new(acknowledged) == expected, "the next hop acknowledged another batch");
         self.hop.acknowledge(channel, expected)?;
-        self.waits.end(channel);
         Ok(())
     }
 
@@ -131,22 +165,22 @@ impl AsyncRead for Blocking {
     }
 }
 
-/// Until when each batch waits before it is sent again: twice as long each time.
+/// Until when each batch waits before it is tried again: twice as long each time. `None` is for the hop as a whole.
 #[derive(Default)]
-pub(super) struct Waits(std::collections::HashMap<Channel, (Instant, Duration)>);
+pub(super) struct Waits(HashMap<Option<Channel>, (Instant, Duration)>);
 
 impl Waits {
-    fn is_over(&self, channel: Channel) -> bool {
+    fn are_over(&self, channel: Option<Channel>) -> bool {
         self.0.get(&channel).is_none_or(|(until, _)| Instant::now() >= *until)
     }
 
-    fn longer(&mut self, channel: Channel) -> Duration {
+    fn longer(&mut self, channel: Option<Channel>) -> Duration {
         let wait = self.0.get(&channel).map_or(WAIT_MIN, |(_, last)| (*last * 2).min(WAIT_MAX));
         self.0.insert(channel, (Instant::now() + wait, wait));
         wait
     }
 
-    fn end(&mut self, channel: Channel) {
+    fn end(&mut self, channel: Option<Channel>) {
         self.0.remove(&channel);
     }
 }
@@ -155,3 +189,9 @@ impl Waits {
 const PAUSE: Duration = Duration::from_millis(100);
 const WAIT_MIN: Duration = Duration::from_millis(250);
 const WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// How long a later hop keeps keys for batches that have not come.
+const GRACE_EPOCHS: u64 = 2;
+
+/// A clock that is ahead by more than this has jumped.
+const CLOCK_JUMP_S: u64 = 300;

@@ -83,10 +83,15 @@ fn strangers_are_kept_out(town: &Town, epoch: u64) {
     other.survey = throng_wire::SurveyHash::new([1; 32]);
     assert!(refused(token(first), other, &body).contains("404"));
     for (instance, label, epoch, name) in
-        [(3, 0, epoch, "404"), (1, 1, epoch, "404"), (1, 0, epoch - 1, "closed"), (1, 0, epoch + 1, "closed")]
+        [(3, 0, epoch, "404"), (1, 1, epoch, "404"), (1, 0, epoch - 1, "closed")]
     {
         let route = throng_wire::Route { instance, label, epoch, ..route };
         assert!(refused(token(first), route, &body).contains(name), "{name}");
+    }
+    let tomorrow = throng_wire::Route { epoch: epoch + 1, ..route };
+    match sender.post_body(town.address(first), &tomorrow, &token(first), &body) {
+        Err(SendError::Unreachable(text)) => assert!(text.contains("503 early"), "{text}"),
+        other => panic!("{other:?}"),
     }
     assert!(refused(token(first), route, &body[1..]).contains("length"));
     assert!(refused(token(first), route, &[&body[..], &[0]].concat()).contains("length"));
@@ -190,6 +195,21 @@ fn a_configuration_is_checked_before_anything_runs() {
         let (code, text) = check(first);
         assert!(code == Some(2) && text.contains(said), "{said}: {text}");
     }
+    // A party without TLS could not prove who it is.
+    std::fs::write(town.config(first), &config).unwrap();
+    let addresses = town.deployment.survey.with_extension("addresses");
+    let party = throng::keygen::Party::read(&town.deployment.dirs[&second]).unwrap();
+    let bundle = &town.deployment.bundle;
+    let plain = throng_wire::Address {
+        serial: 2,
+        url: "http://127.0.0.1:1".into(),
+        certificate: None,
+        ..bundle.address(second).unwrap().clone()
+    };
+    let signed = Signed::new(plain, party.signing_key()).unwrap().to_text();
+    std::fs::write(&addresses, std::fs::read_to_string(&addresses).unwrap() + &signed).unwrap();
+    let (code, text) = check(first);
+    assert!(code == Some(2) && text.contains("without TLS"), "{text}");
     // Open to other machines without TLS.
     let plain = Town::new(Shape { instances: 1, tls: false, ..SHAPE }, 1);
     let config = std::fs::read_to_string(plain.config(second)).unwrap();

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use throng_shuffle::Hop;
 use throng_wire::{Digest, KeyList, LayerKeys, Place, Signed, SignedSurvey};
 
-use crate::keygen::{read_layer_keys, write_layer_keys};
+use crate::keygen::{erase_layer_keys, read_layer_keys};
 
 /// The key files of a hop, and what was read from them last.
 pub(in crate::serve) struct HopKeys {
@@ -26,8 +26,13 @@ impl HopKeys {
     }
 
     /// The keys and the hash of the signed list that says so.
-    pub(super) fn read(&mut self, survey: &SignedSurvey, place: Place) -> Result<(LayerKeys, Digest)> {
-        self.seen = modified(&self.dir);
+    pub(super) fn read(
+        &mut self,
+        survey: &SignedSurvey,
+        place: Place,
+        epoch: u64,
+    ) -> Result<(LayerKeys, Digest)> {
+        let seen = modified(&self.dir);
         let path = self.dir.join("key-list");
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let list = Signed::<KeyList>::from_text(&text).with_context(|| format!("in {}", path.display()))?;
@@ -39,28 +44,28 @@ impl HopKeys {
             listed.party
         );
         let keys = read_layer_keys(&self.dir)?;
+        let private = keys.public();
+        let unlisted = private.iter().any(|key| !listed.keys.contains(key));
         // Keys whose epochs are done are listed, but not there any more.
+        let missing =
+            listed.keys.iter().any(|key| key.lifetime.last_epoch >= epoch && !private.contains(key));
         ensure!(
-            keys.public().iter().all(|key| listed.keys.contains(key)),
-            "{} does not name the keys in layer.keys: sign them with `throng keygen rotate`",
+            !unlisted && !missing,
+            "{} and layer.keys do not name the same keys: make and sign them again with `throng keygen rotate`",
             path.display()
         );
+        self.seen = seen;
         Ok((keys, list.digest()))
     }
 
     /// Takes over what `keygen` changed, and erases keys that are for epochs before `oldest` only.
-    pub(in crate::serve) fn refresh(&mut self, hop: &Hop, oldest: u64) -> Result<()> {
-        let changed = modified(&self.dir) != self.seen;
-        let mut erased = 0;
-        if hop.has_keys_before(oldest) {
-            let mut keys = read_layer_keys(&self.dir)?;
-            erased = keys.erase_before(oldest);
-            if erased > 0 {
-                write_layer_keys(&self.dir, &keys)?;
-            }
+    pub(in crate::serve) fn refresh(&mut self, hop: &Hop, oldest: u64, epoch: u64) -> Result<()> {
+        let erase = hop.has_keys_before(oldest);
+        if erase {
+            erase_layer_keys(&self.dir, oldest)?;
         }
-        if changed || erased > 0 {
-            let (keys, list) = self.read(hop.survey(), hop.place())?;
+        if erase || modified(&self.dir) != self.seen {
+            let (keys, list) = self.read(hop.survey(), hop.place(), epoch)?;
             hop.set_keys(keys, list);
         }
         Ok(())
