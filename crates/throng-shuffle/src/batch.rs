@@ -34,9 +34,10 @@ impl BatchWriter {
     /// Adds whole records.
     pub(crate) fn write(&mut self, records: &[u8]) -> io::Result<()> {
         debug_assert!(records.len().is_multiple_of(self.length), "records are whole");
-        self.hasher.update(records);
         self.records += (records.len() / self.length) as u64;
-        self.file.write_all(records)
+        // Hashing takes as long as writing.
+        let (hasher, file) = (&mut self.hasher, &mut self.file);
+        rayon::join(|| hasher.update(records), || file.write_all(records)).1
     }
 
     /// What was written, once it survives a crash.

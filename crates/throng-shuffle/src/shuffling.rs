@@ -4,13 +4,15 @@
 //! of several buckets, then each bucket, which fits, is permuted, and they are put one after another. If the throws are
 //! independent and uniform the whole order is uniform (Rao 1961, Sandelius 1962). The bucket of a record is a hash of it
 //! under a secret key, which makes throws of distinct records independent and uniform, and puts equal records, which
-//! have to be found and dropped, into one bucket.
+//! have to be found and dropped, into one bucket. The hash is SipHash-2-4, a pseudorandom function made for short inputs.
 
-use std::hash::{DefaultHasher, Hasher as _};
-use std::io::{BufWriter, Write};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::io::{BufWriter, Read, Write};
 
 use rayon::prelude::*;
-use throng_wire::Hasher;
+use siphasher::sip::SipHasher24;
 
 use crate::batch::{BatchReader, BatchWriter, Manifest};
 use crate::draw::derive;
@@ -90,17 +92,18 @@ impl Shuffle<'_> {
         key: &Seed,
         keep: impl Fn(u64) -> bool,
     ) -> Result<(), Error> {
+        // A quarter of the memory waits to be written; the rest is for the part that is read.
+        let buffer = (self.memory / 4 / names.len()).clamp(BUFFER / 2, BUFFER_MAX);
         let mut buckets = names
             .iter()
-            .map(|name| Ok(BufWriter::with_capacity(BUFFER / 2, self.store.create(name)?)))
+            .map(|name| Ok(BufWriter::with_capacity(buffer, self.store.create(name)?)))
             .collect::<Result<Vec<BufWriter<Box<dyn StoreFile>>>, Error>>()?;
-        let keyed = keyed_hasher(key);
         self.kept_parts(keep, |part| {
             let records: Vec<&[u8]> = part.iter().collect();
             let chosen: Vec<u32> = records
                 .par_iter()
                 .with_min_len(1 << 10)
-                .map(|record| bucket_of(record, &keyed, bits))
+                .map(|record| (keyed_hash(key, record) >> (64 - bits)) as u32)
                 .collect();
             for (record, bucket) in records.into_iter().zip(chosen) {
                 buckets[bucket as usize].write_all(record)?;
@@ -132,7 +135,8 @@ impl Shuffle<'_> {
 
     /// All records of a bucket.
     fn whole(&self, name: &str) -> Result<Records, Error> {
-        let mut bytes = Vec::new();
+        // Buckets are about alike, and more than half full.
+        let mut bytes = Vec::with_capacity(self.memory / COPIES as usize);
         self.store.read(name)?.read_to_end(&mut bytes)?;
         Records::from_bytes(self.length, bytes)
     }
@@ -148,47 +152,50 @@ fn permuted(records: Records, seed: &Seed, bucket: u64) -> Result<Records, Error
 /// The first of each set of equal records. Hashes find candidates, and bytes decide.
 fn distinct(mut records: Records, key: &Seed) -> Records {
     let all: Vec<&[u8]> = records.iter().collect();
-    let mut hashes: Vec<(u64, usize)> = all
-        .par_iter()
-        .with_min_len(1 << 10)
-        .enumerate()
-        .map(|(place, record)| {
-            let mut hasher = DefaultHasher::new();
-            hasher.write(key);
-            hasher.write(record);
-            (hasher.finish(), place)
-        })
-        .collect();
-    hashes.par_sort_unstable();
-    let mut again = Vec::new();
-    for run in hashes.chunk_by(|one, other| one.0 == other.0).filter(|run| run.len() > 1) {
-        for (index, &(_, place)) in run.iter().enumerate() {
-            if run[..index].iter().any(|&(_, earlier)| all[earlier] == all[place]) {
+    let hashes: Vec<u64> =
+        all.par_iter().with_min_len(1 << 10).map(|record| keyed_hash(key, record)).collect();
+    let mut first: HashMap<u64, u32, BuildHasherDefault<Hashed>> =
+        HashMap::with_capacity_and_hasher(all.len(), BuildHasherDefault::default());
+    let (mut again, mut collisions) = (Vec::new(), Vec::new());
+    for (place, hash) in hashes.into_iter().enumerate() {
+        match first.entry(hash) {
+            Entry::Vacant(none) => drop(none.insert(place as u32)),
+            Entry::Occupied(earlier) if all[*earlier.get() as usize] == all[place] => again.push(place),
+            // Two that differ and have one hash are rare enough to be compared with one another.
+            Entry::Occupied(_) if collisions.iter().any(|&other: &usize| all[other] == all[place]) => {
                 again.push(place);
             }
+            Entry::Occupied(_) => collisions.push(place),
         }
     }
     if !again.is_empty() {
-        again.sort_unstable();
         records.retain(|place| again.binary_search(&place).is_err());
     }
     records
 }
 
-/// A bucket by the first bits of SHA-256(key | record). The key fills a block, which is hashed once for all records.
-fn bucket_of(record: &[u8], keyed: &Hasher, bits: u32) -> u32 {
-    let mut hasher = keyed.clone();
-    hasher.update(record);
-    let digest = hasher.finish();
-    let first = u32::from_be_bytes(digest.as_bytes()[..4].try_into().unwrap_or_default());
-    first >> (32 - bits)
+/// SipHash-2-4 under the first half of a seed.
+fn keyed_hash(key: &Seed, record: &[u8]) -> u64 {
+    let half = key.first_chunk().unwrap_or(&[0; 16]);
+    SipHasher24::new_with_key(half).hash(record)
 }
 
-fn keyed_hasher(key: &Seed) -> Hasher {
-    let mut hasher = Hasher::new();
-    hasher.update(key);
-    hasher.update(&[0; 32]);
-    hasher
+/// Numbers that are hashes already.
+#[derive(Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.0 = (self.0 << 8) | u64::from(byte));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = number;
+    }
 }
 
 /// A bucket in memory is there as it was read, as it is written, and a bit more.
@@ -197,8 +204,9 @@ const COPIES: u128 = 3;
 /// A part of the input is this share of the memory.
 const PARTS: usize = 16;
 
-/// What an open bucket takes: half of it is its buffer.
+/// What an open bucket takes at least: half of it is its buffer.
 const BUFFER: usize = 1 << 15;
+const BUFFER_MAX: usize = 1 << 22;
 
 #[cfg(test)]
 mod tests {

@@ -354,14 +354,17 @@ fn a_full_disk_refuses_and_keeps_what_it_has() {
     assert_eq!(cascade.sorted_values(FIRST), [0, 1, 2, 3, 4, 5, 42]);
 }
 
-/// Memory for respondents is limited, too: who does not fit is told, and those who are in stay in.
+/// Memory is limited, too: who does not fit is told, and those who are in stay in.
 #[test]
 fn a_full_table_refuses() {
-    let mut cascade = Cascade::with_memory(SMALL, 2 * 96 * 6);
-    cascade.answer_all(FIRST, 6);
-    let body = cascade.body(FIRST, &[42]);
-    assert_eq!(cascade.send(FIRST, 42, &body, day(EPOCH)), Err(Refusal::Full));
-    assert_eq!(cascade.send(FIRST, 5, &body, day(EPOCH)), Err(Refusal::Conflict));
+    let mut cascade = Cascade::with_memory(SMALL, 1 << 14);
+    let mut send = |person: u32| {
+        let body = cascade.body(FIRST, &[person]);
+        cascade.send(FIRST, person, &body, day(EPOCH))
+    };
+    let taken = (0..100).take_while(|&person| send(person) != Err(Refusal::Full)).count() as u32;
+    assert!((3..50).contains(&taken), "{taken}");
+    assert_eq!((send(taken), send(0)), (Err(Refusal::Full), Err(Refusal::Conflict)));
 }
 
 #[test]
@@ -370,7 +373,10 @@ fn epochs_and_labels_run_side_by_side() {
     let channels: Vec<Channel> =
         [(1, 0), (2, 0), (1, 1)].map(|(label, later)| Channel { label, epoch: EPOCH + later }).to_vec();
     cascade.answer_all(channels[0], 40);
-    cascade.answer_all(channels[1], 40);
+    for person in 100..140 {
+        let body = cascade.body(channels[1], &[person]);
+        cascade.send(channels[1], person, &body, day(EPOCH)).unwrap();
+    }
     cascade.hops[0].close_due(NEXT_DAY, &mut cascade.rng).unwrap();
     cascade.answer_all(channels[2], 40);
     cascade.run(day(EPOCH + 2));
