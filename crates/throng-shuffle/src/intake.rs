@@ -60,6 +60,8 @@ pub(crate) struct Intake {
     len: u64,
     mac: Mac,
     known: HashMap<Tag, Known>,
+    /// Room for the records of a group, used again by the next one.
+    buffer: Vec<u8>,
     /// Bytes that could be neither written nor taken back: nothing may follow them.
     broken: bool,
 }
@@ -92,7 +94,7 @@ impl Intake {
         let mut file = store.append(&names.uploads)?;
         // What follows the last whole record was not acknowledged.
         file.truncate(len)?;
-        Ok(Self { file, len, mac: Mac::new(&key), known, broken: false })
+        Ok(Self { file, len, mac: Mac::new(&key), known, buffer: Vec::new(), broken: false })
     }
 
     /// Takes a group of uploads with one sync. What is `Ok` survives a crash when this returns, and says the time
@@ -103,7 +105,9 @@ impl Intake {
         time_bucket: u64,
         room: usize,
     ) -> Vec<Result<u64, Refusal>> {
-        let mut bytes = Vec::with_capacity(uploads.iter().map(|upload| upload.body.len() + OVERHEAD).sum());
+        let mut bytes = std::mem::take(&mut self.buffer);
+        bytes.clear();
+        bytes.reserve(uploads.iter().map(|upload| upload.body.len() + OVERHEAD).sum());
         let mut fresh = Vec::new();
         let mut taken: Vec<Result<u64, Refusal>> = uploads
             .iter()
@@ -133,6 +137,9 @@ impl Intake {
                     *taken = Err(Refusal::Full);
                 }
             }
+        }
+        if bytes.capacity() <= BUFFER_LEN_MAX {
+            self.buffer = bytes;
         }
         taken
     }
@@ -263,6 +270,9 @@ fn short(tag: [u8; 32]) -> Tag {
 
 /// What one respondent of an epoch takes in memory, about.
 pub(crate) const KNOWN_LEN: usize = 96;
+
+/// How much room stays reserved between two groups.
+const BUFFER_LEN_MAX: usize = 1 << 20;
 
 const HEAD_LEN: usize = 16 + 16 + 8 + 4;
 const CHECK_LEN: usize = 8;
