@@ -1,11 +1,12 @@
 //! A deployment in a temporary directory: keys and files of all parties, and their processes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -296,10 +297,21 @@ pub(crate) fn now_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
-/// Ports that nobody listens on. All are held until all are chosen.
+/// Ports that nobody listens on, and that no other town of this process was given: dozens of them are made at once, and
+/// among so many the system gives a port twice before the first hop listens on it.
 fn free_ports(count: usize) -> Vec<u16> {
-    let listeners: Vec<TcpListener> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect()
+    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+    let mut given = GIVEN.lock().unwrap();
+    // Held until all are chosen, so that the system gives others.
+    let mut listeners = Vec::new();
+    let mut ports = Vec::new();
+    while ports.len() < count {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        listeners.push(listener);
+        ports.extend(given.insert(port).then_some(port));
+    }
+    ports
 }
 
 fn draft(shape: Shape) -> Survey {
