@@ -66,15 +66,18 @@ fn print(values: u64, ours: &Ours, prio: &Prio, our: &[f64; STEPS], their: &[f64
     };
     println!("{:<34}{:>14}{:>14}{:>12}", "", "throng", "Prio3", "ratio");
     row("respondent, us", respondent, client);
-    row("  of this shard alone, us", f64::NAN, shard);
     row("bytes sent", ours.bytes() as f64, prio.bytes() as f64);
     row("all servers, us", servers, leader + helper);
+    println!("  of Prio3's respondent, sharding without encoding and seals: {shard:.1} us");
     println!("  hop 1, hop 2 (one instance), analyzer: {hop_1:.1}, {hop_2:.1}, {analyzer:.1} us");
-    println!("  leader, helper: {leader:.1}, {helper:.1} us; a verifier share has {} bytes", prio.verifier_len());
+    println!(
+        "  leader, helper: {leader:.1}, {helper:.1} us; a verifier share has {} bytes",
+        prio.verifier_len()
+    );
     let (model, prio_model) =
         (cost::throng(&ours.plan, INSTANCES, HOPS, ours.bytes() as u64), cost::prio3(values));
-    println!("  the planner's model: throng {model:?}");
-    println!("                       Prio3 {prio_model:?}");
+    println!("  the planner's model: throng {model:.0?}");
+    println!("                       Prio3 {prio_model:.0?}");
 }
 
 /// What each step takes in microseconds: a respondent and three others, or parts of them.
@@ -215,13 +218,10 @@ impl Prio {
         let (public, shares) = self.vdaf.shard(CONTEXT, &value, &nonce).expect("a value of the domain");
         let sealed = |index: usize| {
             let bytes = shares[index].get_encoded().expect("it has a form");
-            seal(&self.route, Stop::Hop(index as u32 + 1), &self.keys.public()[0], &bytes).expect("a valid key")
+            seal(&self.route, Stop::Hop(index as u32 + 1), &self.keys.public()[0], &bytes)
+                .expect("a valid key")
         };
-        Report {
-            nonce,
-            public: public.get_encoded().expect("it has a form"),
-            shares: [sealed(0), sealed(1)],
-        }
+        Report { nonce, public: public.get_encoded().expect("it has a form"), shares: [sealed(0), sealed(1)] }
     }
 
     /// What an aggregator does before it hears from the other one.
@@ -250,7 +250,8 @@ impl Prio {
             let _ = black_box(self.vdaf.shard(CONTEXT, &value(index), &nonces[index]).expect("a value"));
         });
         let mut reports = Vec::new();
-        let client = time_us(reports_per_turn, |index| reports.push(self.report(value(index), nonces[index])));
+        let client =
+            time_us(reports_per_turn, |index| reports.push(self.report(value(index), nonces[index])));
         let mut begun: [Vec<(State, Share)>; 2] = [Vec::new(), Vec::new()];
         let mut spent = [0.0; 2];
         for aggregator in [0, 1] {
