@@ -1,5 +1,6 @@
 //! The inverse question: from a target guarantee to the parameters of a survey, and what they cost.
 
+pub mod cost;
 mod inverse;
 mod sketch;
 mod traffic;

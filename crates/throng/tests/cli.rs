@@ -166,6 +166,32 @@ fn plan_answers_the_inverse_questions() {
 }
 
 #[test]
+fn plan_says_what_an_answer_costs_and_when_another_design_is_cheaper() {
+    let dir = directory();
+    for (domain, cheaper) in [(100, true), (87_680, false)] {
+        let arguments =
+            format!("plan --epsilon-central 1 --delta 1e-6 --respondents 1000000 --domain {domain}");
+        let arguments: Vec<&str> = arguments.split(' ').collect();
+        let page = throng(&dir, &arguments);
+        let page = text(&page.stdout);
+        assert!(page.contains("processor time for that     about"), "{page}");
+        let output = throng(&dir, &[&arguments[..], &["--json"]].concat());
+        let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let number = |at: &str| plan.pointer(at).and_then(Value::as_f64).unwrap();
+        assert_eq!(number("/respondent_ms") > 2.0 * number("/prio3/respondent_ms"), cheaper, "{plan}");
+        assert!(number("/bytes_per_respondent") < number("/prio3/bytes_per_respondent"));
+        assert!(number("/servers_ms") > 0.0 && number("/prio3/servers_ms") > 0.0);
+        match plan["another_design"].as_str() {
+            Some(sentence) => {
+                assert!(cheaper && page.contains(&format!("Another design:\n{sentence}\n")), "{page}");
+                assert!(sentence.contains("Prio3") && sentence.contains("one must be honest"), "{sentence}");
+            }
+            None => assert!(!cheaper && !page.contains("Prio3"), "{page}"),
+        }
+    }
+}
+
+#[test]
 fn plan_refuses_what_cannot_be_and_says_what_can() {
     let dir = directory();
     let arguments =

@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use throng_account::Error;
 use throng_account::attacker::{Compromised, Left};
+use throng_account::planner::cost::{self, Cost};
 use throng_account::planner::{self, Choice, Distribution, Encoding, Plan, Question};
 use throng_dp::{Delta, Epsilon};
 use throng_wire::envelope::{body_len, envelope_len};
@@ -158,6 +159,15 @@ struct Planned {
     envelopes_per_instance: u32,
     envelope_bytes: u64,
     bytes_per_respondent: u64,
+    /// Processor time on the machine that the planner's constants were measured on.
+    respondent_ms: f64,
+    /// Of all hops and the analyzer, for one respondent.
+    servers_ms: f64,
+    /// The same of Prio3Histogram over this domain.
+    prio3: Prio3,
+    /// What to consider instead, and what it gives up; absent where nothing is clearly cheaper.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    another_design: Option<String>,
     standard_error: f64,
     privacy_error: f64,
     collision_error: f64,
@@ -185,6 +195,24 @@ struct OneMore {
     epsilon_if_one_instance_compromised: f64,
 }
 
+/// What another design would cost.
+#[derive(Debug, Serialize)]
+struct Prio3 {
+    bytes_per_respondent: u64,
+    respondent_ms: f64,
+    servers_ms: f64,
+}
+
+impl From<Cost> for Prio3 {
+    fn from(cost: Cost) -> Self {
+        Self {
+            bytes_per_respondent: cost.bytes,
+            respondent_ms: cost.respondent_us / 1e3,
+            servers_ms: cost.servers_us / 1e3,
+        }
+    }
+}
+
 impl Planned {
     fn of(question: &Question, plan: &Plan, hops: u32, survey: Survey) -> Result<Self> {
         let mut left = Vec::new();
@@ -193,6 +221,8 @@ impl Planned {
                 left.push(exposed.epsilon().value());
             }
         }
+        let bytes = u64::from(question.instances) * body_len(hops, plan.envelopes);
+        let cost = cost::throng(plan, question.instances, hops, bytes);
         Ok(Self {
             epsilon_central: question.epsilon_central.value(),
             delta: question.delta.value(),
@@ -204,7 +234,11 @@ impl Planned {
             fragments_per_respondent: plan.fragments,
             envelopes_per_instance: plan.envelopes,
             envelope_bytes: envelope_len(hops),
-            bytes_per_respondent: u64::from(question.instances) * body_len(hops, plan.envelopes),
+            bytes_per_respondent: bytes,
+            respondent_ms: cost.respondent_us / 1e3,
+            servers_ms: cost.servers_us / 1e3,
+            prio3: cost::prio3(question.domain).into(),
+            another_design: cost::another_design(&cost, question.domain),
             standard_error: plan.accuracy.standard_error,
             privacy_error: plan.accuracy.privacy_error,
             collision_error: plan.accuracy.collision_error,
@@ -258,6 +292,13 @@ impl Planned {
             ),
         )?;
         line(
+            "processor time for that",
+            format!(
+                "about {:.1} ms of each respondent, {:.1} ms of all servers together",
+                self.respondent_ms, self.servers_ms
+            ),
+        )?;
+        line(
             "error of a count",
             format!(
                 "{:.1} respondents (privacy {:.1}, collisions {:.1})",
@@ -289,6 +330,9 @@ impl Planned {
         writeln!(text, "\nWhy:")?;
         for reason in &self.reasons {
             writeln!(text, "- {reason}")?;
+        }
+        if let Some(another) = &self.another_design {
+            writeln!(text, "\nAnother design:\n{another}")?;
         }
         writeln!(text, "\nFor the consent form:\n{}", self.consent)?;
         Ok(text)

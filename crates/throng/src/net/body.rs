@@ -14,7 +14,7 @@ use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use tokio::io::{AsyncRead, ReadBuf};
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::Problem;
 
@@ -170,15 +170,16 @@ impl Upload {
 pub(crate) struct Timed<B> {
     body: B,
     pause_max: Duration,
-    pause: Pin<Box<Sleep>>,
+    end: Instant,
+    /// For whichever comes first, since setting a timer is what it costs to wait.
+    timer: Pin<Box<Sleep>>,
     waiting: bool,
-    end: Pin<Box<Sleep>>,
 }
 
 impl<B> Timed<B> {
     pub(crate) fn new(body: B, pause_max: Duration, all_max: Duration) -> Self {
-        let (pause, end) = (Box::pin(sleep(pause_max)), Box::pin(sleep(all_max)));
-        Self { body, pause_max, pause, waiting: false, end }
+        let end = Instant::now() + all_max;
+        Self { body, pause_max, end, timer: Box::pin(sleep_until(end)), waiting: false }
     }
 }
 
@@ -200,13 +201,11 @@ where
         }
         if !self.waiting {
             self.waiting = true;
-            let until = Instant::now() + self.pause_max;
-            self.pause.as_mut().reset(until);
+            let until = self.end.min(Instant::now() + self.pause_max);
+            self.timer.as_mut().reset(until);
         }
-        if self.pause.as_mut().poll(cx).is_ready() || self.end.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Some(Err(io::Error::from(io::ErrorKind::TimedOut).into())));
-        }
-        Poll::Pending
+        ready!(self.timer.as_mut().poll(cx));
+        Poll::Ready(Some(Err(io::Error::from(io::ErrorKind::TimedOut).into())))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -18,7 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::{interval, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::body::Timed;
@@ -119,10 +119,12 @@ impl Server {
         let (stop, stopped) = watch::channel(());
         let mut connections = JoinSet::new();
         let mut shutdown = pin!(shutdown);
+        let mut beat = interval(BEAT);
         loop {
             tokio::select! {
                 biased;
                 () = &mut shutdown => break,
+                _ = beat.tick() => {}
                 // A connection that has ended, in whatever way, makes room.
                 Some(_) = connections.join_next() => {}
                 accepted = accept(&listener, &places) => {
@@ -218,5 +220,10 @@ fn timed(body: Incoming, limits: &Limits) -> Timed<Incoming> {
     let all_max = limits.body + Duration::from_secs(len / limits.body_bytes_per_s.max(1));
     Timed::new(body, limits.pause, all_max)
 }
+
+/// Tokio wakes the thread that waits for sockets, with a system call, whenever a timer is set that would be the first to
+/// end. While all connections wait for their handlers there is none, and each of their next timers would be the first.
+/// This one ends before all of them, and saves an upload most of a system call and of a change of threads.
+const BEAT: Duration = Duration::from_secs(1);
 
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);

@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
+use getrandom::rand_core::CryptoRng;
 use throng_shuffle::{Hop, Refusal, Upload};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::now_s;
 use crate::entropy::system_rng;
 
-/// The way into a hop. While one group is being synced the next one gathers, so that groups grow with the load.
+/// The way into a hop. While one group is being synced the next one gathers, so that groups grow with the load. Where the
+/// last group had several, the next one waits a moment for more: a sync takes as much processor time as several uploads.
 #[derive(Clone)]
 pub struct GroupCommit {
     queue: mpsc::Sender<Waiting>,
@@ -21,23 +24,23 @@ struct Waiting {
     answer: oneshot::Sender<Result<u64, Refusal>>,
 }
 
+/// A group that is on disk, or was refused: who waits, and what became of their uploads.
+struct Done {
+    uploads: Vec<Upload>,
+    answers: Vec<oneshot::Sender<Result<u64, Refusal>>>,
+    taken: Vec<Result<u64, Refusal>>,
+}
+
 impl GroupCommit {
-    /// Starts the thread that writes for a hop. It ends when all who could send are gone.
+    /// Starts the thread that writes for a hop. It ends when all who could send are gone. Called within a runtime, which
+    /// then gives the answers.
     pub fn start(hop: Arc<Hop>) -> Result<Self> {
-        let (queue, mut waiting) = mpsc::channel::<Waiting>(GROUP_MAX);
-        let mut rng = system_rng()?;
-        let write = move || {
-            let mut group = Vec::with_capacity(GROUP_MAX);
-            while waiting.blocking_recv_many(&mut group, GROUP_MAX) > 0 {
-                let (uploads, answers): (Vec<Upload>, Vec<_>) =
-                    group.drain(..).map(|Waiting { upload, answer }| (upload, answer)).unzip();
-                for (answer, taken) in answers.into_iter().zip(hop.take(&uploads, now_s(), &mut rng)) {
-                    // Who has gone away finds out by sending the same bytes again.
-                    let _ = answer.send(taken);
-                }
-            }
-        };
+        let (queue, waiting) = mpsc::channel(GROUP_MAX);
+        let (done, groups) = mpsc::unbounded_channel();
+        let rng = system_rng()?;
+        let write = move || write(&hop, waiting, &done, rng);
         thread::Builder::new().name("intake".into()).spawn(write).context("no thread for the intake")?;
+        tokio::spawn(answer(groups));
         Ok(Self { queue })
     }
 
@@ -50,5 +53,47 @@ impl GroupCommit {
     }
 }
 
+/// Takes one group after another.
+fn write(
+    hop: &Hop,
+    mut waiting: mpsc::Receiver<Waiting>,
+    done: &mpsc::UnboundedSender<Done>,
+    mut rng: impl CryptoRng,
+) {
+    let mut group = Vec::with_capacity(GROUP_MAX);
+    let mut company = false;
+    while waiting.blocking_recv_many(&mut group, GROUP_MAX) > 0 {
+        if company && group.len() < GROUP_MAX {
+            thread::sleep(GATHER);
+            group.extend(std::iter::from_fn(|| waiting.try_recv().ok()).take(GROUP_MAX - group.len()));
+        }
+        company = group.len() >= SIBLINGS;
+        let (uploads, answers): (Vec<_>, Vec<_>) =
+            group.drain(..).map(|Waiting { upload, answer }| (upload, answer)).unzip();
+        let taken = hop.take(&uploads, now_s(), &mut rng);
+        // A runtime that is gone has nobody left who waits.
+        let _ = done.send(Done { uploads, answers, taken });
+    }
+}
+
+/// Answers one group after another. From the thread that writes, each answer would wake the runtime by itself, with a
+/// system call; from within, a group does.
+async fn answer(mut groups: mpsc::UnboundedReceiver<Done>) {
+    while let Some(Done { uploads, answers, taken }) = groups.recv().await {
+        for (answer, taken) in answers.into_iter().zip(taken) {
+            // Who has gone away finds out by sending the same bytes again.
+            let _ = answer.send(taken);
+        }
+        // Freed where they came from, and not while others wait for the disk.
+        drop(uploads);
+    }
+}
+
 /// Uploads that share a sync, at most.
 const GROUP_MAX: usize = 512;
+
+/// How many there have to be in a group for the next one to wait: who comes alone is answered at once.
+const SIBLINGS: usize = 5;
+
+/// For how long. Nobody notices it in an upload that is sent once in an epoch.
+const GATHER: Duration = Duration::from_millis(2);
