@@ -39,15 +39,13 @@ impl Cost {
 /// domain, with what it gives up.
 pub fn another_design(planned: &Cost, domain: u64) -> Option<String> {
     let other = prio3(domain);
-    let times =
-        |ratio: f64| if ratio < 1.0 { format!("1/{:.1}", 1.0 / ratio) } else { format!("{ratio:.1}") };
-    let [respondent, bytes, servers] = other.ratios(planned).map(times);
+    let [respondent, bytes, servers] = other.ratios(planned);
     other.is_clearly_below(planned).then(|| {
         format!(
-            "For a domain as small as {domain} values Prio3Histogram would cost {respondent} of a respondent's time, \
-             {bytes} of the bytes and {servers} of the servers' time; given up would be the local floor (no noise is \
-             added on a respondent's device), and the sum is made by two aggregators, of which one must be honest: \
-             together they would see every answer."
+            "Over {domain} values Prio3Histogram would take {respondent:.2} times a respondent's processor time, \
+             {bytes:.2} times the bytes and {servers:.2} times the servers' time; given up would be the local floor (no \
+             noise is added on a respondent's device), and the sum is made by two aggregators, of which one must be \
+             honest: together they would see every answer."
         )
     })
 }
