@@ -20,6 +20,45 @@ pub enum ServeParty {
     /// Killed at any moment it goes on where it was: what it acknowledged is not lost, and nothing is released twice or
     /// in a second order. Stops at Ctrl-C or SIGTERM.
     Shuffler(ShufflerArgs),
+
+    /// Run an analyzer: takes the batches of the surveys that its file lists, opens and counts them
+    ///
+    /// A batch is acknowledged, and erased where it came from, once its counts cannot be lost. Releases are made of them by
+    /// `throng release`. Killed at any moment it goes on where it was. Stops at Ctrl-C or SIGTERM.
+    Analyzer(AnalyzerArgs),
+}
+
+/// The arguments of `throng serve analyzer`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+The file, with every setting:
+  identity = \"keys\"                # the directory of `throng keygen --out keys`
+  data = \"data\"                    # what must not be lost; made if it is not there
+  memory_mib = 512                 # about how much memory it may use, besides the sums themselves
+  late_epochs = 8                  # for how many epochs layer keys are kept for batches that come late
+
+  [budget]                         # what all releases about one population may spend together
+  epsilon_central = 10
+  delta = 1e-5
+
+  [[surveys]]                      # once for each survey that it analyzes
+  survey = \"survey.toml\"           # with survey.signatures, .addresses and .keys beside it
+  keys = \"keys\"                    # where `throng keygen sign` put its layer keys; default: the identity's
+  population = \"everyone\"          # surveys that ask the same people name the same population
+
+Examples:
+  throng serve analyzer --config analyzer.toml --check
+      read everything, say what is wrong, change nothing
+  throng serve analyzer --config analyzer.toml
+      run until Ctrl-C")]
+pub struct AnalyzerArgs {
+    /// The file that says which surveys, and what may be spent
+    #[arg(long, value_name = "FILE.toml")]
+    pub config: PathBuf,
+
+    /// Only check the file and everything that it names
+    #[arg(long)]
+    pub check: bool,
 }
 
 /// The arguments of `throng serve shuffler`.

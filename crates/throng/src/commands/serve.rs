@@ -4,32 +4,23 @@ use anyhow::{Context, Result};
 use serde_json::json;
 
 use super::{Format, print};
-use crate::cli::serve::{ServeArgs, ServeParty, ShufflerArgs};
-use crate::serve::{Shuffler, ShufflerConfig};
+use crate::cli::serve::{AnalyzerArgs, ServeArgs, ServeParty, ShufflerArgs};
+use crate::serve::{AnalyzerConfig, AnalyzerServer, Shuffler, ShufflerConfig};
 
 /// Runs the command.
 pub fn run(args: &ServeArgs, format: Format) -> Result<()> {
     match &args.party {
         ServeParty::Shuffler(args) => shuffler(args, format),
+        ServeParty::Analyzer(args) => analyzer(args, format),
     }
 }
 
 fn shuffler(args: &ShufflerArgs, format: Format) -> Result<()> {
     let shuffler = Shuffler::prepare(ShufflerConfig::read(&args.config)?)?;
     let summary = shuffler.summary();
-    for survey in &summary {
-        for warning in survey["warnings"].as_array().into_iter().flatten().filter_map(|one| one.as_str()) {
-            eprintln!("warning: {warning}");
-        }
-    }
-    let places: Vec<String> =
-        summary.iter().map(|one| format!("{} of {}", text(&one["place"]), text(&one["name"]))).collect();
-    let places = places.join(", ");
+    let places = places(&summary);
     if args.check {
-        return match format {
-            Format::Text => print(&format!("Everything is there for {places}.\n")),
-            Format::Json => print(&format!("{:#}\n", json!({ "surveys": summary }))),
-        };
+        return checked(&summary, &places, format);
     }
     if args.reset {
         shuffler.reset()?;
@@ -41,9 +32,7 @@ fn shuffler(args: &ShufflerArgs, format: Format) -> Result<()> {
             Format::Json => print(&format!("{:#}\n", json!({ "reset": summary }))),
         };
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.context("the operating system gives no threads")?;
-    runtime.block_on(async {
+    runtime()?.block_on(async {
         let ready = |url: &str| {
             // A reader that is gone does not matter to a server.
             let _ = match format {
@@ -53,6 +42,48 @@ fn shuffler(args: &ShufflerArgs, format: Format) -> Result<()> {
         };
         shuffler.serve(stop_signal(), ready).await
     })
+}
+
+fn analyzer(args: &AnalyzerArgs, format: Format) -> Result<()> {
+    let analyzer = AnalyzerServer::prepare(AnalyzerConfig::read(&args.config)?)?;
+    let summary = analyzer.summary();
+    let places = places(&summary);
+    if args.check {
+        return checked(&summary, &places, format);
+    }
+    runtime()?.block_on(async {
+        let ready = || {
+            // A reader that is gone does not matter to a server.
+            let _ = match format {
+                Format::Text => print(&format!("{places}: ready\n")),
+                Format::Json => print(&format!("{}\n", json!({ "ready": true, "surveys": summary }))),
+            };
+        };
+        analyzer.serve(stop_signal(), ready).await
+    })
+}
+
+/// What a party is for, after a warning for everything that it should be warned of.
+fn places(summary: &[serde_json::Value]) -> String {
+    for survey in summary {
+        for warning in survey["warnings"].as_array().into_iter().flatten().filter_map(|one| one.as_str()) {
+            eprintln!("warning: {warning}");
+        }
+    }
+    let place = |one: &serde_json::Value| format!("{} of {}", text(&one["place"]), text(&one["name"]));
+    summary.iter().map(place).collect::<Vec<_>>().join(", ")
+}
+
+fn checked(summary: &[serde_json::Value], places: &str, format: Format) -> Result<()> {
+    match format {
+        Format::Text => print(&format!("Everything is there for {places}.\n")),
+        Format::Json => print(&format!("{:#}\n", json!({ "surveys": summary }))),
+    }
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.context("the operating system gives no threads")
 }
 
 /// Waits for Ctrl-C, or for SIGTERM as service managers send it.

@@ -1,6 +1,5 @@
 //! What a hop does by itself: the tick, the shuffle, handing on, and erasing keys.
 
-use std::collections::HashMap;
 use std::io::{Cursor, Read};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,7 +14,8 @@ use throng_wire::{Address, Digest, Outcome, Route};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::runtime::Handle;
 
-use super::shuffler::keys::HopKeys;
+use super::layer_keys::LayerKeyFiles;
+use super::waits::Waits;
 use crate::clock::now_s;
 use crate::entropy::system_rng;
 use crate::net::client::{Client, SendError};
@@ -24,12 +24,13 @@ use crate::net::{Outgoing, paths};
 /// A hop's own thread.
 pub(super) struct Worker {
     pub(super) hop: Arc<Hop>,
-    pub(super) keys: HopKeys,
+    pub(super) keys: LayerKeyFiles,
     /// Where batches go; `None` at the last hop, whose analyzer comes for them.
     pub(super) next: Option<Address>,
     pub(super) client: Client,
     pub(super) handle: Handle,
-    pub(super) waits: Waits,
+    /// `None` is for the hop as a whole.
+    pub(super) waits: Waits<Option<Channel>>,
     /// When it began, by two clocks.
     pub(super) started: (Instant, u64),
 }
@@ -50,13 +51,13 @@ impl Worker {
         let closed = system_rng().and_then(|mut rng| Ok(self.hop.close_due(now_s(), &mut rng)?));
         self.note(None, closed);
         for channel in self.hop.undecided() {
-            if self.waits.are_over(Some(channel)) {
+            if self.waits.are_over(&Some(channel)) {
                 let shuffled = self.shuffle(channel);
                 self.note(Some(channel), shuffled);
             }
         }
         for channel in self.hop.waiting() {
-            if let Some(next) = self.next.clone().filter(|_| self.waits.are_over(Some(channel))) {
+            if let Some(next) = self.next.clone().filter(|_| self.waits.are_over(&Some(channel))) {
                 let handed = self.hand_on(&next, channel);
                 self.note(Some(channel), handed);
             }
@@ -68,9 +69,9 @@ impl Worker {
     /// Says what went wrong, if something did and it was not said just now.
     fn note(&mut self, channel: Option<Channel>, result: Result<()>) {
         match result {
-            Ok(()) => self.waits.end(channel),
+            Ok(()) => self.waits.end(&channel),
             Err(error) => {
-                if self.waits.are_over(channel) {
+                if self.waits.are_over(&channel) {
                     let wait = self.waits.longer(channel).as_secs();
                     let what = channel.map_or(String::new(), |channel| format!("epoch {}: ", channel.epoch));
                     self.say(&format!("{what}{error:#}; again after {wait} s"));
@@ -105,8 +106,13 @@ impl Worker {
 
     fn refresh_keys(&mut self) -> Result<()> {
         let now = now_s();
-        let oldest = self.hop.oldest_epoch(now, GRACE_EPOCHS);
-        self.keys.refresh(&self.hop, oldest, self.hop.survey().survey().epoch_at(now))
+        let (survey, oldest) = (self.hop.survey(), self.hop.oldest_epoch(now, GRACE_EPOCHS));
+        let expired = self.hop.has_keys_before(oldest).then_some(oldest);
+        let epoch = survey.survey().epoch_at(now);
+        if let Some((keys, list)) = self.keys.refresh(survey, self.hop.place(), expired, epoch)? {
+            self.hop.set_keys(keys, list);
+        }
+        Ok(())
     }
 
     /// Sends a batch to the next hop, and erases it when that has it.
@@ -165,30 +171,8 @@ impl AsyncRead for Blocking {
     }
 }
 
-/// Until when each batch waits before it is tried again: twice as long each time. `None` is for the hop as a whole.
-#[derive(Default)]
-pub(super) struct Waits(HashMap<Option<Channel>, (Instant, Duration)>);
-
-impl Waits {
-    fn are_over(&self, channel: Option<Channel>) -> bool {
-        self.0.get(&channel).is_none_or(|(until, _)| Instant::now() >= *until)
-    }
-
-    fn longer(&mut self, channel: Option<Channel>) -> Duration {
-        let wait = self.0.get(&channel).map_or(WAIT_MIN, |(_, last)| (*last * 2).min(WAIT_MAX));
-        self.0.insert(channel, (Instant::now() + wait, wait));
-        wait
-    }
-
-    fn end(&mut self, channel: Option<Channel>) {
-        self.0.remove(&channel);
-    }
-}
-
 /// How often the clock is looked at.
 const PAUSE: Duration = Duration::from_millis(100);
-const WAIT_MIN: Duration = Duration::from_millis(250);
-const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// How long a later hop keeps keys for batches that have not come.
 const GRACE_EPOCHS: u64 = 2;
