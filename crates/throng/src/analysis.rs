@@ -17,7 +17,7 @@ use anyhow::{Result, anyhow, bail};
 use throng_account::ledger::Entry;
 use throng_analyze::{Crowd, Release};
 use throng_dp::{CentralGuarantee, Removal};
-use throng_encode::terms;
+use throng_encode::{CheckedClaim, terms};
 use throng_wire::SignedSurvey;
 
 use crate::exit::Refusal;
@@ -31,6 +31,8 @@ pub fn release(
     population: &str,
     budget: CentralGuarantee<Removal>,
 ) -> Result<Release> {
+    // A survey that does not keep what it claims is not answered, and not released either.
+    CheckedClaim::check(survey.survey()).map_err(|error| anyhow!(Refusal(error.to_string())))?;
     let tallies = TallyFiles::new(data, survey.hash());
     let parts = tallies.of_epoch(survey.survey(), label, epoch)?;
     if parts.is_empty() {

@@ -119,7 +119,8 @@ fn labelled_crowds_are_released_one_by_one() {
     let labels = "[labels]\nnames = [\"de\", \"fr\"]\nepsilon_deletion = 4.0\ndelta_deletion = 1e-2\n";
     let draft = survey(ONE_HOT, ATTRIBUTE_FRAGMENTS, 9, labels);
     let claim = throng_wire::survey::Claim { epsilon_central: 9.0, delta: 0.5, ..draft.claim.clone() };
-    let mut town = Town::of(&Survey { claim, ..draft }, true, 80);
+    let crowd = throng_wire::survey::Crowd { respondents_min: 30, ..draft.crowd.clone() };
+    let mut town = Town::of(&Survey { claim, crowd, ..draft }, true, 80);
     town.start_all();
     town.start(Place::Analyzer, None);
     let (epoch, _) = answered(&mut town, 80, 2);
@@ -130,7 +131,7 @@ fn labelled_crowds_are_released_one_by_one() {
         let release = town.release(&["--epoch", &epoch, "--label", label, "--wait-s", "30"]).unwrap();
         assert_eq!(release["label"], label);
         let respondents = release["respondents"].as_u64().unwrap();
-        assert!((6..=40).contains(&respondents), "{respondents} of 40 are left");
+        assert!((30..=40).contains(&respondents), "{respondents} of 40 are left");
         assert!(release["honest_respondents"].as_u64().unwrap() < respondents);
     }
     let ledger = fs::read_to_string(town.path(Place::Analyzer, "data/ledger")).unwrap();
