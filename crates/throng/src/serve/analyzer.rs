@@ -3,13 +3,16 @@
 mod config;
 mod puller;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use std::thread;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use throng_wire::{LayerKeys, Place};
 use tokio::runtime::Handle;
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::time::timeout;
 
 use super::layer_keys::LayerKeyFiles;
 use super::waits::Waits;
@@ -76,32 +79,57 @@ impl AnalyzerServer {
     /// Works until `shutdown` is over. `ready` is called once it does.
     pub async fn serve(self, shutdown: impl Future<Output = ()>, ready: impl FnOnce()) -> Result<()> {
         let Self { config, party, surveys } = self;
+        let all: u64 = surveys.iter().map(|one| u64::from(one.instances())).sum();
+        let memory = (config.memory() / all.max(1) as usize).max(MEMORY_EACH_MIN);
+        // Keys are not copied around in memory, but read where they are needed.
+        let identity = Party::read(&config.identity)?.into_identity();
+        let client = Client::new(Some(identity), client::Limits::default());
+        let (mut stops, (ended, mut ends)) = (Vec::new(), unbounded_channel());
         for survey in &surveys {
             survey.tallies.create()?;
+            for instance in 1..=survey.instances() {
+                let puller = Puller {
+                    survey: Analyzed::new(&survey.files, &config, &party)?,
+                    instance,
+                    client: client.clone(),
+                    handle: Handle::current(),
+                    memory,
+                    late_epochs: config.late_epochs,
+                    waits: Waits::default(),
+                    started: (Instant::now(), now_s()),
+                };
+                let (stop, stopped) = mpsc::channel();
+                let ended = ended.clone();
+                let run = move || {
+                    let run = catch_unwind(AssertUnwindSafe(|| puller.run(&stopped)));
+                    // Nobody waits for it any more if this fails.
+                    let _ = ended.send(run.is_ok());
+                };
+                thread::Builder::new().name(format!("instance-{instance}")).spawn(run)?;
+                stops.push(stop);
+            }
         }
-        let identity = party.into_identity();
-        let client = Client::new(Some(identity), client::Limits::default());
-        let puller = Puller {
-            surveys,
-            client,
-            handle: Handle::current(),
-            memory: config.memory(),
-            late_epochs: config.late_epochs,
-            waits: Waits::default(),
-        };
-        let (stop, stopped) = mpsc::channel();
-        let thread = thread::Builder::new().name("analyzer".into()).spawn(move || puller.run(&stopped));
-        let thread = thread.context("no thread for the analyzer")?;
+        drop(ended);
         ready();
-        shutdown.await;
+        tokio::select! {
+            () = shutdown => {}
+            // Whoever watches over the process starts it again.
+            _ = ends.recv() => bail!("a thread of the analyzer has ended; what it was at is above"),
+        }
         // A batch that it is in the middle of is read again after the next start; one that it has counted is stored first.
-        drop(stop);
-        let joined = tokio::task::spawn_blocking(move || thread.join()).await?;
-        joined.map_err(|_| anyhow!("the analyzer's own thread panicked"))
+        drop(stops);
+        let rest = async { while ends.recv().await.is_some() {} };
+        // A hop that sends slowly does not keep it from ending.
+        let _ = timeout(SHUTDOWN, rest).await;
+        Ok(())
     }
 }
 
 impl Analyzed {
+    fn instances(&self) -> u32 {
+        self.bundle.survey().survey().delivery.instances
+    }
+
     fn new(files: &AnalyzedSurvey, config: &AnalyzerConfig, party: &Party) -> Result<Self> {
         let bundle = Bundle::read(&files.survey)?;
         let survey = bundle.survey().survey();
@@ -125,3 +153,9 @@ impl Analyzed {
         Ok(Self { bundle, files: files.clone(), keys, layers, tallies, changed })
     }
 }
+
+/// Every instance of every survey has its part of the memory, but not less than this.
+const MEMORY_EACH_MIN: usize = 4 << 20;
+
+/// How long batches that are being read may still take when the analyzer ends.
+const SHUTDOWN: Duration = Duration::from_secs(10);
