@@ -22,7 +22,7 @@ use crate::simulation::Mode;
     arg_required_else_help = true,
     after_help = "\
 Examples:
-  throng demo                  a survey in memory, with a picture as its result
+  throng demo                  the whole system on this machine, with a picture as its result
   throng demo --json           the same, as JSON
   throng plan --help           from a target guarantee to a survey file
   throng account --help        what parameters guarantee, under every bound
@@ -49,13 +49,13 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run one survey in memory and draw its result
+    /// Run the whole system on this machine, and draw what it found
     ///
-    /// Every unit of luminosity of a gray picture is one respondent, and the pixel is the value that
-    /// respondent holds. Each of them randomizes that value with the code that a real respondent runs; what
-    /// they send is counted, and the picture is estimated from the counts alone.
+    /// Three shuffler instances of two hops and an analyzer, each a process of its own with its own keys; thousands of
+    /// respondents, each of whom holds a pixel of a drawing, answer over TLS with credentials. The survey is planned, signed,
+    /// answered, shuffled and released with the commands of a real deployment, which are in commands.sh afterwards.
     ///
-    /// Respondents are simulated in this process: there is no encryption, no network and no shuffler yet.
+    /// Ctrl-C leaves no process and no temporary file.
     Demo(DemoArgs),
 
     /// Plan a survey from the guarantee that it should have
@@ -119,23 +119,28 @@ pub enum Command {
 #[command(after_help = "\
 Examples:
   throng demo
-      the built-in horse, at the epsilon_local that the paper uses for it
-  throng demo --epsilon-local 6
-      more privacy for each respondent, more noise in the picture
-  throng demo --image portrait.png --out portrait
-      another picture; the result goes to the directory portrait
-  throng demo --json | jq .rmse
-      one number of the result")]
+      3,000 respondents hold the pixels of a drawing; under a minute
+  throng demo --respondents 10000
+      more of them see finer: says first how long it takes
+  throng demo --image drawing.png --out drawing
+      a picture of your own, best a line drawing; it is shrunk to 28 pixels
+  throng demo --keep
+      all parties stay, with their files, until Ctrl-C
+  throng demo --json | jq .rmse")]
 pub struct DemoArgs {
-    /// A PNG of at most 2^26 pixels; colors become gray, transparent is black [default: a horse]
+    /// How many respondents answer
+    #[arg(long, value_name = "N", default_value_t = 3000)]
+    pub respondents: u64,
+
+    /// A PNG; each unit of light is as many respondents as any other [default: a drawing of a cat]
     #[arg(long, value_name = "FILE.png")]
     pub image: Option<PathBuf>,
 
-    /// The privacy loss of each report, whatever happens to it later (removal neighbors)
-    #[arg(long, value_name = "E", default_value_t = 8.55, allow_negative_numbers = true)]
-    pub epsilon_local: f64,
+    /// Keep all parties and their files until Ctrl-C
+    #[arg(long)]
+    pub keep: bool,
 
-    /// Where to write truth.png, estimate.png, side-by-side.png and result.json
+    /// Where to write truth.png, estimate.png, side-by-side.png, commands.sh and result.json
     #[arg(long, value_name = "DIR", default_value = "throng-demo")]
     pub out: PathBuf,
 }

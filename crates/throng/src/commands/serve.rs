@@ -87,7 +87,7 @@ fn runtime() -> Result<tokio::runtime::Runtime> {
 }
 
 /// Waits for Ctrl-C, or for SIGTERM as service managers send it.
-async fn stop_signal() {
+pub(super) async fn stop_signal() {
     use tokio::signal::unix::{SignalKind, signal};
     match signal(SignalKind::terminate()) {
         Ok(mut terminate) => tokio::select! {
