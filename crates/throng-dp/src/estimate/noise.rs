@@ -102,8 +102,18 @@ impl BitNoise {
         let mut counts = Vec::new();
         counts.try_reserve_exact(tally.attributes()).map_err(|_| Error::TallyMemory { attributes })?;
         counts.extend(tally.counts().map(|sum| self.count(sum as f64, respondents)));
-        let spread = Spread::constant(respondents * self.variance, self.range());
-        Ok(Estimates::new(tally.respondents(), counts, spread))
+        Ok(Estimates::new(tally.respondents(), counts, self.spread(respondents, 1)))
+    }
+
+    /// How far counts are off where every respondent reports on one of `slots` bits, sampled at random, and counts are
+    /// scaled up by as many; with one slot nothing is sampled.
+    ///
+    /// Given who was sampled, coins give s² times the variance of n bits. A holder of a value is sampled with probability
+    /// 1/s and then counts s times: s²·(1/s)(1 − 1/s) = s − 1 more for each of them, less if they sample several times.
+    pub fn spread(&self, respondents: f64, slots: u32) -> Spread {
+        let s = f64::from(slots);
+        let constant = Spread::constant(s * s * respondents * self.variance, s * self.range());
+        Spread { per_holder: (s - 1.0) / self.encodings, ..constant }
     }
 
     /// How far one respondent's draws can move a count.
@@ -150,6 +160,16 @@ mod tests {
         }
         assert_eq!(BitNoise::repeated(coin(1.0), 3).encodings(), 3.0);
         assert_eq!(BitNoise::fragmented(coin(1.0), coin(1.0), 3).encodings(), 1.0);
+    }
+
+    #[test]
+    fn sampled_counts_are_scaled_up_with_their_noise() {
+        let noise = BitNoise::repeated(coin(2.0), 2);
+        let (whole, sampled) = (noise.spread(500.0, 1), noise.spread(500.0, 4));
+        assert_eq!(whole, Spread::constant(500.0 * noise.variance(), noise.range()));
+        assert!((sampled.noise / whole.noise - 16.0).abs() < 1e-12);
+        assert!((sampled.range / whole.range - 4.0).abs() < 1e-12);
+        assert_eq!((whole.per_holder, sampled.per_holder), (0.0, 1.5), "two samples halve their error");
     }
 
     #[test]
