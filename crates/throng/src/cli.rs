@@ -415,6 +415,8 @@ Examples:
       answer in the next epoch, wait for the times, and send
   echo 42 | throng respond --survey survey.toml --value - --state state --no-wait
       the value from standard input, where no list of processes shows it; leave the answer in the outbox
+  throng respond --survey people.toml --value 3,1,- --state state
+      a record: a number for each attribute of the survey, in order; - where there is nothing to say
   throng respond --state state
       send what is in the outbox
   throng respond --survey survey.toml --absent --state state
@@ -433,7 +435,7 @@ pub struct RespondArgs {
     #[arg(long, value_name = "FILE.toml", requires = "answer")]
     pub survey: Option<PathBuf>,
 
-    /// The value: a number below the survey's domain, or - to read it from standard input
+    /// The value: a number below the survey's domain, or for each attribute one or -; a single - reads standard input
     #[arg(long, value_name = "V", requires = "survey", allow_hyphen_values = true)]
     pub value: Option<ValueArg>,
 
