@@ -713,6 +713,10 @@ fn every_planned_survey_passes_the_respondents_check() {
         "--epsilon-central 1 --delta 1e-6 --respondents 300000 --domain 1000 --encoding sketch \
          --report-fragments 3",
         "--epsilon-central 0.25 --delta 1e-10 --respondents 5000000 --domain 2 --instances 7",
+        "--epsilon-central 1 --delta 1e-6 --respondents 100000 --attribute age=9 --attribute sex=2 --attribute \
+         county=100",
+        "--epsilon-central 1 --delta 1e-6 --respondents 100000 --attribute age=9 --attribute sex=2 \
+         --report-fragments 3 --honest-fraction 0.8",
     ]
     .into_iter()
     .enumerate()
