@@ -376,11 +376,14 @@ impl Accuracy {
     fn of(spread: &Spread, domain: u64, respondents: f64) -> Self {
         let variance = spread.variance(0.0);
         let threshold = spread.deviation(0.0, 0.05 / domain as f64);
-        // A value held by c must exceed the threshold by what c itself may be off: a fixed point, reached from below, and
-        // for the last digits passed. Without a sampling error it is the first step.
+        // A value held by c must exceed the threshold by what c itself may be off.
         let above = |count: f64| threshold + spread.deviation(count, 0.05);
-        let detectable = (0..200).fold(above(0.0), |count, _| above(count).max(count));
-        let detectable = if spread.per_holder > 0.0 { detectable * (1.0 + 1e-9) } else { detectable };
+        let detectable = if spread.per_holder > 0.0 {
+            // A fixed point, reached from below in steps that halve; for the last digits it is passed.
+            (0..200).fold(above(0.0), |count, _| above(count).max(count)) * (1.0 + 1e-9)
+        } else {
+            above(0.0)
+        };
         let miss = 0.05 / (2.0 * domain as f64);
         Self {
             standard_error: variance.sqrt(),
