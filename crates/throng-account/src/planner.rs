@@ -148,16 +148,20 @@ fn recommend(question: &Question) -> Result<Plan, Error> {
             plan.reasons.extend(other_choices(question, &plan));
             return feasible(question, plan);
         }
-        Err(Error::NotApplicable(reason)) => reason,
-        Err(Error::TooManyFragments { fragments, envelopes, limit, .. }) => format!(
-            "each respondent would send about {fragments:.0} fragments, and {} envelopes to each instance to hide their \
-             number, where {limit} are the most",
-            envelopes.map_or_else(|| "over four billion".to_owned(), |envelopes| envelopes.to_string())
-        ),
+        Err(reason @ (Error::NotApplicable(_) | Error::TooManyFragments { .. })) => reason,
         Err(other) => return Err(other),
     };
-    let mut plan = sketch::best(question)?;
-    plan.reasons.insert(0, format!("A sketch, because with one bit per value {too_many}."));
+    let mut plan =
+        sketch::best(question).map_err(|reason| sketch::nearest(Some(too_many.clone()), reason))?;
+    let because = match &too_many {
+        Error::TooManyFragments { fragments, limit, .. } => format!(
+            "each respondent would send about {fragments:.0} fragments, too many to hide their number in {limit} envelopes \
+             for each instance"
+        ),
+        Error::NotApplicable(reason) => reason.clone(),
+        other => other.to_string(),
+    };
+    plan.reasons.insert(0, format!("A sketch, because with one bit per value {because}."));
     feasible(question, plan)
 }
 
@@ -521,11 +525,8 @@ mod tests {
             match plan(&question) {
                 Err(error @ Error::TooManyFragments { fragments, .. }) => {
                     assert!(error.to_string().contains("fewer report fragments"), "{error}");
-                    let most = if matches!(encoding, Choice::OneHot | Choice::Record { .. }) {
-                        1.1e6
-                    } else {
-                        2.7e6
-                    };
+                    let most = if encoding == Choice::Sketch { 2.7e6 } else { 1.1e6 };
+                    assert_eq!(error.to_string().contains("a sketch"), encoding == Choice::OneHot, "{error}");
                     assert!((2e5..most).contains(&fragments), "{encoding:?}: {fragments}");
                 }
                 other => panic!("{encoding:?}: {other:?}"),

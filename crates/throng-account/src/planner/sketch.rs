@@ -117,12 +117,13 @@ pub(super) fn best(question: &Question) -> Result<Plan, Error> {
     Ok(plan)
 }
 
-/// Of two reasons against a sketch, the one to give: that of the sketch which would send fewer fragments.
-fn nearest(before: Option<Error>, now: Error) -> Error {
+/// Of two reasons against an encoding, the one to give: that of the encoding which would send fewer fragments. What to
+/// change is what the later one says: it has been tried as well.
+pub(super) fn nearest(before: Option<Error>, now: Error) -> Error {
     match (before, now) {
         (
-            Some(Error::TooManyFragments { fragments: fewest, envelopes, limit, change }),
-            Error::TooManyFragments { fragments, .. },
+            Some(Error::TooManyFragments { fragments: fewest, envelopes, limit, .. }),
+            Error::TooManyFragments { fragments, change, .. },
         ) if fewest <= fragments => Error::TooManyFragments { fragments: fewest, envelopes, limit, change },
         (_, now) => now,
     }
