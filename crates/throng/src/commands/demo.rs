@@ -138,36 +138,14 @@ impl Demo {
     /// when everyone is ready.
     fn plan(&self, deployment: &mut Deployment) -> Result<(Timing, Survey)> {
         let crowd = (self.values.len() as f64 * CROWD_SHARE).floor().to_string();
-        let domain = self.truth.domain().to_string();
+        let domain = self.truth.domain();
         let plan = |deployment: &mut Deployment, epoch_s: u64| -> Result<Value> {
-            let epoch = epoch_s.to_string();
-            let arguments = [
-                "plan",
-                "--epsilon-central",
-                EPSILON_CENTRAL,
-                "--delta",
-                DELTA,
-                "--respondents",
-                &crowd,
-                "--domain",
-                &domain,
-                "--encoding",
-                "one-hot",
-                "--instances",
-                "3",
-                "--hops",
-                "2",
-                "--epoch-s",
-                &epoch,
-                "--name",
-                "demo",
-                "--question",
-                "Which pixel of the drawing do you hold?",
-                "--out",
-                "survey.toml",
-                "--json",
-            ];
-            Ok(serde_json::from_str(&deployment.run(&arguments)?)?)
+            let line = format!(
+                "plan --epsilon-central {EPSILON_CENTRAL} --delta {DELTA} --respondents {crowd} --domain {domain} \
+                 --encoding one-hot --instances 3 --hops 2 --epoch-s {epoch_s} --name demo --out survey.toml --json"
+            );
+            let question = ["--question", "Which pixel of the drawing do you hold?"];
+            Ok(serde_json::from_str(&deployment.run(&line, &question)?)?)
         };
         // Once to know how much work it is, and once more with an epoch that fits.
         let first = plan(deployment, 60)?;
@@ -250,24 +228,12 @@ impl Demo {
 
     /// Makes the release with `throng release`.
     fn release(&self, deployment: &mut Deployment, epoch: u64) -> Result<Value> {
-        let (epoch, width) = (epoch.to_string(), self.truth.width().to_string());
-        let arguments = [
-            "release",
-            "--config",
-            "analyzer/analyzer.toml",
-            "--survey",
-            "survey.toml",
-            "--epoch",
-            &epoch,
-            "--width",
-            &width,
-            "--top",
-            "10",
-            "--out",
-            "release",
-            "--json",
-        ];
-        let released = deployment.run(&arguments).map_err(|error| {
+        let line = format!(
+            "release --config analyzer/analyzer.toml --survey survey.toml --epoch {epoch} --width {} --top 10 --json",
+            self.truth.width()
+        );
+        let out = deployment.path("release").display().to_string();
+        let released = deployment.run(&line, &["--out", &out]).map_err(|error| {
             // What a rule refuses there is refused here.
             let text = format!("{error:#}");
             match text.split_once("refused: ") {

@@ -19,6 +19,7 @@ use tempfile::TempDir;
 use throng::keygen::{self, Deployment, Party};
 use throng::net::client::{Client, Limits, SendError};
 use throng::net::{Outgoing, Sender, paths};
+use throng_dp::Value;
 use throng_encode::{Answer, Encoder, Schedule, When};
 use throng_wire::peel::open_fragment;
 use throng_wire::{
@@ -197,7 +198,7 @@ impl Town {
         let encoder = Encoder::of_survey(survey).unwrap();
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         let mut fragments = Vec::new();
-        encoder.encode(value, &mut fragments, &mut rng).unwrap();
+        encoder.encode(value.map(Value::from).as_ref(), &mut fragments, &mut rng).unwrap();
         let schedule = Schedule::new(survey, When::CurrentEpoch, epoch * survey.epoch_s * 1000).unwrap();
         let tau = encoder.mechanism().coins().draws();
         let answer =

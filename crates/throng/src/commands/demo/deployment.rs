@@ -53,13 +53,14 @@ impl Deployment {
         self.path("survey.toml")
     }
 
-    /// Runs a command in the directory to its end; returns what it prints.
-    pub(super) fn run(&mut self, arguments: &[&str]) -> Result<String> {
-        self.commands.push(typed(arguments));
-        let output = self.command(arguments).output().context("cannot start this program again")?;
+    /// Runs a command in the directory to its end; returns what it prints. Arguments with spaces in them come last.
+    pub(super) fn run(&mut self, line: &str, more: &[&str]) -> Result<String> {
+        let arguments: Vec<&str> = line.split(' ').chain(more.iter().copied()).collect();
+        self.commands.push(typed(&arguments));
+        let output = self.command(&arguments).output().context("cannot start this program again")?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
-            bail!("`{}` failed: {}", typed(arguments), said.trim().trim_start_matches("error: "));
+            bail!("`{}` failed: {}", typed(&arguments), said.trim().trim_start_matches("error: "));
         }
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
@@ -77,21 +78,11 @@ impl Deployment {
         let mut named = BTreeMap::new();
         for place in &places {
             step()?;
-            let role = place.to_string();
-            let operator = format!("throng demo, {role}");
-            let identity = self.run(&[
-                "keygen",
-                "--out",
-                &role,
-                "--operator",
-                &operator,
-                "--jurisdiction",
-                "this machine",
-                "--json",
-            ])?;
+            let (operator, jurisdiction) = (format!("throng demo, {place}"), "this machine".to_owned());
+            let names = ["--operator", &operator, "--jurisdiction", &jurisdiction];
+            let identity = self.run(&format!("keygen --json --out {place}"), &names)?;
             let identity: serde_json::Value = serde_json::from_str(&identity)?;
             let signing_key = serde_json::from_value(identity["signing_key"].clone())?;
-            let jurisdiction = "this machine".to_owned();
             named.insert(*place, Party { operator, jurisdiction, signing_key });
         }
         let hops = |instance| (1..=draft.delivery.hops).map(move |hop| Place::hop(instance, hop));
@@ -105,40 +96,19 @@ impl Deployment {
         self.commands.push("# the parties are named in survey.toml, by the lines that keygen printed".into());
         for place in &places {
             step()?;
-            let (role, url) = (place.to_string(), self.url(*place));
-            self.run(&[
-                "keygen",
-                "sign",
-                "--out",
-                &role,
-                "--survey",
-                "survey.toml",
-                "--place",
-                &role,
-                "--url",
-                &url,
-            ])?;
+            let url = self.url(*place);
+            let line = format!("keygen sign --out {place} --survey survey.toml --place {place} --url {url}");
+            self.run(&line, &[])?;
         }
         let roles: Vec<String> = places.iter().map(Place::to_string).collect();
-        let mut bundle = vec!["keygen", "bundle", "--survey", "survey.toml"];
-        bundle.extend(roles.iter().map(String::as_str));
-        self.run(&bundle)?;
+        self.run(&format!("keygen bundle --survey survey.toml {}", roles.join(" ")), &[])?;
         Ok(())
     }
 
     /// Makes a credential for every respondent, and the lists of the first hops.
     pub(super) fn enrol(&mut self, respondents: usize) -> Result<()> {
-        let count = respondents.to_string();
-        self.run(&[
-            "keygen",
-            "credentials",
-            "--survey",
-            "survey.toml",
-            "--count",
-            &count,
-            "--out",
-            "enrolment",
-        ])?;
+        let line = format!("keygen credentials --survey survey.toml --count {respondents} --out enrolment");
+        self.run(&line, &[])?;
         Ok(())
     }
 
@@ -147,10 +117,9 @@ impl Deployment {
         for place in survey.places() {
             step()?;
             let role = place.to_string();
-            let config =
-                format!("{role}/{}.toml", if place == Place::Analyzer { "analyzer" } else { "shuffler" });
-            fs::write(self.path(&config), self.config(place))?;
             let kind = if place == Place::Analyzer { "analyzer" } else { "shuffler" };
+            let config = format!("{role}/{kind}.toml");
+            fs::write(self.path(&config), self.config(place))?;
             let arguments = ["serve", kind, "--config", &config];
             self.commands.push(typed(&arguments) + " &");
             let log = File::create(self.path(format!("{role}/log")))?;

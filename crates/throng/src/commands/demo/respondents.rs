@@ -40,7 +40,7 @@ pub(super) fn seal(
             stop.check()?;
             let mut rng = system_rng()?;
             let mut fragments = Zeroizing::new(Vec::new());
-            encoder.encode(Some(value), &mut fragments, &mut rng)?;
+            encoder.encode(Some(&value.into()), &mut fragments, &mut rng)?;
             let (survey, lists) = (bundle.survey(), bundle.key_lists());
             let answer = Answer::seal(survey, lists, 0, &schedule, (&fragments, tau), &mut rng)?;
             bar.inc(1);
