@@ -191,6 +191,19 @@ impl Survey {
         }
     }
 
+    /// What a value is called where estimates are shown: its number, or in a survey of records the attribute and its value.
+    pub fn value_name(&self, value: u64) -> String {
+        let Encoding::Record { attributes } = &self.encoding else { return value.to_string() };
+        let mut rest = value;
+        for attribute in attributes {
+            if rest < attribute.values {
+                return format!("{} = {rest}", attribute.name);
+            }
+            rest -= attribute.values;
+        }
+        value.to_string()
+    }
+
     /// The number of attributes: every fragment holds one number below it.
     pub fn attributes(&self) -> u64 {
         match &self.encoding {

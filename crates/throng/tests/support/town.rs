@@ -190,7 +190,7 @@ impl Town {
         sender: &Sender,
         person: usize,
         (label, epoch): (u32, u64),
-        value: Option<u64>,
+        value: Option<impl Into<Value>>,
         seed: u64,
     ) -> Result<Vec<u32>, SendError> {
         let bundle = &self.deployment.bundle;
@@ -198,7 +198,7 @@ impl Town {
         let encoder = Encoder::of_survey(survey).unwrap();
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         let mut fragments = Vec::new();
-        encoder.encode(value.map(Value::from).as_ref(), &mut fragments, &mut rng).unwrap();
+        encoder.encode(value.map(Into::into).as_ref(), &mut fragments, &mut rng).unwrap();
         let schedule = Schedule::new(survey, When::CurrentEpoch, epoch * survey.epoch_s * 1000).unwrap();
         let tau = encoder.mechanism().coins().draws();
         let answer =

@@ -165,7 +165,7 @@ fn estimates(release: &Value) -> Result<Vec<f64>> {
         .find(|file| file.ends_with("estimates.csv"))
         .context("a release without a table")?;
     let mut reader = csv::Reader::from_path(table).with_context(|| format!("cannot read {table}"))?;
-    reader.records().map(|line| Ok(line?.get(1).context("a line without an estimate")?.parse()?)).collect()
+    reader.records().map(|line| Ok(line?.get(2).context("a line without an estimate")?.parse()?)).collect()
 }
 
 /// What hops signed about the epoch, in sentences.
