@@ -1,7 +1,14 @@
 //! The parties that run for as long as a survey does, as servers.
 
+pub mod directory;
 pub mod group_commit;
+pub mod log;
+pub mod operator_port;
 pub mod shuffler;
+pub mod vitals;
 mod worker;
 
+pub use log::{Log, LogFormat};
+pub use operator_port::OperatorPort;
 pub use shuffler::{Shuffler, ShufflerConfig};
+pub use vitals::Vitals;

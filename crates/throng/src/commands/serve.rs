@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{Format, print};
 use crate::cli::serve::{ServeArgs, ServeParty, ShufflerArgs};
-use crate::serve::{Shuffler, ShufflerConfig};
+use crate::serve::{Log, Shuffler, ShufflerConfig};
 
 /// Runs the command.
 pub fn run(args: &ServeArgs, format: Format) -> Result<()> {
@@ -15,12 +15,13 @@ pub fn run(args: &ServeArgs, format: Format) -> Result<()> {
 }
 
 fn shuffler(args: &ShufflerArgs, format: Format) -> Result<()> {
-    let shuffler = Shuffler::prepare(ShufflerConfig::read(&args.config)?)?;
+    let mut config = ShufflerConfig::read(&args.config)?;
+    let ShufflerConfig { listen, operator_listen, identity, data, .. } = &mut config;
+    args.overrides.clone().apply(listen, operator_listen, identity, data);
+    let shuffler = Shuffler::prepare(config)?;
     let summary = shuffler.summary();
-    for survey in &summary {
-        for warning in survey["warnings"].as_array().into_iter().flatten().filter_map(|one| one.as_str()) {
-            eprintln!("warning: {warning}");
-        }
+    if args.check || args.reset {
+        shuffler.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
     }
     let places: Vec<String> =
         summary.iter().map(|one| format!("{} of {}", text(&one["place"]), text(&one["name"]))).collect();
@@ -51,7 +52,8 @@ fn shuffler(args: &ShufflerArgs, format: Format) -> Result<()> {
                 Format::Json => print(&format!("{}\n", json!({ "listening": url, "surveys": summary }))),
             };
         };
-        shuffler.serve(stop_signal(), ready).await
+        let log = Log::new(args.log.log_format, "shuffler");
+        shuffler.serve(&log, stop_signal(), ready).await
     })
 }
 
