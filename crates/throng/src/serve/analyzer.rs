@@ -11,7 +11,11 @@ use anyhow::{Context, Result, anyhow, ensure};
 use throng_wire::{LayerKeys, Place};
 use tokio::runtime::Handle;
 
+use super::directory::ensure_writable;
 use super::layer_keys::LayerKeyFiles;
+use super::log::Log;
+use super::operator_port::{self, OperatorPort};
+use super::vitals::Vitals;
 use super::waits::Waits;
 use crate::analysis::TallyFiles;
 use crate::bundle::Bundle;
@@ -19,7 +23,7 @@ use crate::clock::now_s;
 use crate::keygen::Party;
 use crate::net::{Client, client};
 pub use config::{AnalyzedSurvey, AnalyzerConfig, Budget};
-use puller::Puller;
+use puller::{Counts, Puller};
 
 /// An analyzer whose files were read and found to be right.
 pub struct AnalyzerServer {
@@ -43,6 +47,7 @@ impl AnalyzerServer {
     /// Reads and checks everything that an analyzer runs on. Changes nothing.
     pub fn prepare(config: AnalyzerConfig) -> Result<Self> {
         let party = Party::read(&config.identity)?;
+        ensure_writable(&config.data)?;
         let mut surveys: Vec<Analyzed> = Vec::new();
         for survey in &config.surveys {
             let prepared = Analyzed::new(survey, &config, &party);
@@ -73,9 +78,24 @@ impl AnalyzerServer {
             .collect()
     }
 
+    /// What its operator should look at again.
+    pub fn warnings(&self) -> Vec<String> {
+        let surveys = self.surveys.iter().flat_map(|one| one.bundle.survey().survey().warnings());
+        let surveys = surveys.map(|warning| warning.to_string());
+        surveys.chain(operator_port::warning(self.config.operator_listen)).collect()
+    }
+
     /// Works until `shutdown` is over. `ready` is called once it does.
-    pub async fn serve(self, shutdown: impl Future<Output = ()>, ready: impl FnOnce()) -> Result<()> {
+    pub async fn serve(
+        self,
+        log: &Log,
+        shutdown: impl Future<Output = ()>,
+        ready: impl FnOnce(),
+    ) -> Result<()> {
+        self.warnings().into_iter().for_each(|warning| log.warn("warning").reason(warning).write());
         let Self { config, party, surveys } = self;
+        let vitals = Vitals::new();
+        let port = OperatorPort::open(config.operator_listen, &vitals).await?;
         for survey in &surveys {
             survey.tallies.create()?;
         }
@@ -88,16 +108,28 @@ impl AnalyzerServer {
             memory: config.memory(),
             late_epochs: config.late_epochs,
             waits: Waits::default(),
+            pulse: vitals.worker("analyzer", "all surveys"),
+            log: log.clone(),
+            counts: Counts::new(&vitals),
         };
+        vitals.data(&config.data);
+        vitals.memory_limit(config.memory_mib << 20);
         let (stop, stopped) = mpsc::channel();
         let thread = thread::Builder::new().name("analyzer".into()).spawn(move || puller.run(&stopped));
         let thread = thread.context("no thread for the analyzer")?;
+        vitals.start();
+        log.info("serving").write();
         ready();
         shutdown.await;
+        vitals.stop();
+        log.info("stopping").write();
         // A batch that it is in the middle of is read again after the next start; one that it has counted is stored first.
         drop(stop);
         let joined = tokio::task::spawn_blocking(move || thread.join()).await?;
-        joined.map_err(|_| anyhow!("the analyzer's own thread panicked"))
+        joined.map_err(|_| anyhow!("the analyzer's own thread panicked"))?;
+        port.close().await?;
+        log.info("stopped").write();
+        Ok(())
     }
 }
 
@@ -119,6 +151,7 @@ impl Analyzed {
             bundle.address(Place::hop(instance, survey.delivery.hops))?;
         }
         let mut keys = LayerKeyFiles::new(files.keys.as_ref().unwrap_or(&config.identity));
+        ensure_writable(keys.dir()).context("layer keys are erased once their epochs are over")?;
         let (layers, _) = keys.read(bundle.survey(), Place::Analyzer, survey.epoch_at(now_s()))?;
         let tallies = TallyFiles::new(&config.data, bundle.survey().hash());
         let changed = puller::modified(&files.survey);

@@ -18,6 +18,8 @@ use crate::bundle::Bundle;
 use crate::clock::now_s;
 use crate::net::client::{Client, Reply, SendError};
 use crate::net::{Outgoing, paths};
+use crate::serve::log::Log;
+use crate::serve::vitals::{Counter, Pulse, Vitals};
 use crate::serve::waits::Waits;
 
 /// The analyzer's own thread.
@@ -29,6 +31,26 @@ pub(super) struct Puller {
     pub(super) late_epochs: u64,
     /// By survey, and instance or 0 for the survey itself.
     pub(super) waits: Waits<(usize, u32)>,
+    pub(super) pulse: Pulse,
+    pub(super) log: Log,
+    pub(super) counts: Counts,
+}
+
+/// What an analyzer has done since it started.
+pub(super) struct Counts {
+    counted: Counter,
+    destroyed: Counter,
+    failures: Counter,
+}
+
+impl Counts {
+    pub(super) fn new(vitals: &Vitals) -> Self {
+        let batches = "Batches that were taken since the start, by what became of them.";
+        let batches = |outcome| vitals.counter("throng_batches", batches, &[("outcome", outcome)]);
+        let failures = "What the analyzer tried by itself and failed at, and tries again.";
+        let (counted, destroyed) = (batches("counted"), batches("destroyed"));
+        Self { counted, destroyed, failures: vitals.counter("throng_failures", failures, &[]) }
+    }
 }
 
 impl Puller {
@@ -47,6 +69,12 @@ impl Puller {
                     }
                 }
             }
+            // An instance that is away is no fault of this machine; keys that cannot be read are.
+            match self.waits.any(|(_, instance)| *instance == 0) {
+                true => self.pulse.fails("keys"),
+                false => self.pulse.succeeds("keys"),
+            }
+            self.pulse.round();
         }
     }
 
@@ -57,8 +85,11 @@ impl Puller {
             Err(error) if self.waits.are_over(&which) => {
                 let wait = self.waits.longer(which).as_secs();
                 let (survey, instance) = which;
-                let name = &self.surveys[survey].bundle.survey().survey().name;
-                eprintln!("analyzer: {name}, instance {instance}: {error:#}; again after {wait} s");
+                self.counts.failures.add();
+                let log = self.surveys[survey].log(&self.log);
+                let entry = log.warn("work-failed").work(if instance == 0 { "keys" } else { "take" });
+                let entry = if instance == 0 { entry } else { entry.instance(instance) };
+                entry.reason(format!("{error:#}")).again_after_s(wait).write();
             }
             Err(_) => {}
         }
@@ -98,14 +129,14 @@ impl Puller {
                 abort_at("counted");
                 survey.tallies.store(&tally)?;
                 abort_at("stored");
-                let outcome = if tally.counted.is_some() { "counted" } else { "destroyed" };
-                eprintln!(
-                    "analyzer: {}, instance {}: epoch {} of label {} is {outcome}",
-                    survey.bundle.survey().survey().name,
-                    route.instance,
-                    route.epoch,
-                    route.label
-                );
+                let (outcome, count) = match tally.counted {
+                    Some(_) => ("counted", &self.counts.counted),
+                    None => ("destroyed", &self.counts.destroyed),
+                };
+                count.add();
+                let log = survey.log(&self.log);
+                let entry = log.info("batch-taken").instance(route.instance).epoch(route.epoch);
+                entry.label(route.label).outcome(outcome).write();
                 batch
             }
         };
@@ -184,6 +215,10 @@ impl Puller {
 }
 
 impl Analyzed {
+    fn log(&self, log: &Log) -> Log {
+        log.of("analyzer", &self.bundle.survey().survey().name)
+    }
+
     fn instances(&self) -> u32 {
         self.bundle.survey().survey().delivery.instances
     }
