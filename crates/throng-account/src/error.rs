@@ -30,6 +30,23 @@ pub enum Error {
         /// What is near and would work.
         alternatives: Vec<String>,
     },
+    /// More fragments than a respondent can be asked to send.
+    #[error(
+        "too many fragments: each respondent would send about {fragments:.0}, and {} envelopes to each instance to hide \
+         their number, more than the {limit} that a plan may ask for; choose a larger epsilon_central, a larger \
+         crowd or fewer values{change}",
+        envelopes.map_or_else(|| "over four billion".to_owned(), |envelopes| envelopes.to_string())
+    )]
+    TooManyFragments {
+        /// How many fragments a respondent would send in an epoch, on average.
+        fragments: f64,
+        /// How many envelopes it would take to hide their number at one instance; `None` beyond 2^32.
+        envelopes: Option<u32>,
+        /// How many a plan may ask for.
+        limit: u32,
+        /// What else to choose, after a comma.
+        change: String,
+    },
     /// A budget or another rule says no.
     #[error("refused: {0}")]
     Refused(String),

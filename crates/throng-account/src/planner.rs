@@ -28,7 +28,7 @@ pub struct Question {
     pub respondents: u64,
     /// The share of them that may be relied on to be honest.
     pub honest_fraction: f64,
-    /// How many values there are.
+    /// How many values there are; of records, those of all attributes together.
     pub domain: u64,
     /// How many report fragments each bit is sent in: tau. 1 means none, and no backstop.
     pub report_fragments: u32,
@@ -49,6 +49,11 @@ pub enum Choice {
     OneHot,
     /// A count-mean sketch of the best size.
     Sketch,
+    /// Records: one bit for the value of a sampled attribute.
+    Record {
+        /// How many attributes they have.
+        attributes: u32,
+    },
 }
 
 /// How a value is written as bits.
@@ -62,6 +67,11 @@ pub enum Encoding {
         rows: u32,
         /// How many cells in a row.
         cells: u32,
+    },
+    /// One bit for the value of a sampled attribute.
+    Record {
+        /// How many attributes a record has.
+        attributes: u32,
     },
 }
 
@@ -87,12 +97,15 @@ pub struct Plan {
 /// How good the estimates will be, in respondents.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Accuracy {
-    /// The standard error of every count: privacy and collisions together.
+    /// The standard error of every count: privacy and collisions together. Of a record, that of a value nobody holds.
     pub standard_error: f64,
     /// The part of it that is the price of privacy.
     pub privacy_error: f64,
     /// The part of it that comes from values sharing a cell; 0 without a sketch.
     pub collision_error: f64,
+    /// What sampling one attribute adds for a value that everybody holds; 0 without records. For a value held by a
+    /// hundredth of the crowd it is a tenth of this.
+    pub sampling_error: f64,
     /// Over the whole domain, no count is further off than this, with probability 95 %.
     pub simultaneous_error: f64,
     /// A value that nobody holds exceeds this anywhere in the domain with probability 5 % at most.
@@ -103,6 +116,12 @@ pub struct Accuracy {
 }
 
 /// The most envelopes per instance that a plan may ask a respondent to send.
+///
+/// A first hop accepts whatever length its survey has, up to the wire format's 2^30 bytes for a body. A body of this many
+/// envelopes has 107 kB over two hops, and over sixteen, the most there may be, 793 kB: it fits in one request of a
+/// megabyte. Each envelope is sealed once for every stop after the first hop, which takes a respondent a tenth of a second
+/// for two hops of one instance, and a crowd of a million keeps a core of the second hop busy for ten hours ([`cost`]).
+/// What needs more is to be planned in another way.
 pub const ENVELOPES_MAX: u32 = 1000;
 
 /// Plans a survey, or says why there is none and what would be feasible.
@@ -111,6 +130,7 @@ pub fn plan(question: &Question) -> Result<Plan, Error> {
     match question.encoding {
         Choice::OneHot => feasible(question, one_hot(question)?),
         Choice::Sketch => feasible(question, sketch::best(question)?),
+        Choice::Record { attributes } => feasible(question, record(question, attributes)?),
         Choice::Recommend => recommend(question),
     }
 }
@@ -128,11 +148,20 @@ fn recommend(question: &Question) -> Result<Plan, Error> {
             plan.reasons.extend(other_choices(question, &plan));
             return feasible(question, plan);
         }
-        Err(Error::NotApplicable(reason)) => reason,
+        Err(reason @ (Error::NotApplicable(_) | Error::TooManyFragments { .. })) => reason,
         Err(other) => return Err(other),
     };
-    let mut plan = sketch::best(question)?;
-    plan.reasons.insert(0, format!("A sketch, because with one bit per value {too_many}."));
+    let mut plan =
+        sketch::best(question).map_err(|reason| sketch::nearest(Some(too_many.clone()), reason))?;
+    let because = match &too_many {
+        Error::TooManyFragments { fragments, limit, .. } => format!(
+            "each respondent would send about {fragments:.0} fragments, too many to hide their number in {limit} envelopes \
+             for each instance"
+        ),
+        Error::NotApplicable(reason) => reason.clone(),
+        other => other.to_string(),
+    };
+    plan.reasons.insert(0, format!("A sketch, because with one bit per value {because}."));
     feasible(question, plan)
 }
 
@@ -174,14 +203,46 @@ fn other_choices(question: &Question, plan: &Plan) -> Vec<String> {
 }
 
 fn one_hot(question: &Question) -> Result<Plan, Error> {
+    let floor = one_bit_floor(question)?;
+    build(question, Encoding::OneHot, question.domain, floor, |n, noise| noise.spread(n, 1))
+}
+
+/// Records: every respondent samples one attribute and reports on it alone, over the values of all of them.
+///
+/// # Privacy
+/// The guarantee is that of a one-hot survey over the whole width, for removal of a whole record. Write Q for what is
+/// released, a function of all reports. Given which attribute each respondent samples, every report is that of a one-hot
+/// vector or of the empty one, and the exact bound covers any such data of the others: with P_j the law of Q when the
+/// respondent reports on attribute j, and P_0 when they send R_0 instead, D(P_j || P_0) ≤ δ and D(P_0 || P_j) ≤ δ for the
+/// hockey-stick divergence D at e^ε. The respondent samples independently of the others, so with their record Q has the
+/// law Σ_j P_j/s, and without it P_0 = Σ_j P_0/s, both averaged over the same samples of the others. D is jointly convex,
+/// so it is at most the average of terms that are each at most δ. (It is an upper bound: that nobody sees which attribute
+/// was sampled is not made use of.)
+/// # Utility
+/// Counts are scaled up by s, and so is their noise; who is sampled is random too.
+fn record(question: &Question, attributes: u32) -> Result<Plan, Error> {
+    let floor = one_bit_floor(question)?;
+    let encoding = Encoding::Record { attributes };
+    let mut plan = build(question, encoding, question.domain, floor, |n, noise| noise.spread(n, attributes))?;
+    plan.reasons.insert(
+        0,
+        format!(
+            "Each respondent samples one of {attributes} attributes and spends the whole budget on it, so counts are \
+             scaled up by {attributes}. Nobody sees which one it was: noise covers the values of all of them."
+        ),
+    );
+    Ok(plan)
+}
+
+/// What the accountant allows for reports in which one bit differs from the reference.
+fn one_bit_floor(question: &Question) -> Result<Epsilon, Error> {
     if question.domain > 1 << 32 {
-        return Err(Error::NotApplicable("a one-hot survey has at most 2^32 values".into()));
+        return Err(Error::NotApplicable(
+            "a survey with a bit for each value has at most 2^32 of them".into(),
+        ));
     }
-    let floor =
-        exact::epsilon_local_certified(question.honest(), question.epsilon_central, question.main_delta())?;
-    build(question, Encoding::OneHot, question.domain, tidy(floor), |n, noise| {
-        Spread::constant(n * noise.variance(), noise.range())
-    })
+    exact::epsilon_local_certified(question.honest(), question.epsilon_central, question.main_delta())
+        .map(tidy)
 }
 
 /// From the epsilon that the accountant allows to the whole plan. `spread` says how far estimates are off.
@@ -208,14 +269,19 @@ fn build(
     let traffic = Traffic { width, coin, fragments: fragment_coins, instances: question.instances };
     let weight = traffic.overflow_weight(question.respondents, question.epsilon_central);
     let miss = Delta::new((question.delta.value() / 100.0 / weight).min(1.0))?;
-    let envelopes = traffic.envelopes(miss, ENVELOPES_MAX)?;
+    let envelopes = traffic.envelopes(miss, ENVELOPES_MAX).map_err(|error| match error {
+        Error::TooManyFragments { fragments, envelopes, limit, change } if encoding == Encoding::OneHot => {
+            Error::TooManyFragments { fragments, envelopes, limit, change: change + ", or a sketch" }
+        }
+        other => other,
+    })?;
     let overflow = traffic.overflow_delta(envelopes, question.respondents, question.epsilon_central);
     let overflow = Delta::new(overflow.value().min(question.delta.value() / 100.0))?;
 
     let n = question.respondents as f64;
     let central = CentralGuarantee::<Removal>::new(question.epsilon_central, question.delta);
     let exposure = Exposure { epsilon_floor: floor, fragments, instances: question.instances, central };
-    let accuracy = Accuracy::of(&spread(n, &noise), question.domain);
+    let accuracy = Accuracy::of(&spread(n, &noise), question.domain, n);
     let mut plan = Plan {
         encoding,
         exposure,
@@ -291,6 +357,12 @@ impl Question {
         if self.honest() < 2 {
             return wrong("the honest crowd", self.honest() as f64, "nobody is hidden in a crowd of one");
         }
+        if let Choice::Record { attributes } = self.encoding
+            && (attributes == 0 || self.domain < 2 * u64::from(attributes))
+        {
+            let expected = "give at least 1, each with at least 2 values";
+            return wrong("the number of attributes", f64::from(attributes), expected);
+        }
         for (what, got) in [
             ("the domain", self.domain as f64),
             ("the number of report fragments", f64::from(self.report_fragments)),
@@ -305,16 +377,26 @@ impl Question {
 }
 
 impl Accuracy {
-    fn of(spread: &Spread, domain: u64) -> Self {
+    fn of(spread: &Spread, domain: u64, respondents: f64) -> Self {
         let variance = spread.variance(0.0);
         let threshold = spread.deviation(0.0, 0.05 / domain as f64);
+        // A value held by c must exceed the threshold by what c itself may be off.
+        let above = |count: f64| threshold + spread.deviation(count, 0.05);
+        let detectable = if spread.per_holder > 0.0 {
+            // A fixed point, reached from below in steps that halve; for the last digits it is passed.
+            (0..200).fold(above(0.0), |count, _| above(count).max(count)) * (1.0 + 1e-9)
+        } else {
+            above(0.0)
+        };
+        let miss = 0.05 / (2.0 * domain as f64);
         Self {
             standard_error: variance.sqrt(),
             privacy_error: spread.noise.sqrt(),
             collision_error: (variance - spread.noise).sqrt(),
-            simultaneous_error: spread.deviation(0.0, 0.05 / (2.0 * domain as f64)),
+            sampling_error: (spread.per_holder * respondents).sqrt(),
+            simultaneous_error: spread.deviation(0.0, miss).max(spread.deviation(respondents, miss)),
             threshold,
-            detectable: threshold + spread.deviation(0.0, 0.05),
+            detectable,
         }
     }
 }
@@ -418,7 +500,94 @@ mod tests {
         let sum = (a.privacy_error.powi(2) + a.collision_error.powi(2)).sqrt();
         assert!((sum / a.standard_error - 1.0).abs() < 1e-9 && a.collision_error > 0.0);
         question.encoding = Choice::OneHot;
-        assert!(matches!(super::plan(&question), Err(Error::NotApplicable(_))));
+        match super::plan(&question) {
+            Err(error @ Error::TooManyFragments { fragments, envelopes: Some(envelopes), limit, .. }) => {
+                assert!(fragments > 2000.0 && f64::from(envelopes) > fragments / 3.0, "{error}");
+                assert_eq!(limit, ENVELOPES_MAX);
+                for part in
+                    [format!("about {fragments:.0}"), format!("{envelopes} envelopes"), "a sketch".into()]
+                {
+                    assert!(error.to_string().contains(&part), "{part}: {error}");
+                }
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Where even the smallest sketch has too many, the refusal is about the smallest.
+    #[test]
+    fn too_many_report_fragments_are_refused_with_their_number() {
+        let mut question = question(1.0, 1e-6, 1_000_000, 100);
+        question.report_fragments = 20_000;
+        for encoding in [Choice::Recommend, Choice::OneHot, Choice::Sketch, Choice::Record { attributes: 2 }]
+        {
+            question.encoding = encoding;
+            match plan(&question) {
+                Err(error @ Error::TooManyFragments { fragments, .. }) => {
+                    assert!(error.to_string().contains("fewer report fragments"), "{error}");
+                    let most = if encoding == Choice::Sketch { 2.7e6 } else { 1.1e6 };
+                    assert_eq!(error.to_string().contains("a sketch"), encoding == Choice::OneHot, "{error}");
+                    assert!((2e5..most).contains(&fragments), "{encoding:?}: {fragments}");
+                }
+                other => panic!("{encoding:?}: {other:?}"),
+            }
+        }
+    }
+
+    /// Guarantee and traffic of a record are those of one bit over the values of all attributes; its accuracy is not.
+    #[test]
+    fn records_are_planned_like_one_bit_and_scaled_up() {
+        for tau in [1, 4] {
+            let mut question = question(1.0, 1e-6, 100_000, 111);
+            (question.encoding, question.report_fragments) = (Choice::OneHot, tau);
+            let whole = plan(&question).unwrap();
+            question.encoding = Choice::Record { attributes: 5 };
+            let sampled = plan(&question).unwrap();
+            assert_eq!(sampled.encoding, Encoding::Record { attributes: 5 });
+            assert_eq!(sampled.exposure, whole.exposure);
+            assert_eq!((sampled.envelopes, sampled.overflow), (whole.envelopes, whole.overflow));
+            assert_eq!(sampled.fragments, whole.fragments);
+            let (one, five) = (whole.accuracy, sampled.accuracy);
+            let near =
+                |got: f64, expected: f64| assert!((got / expected - 1.0).abs() < 1e-9, "{got} {expected}");
+            near(five.standard_error, 5.0 * one.standard_error);
+            near(five.privacy_error, 5.0 * one.privacy_error);
+            near(five.sampling_error, (4.0 * 1e5_f64).sqrt());
+            assert_eq!((one.sampling_error, five.collision_error), (0.0, 0.0));
+            assert!(sampled.reasons[0].contains("one of 5 attributes"), "{:?}", sampled.reasons);
+
+            // The smallest count that is told from zero exceeds the threshold by what it may itself be off, and no more.
+            let noise = match sampled.exposure.fragments {
+                None => BitNoise::single(Bernoulli::flip(sampled.exposure.epsilon_floor).unwrap()),
+                Some((epsilon, tau)) => BitNoise::fragmented(
+                    Bernoulli::flip(sampled.exposure.epsilon_floor).unwrap(),
+                    Bernoulli::flip(epsilon).unwrap(),
+                    tau,
+                ),
+            };
+            let spread = noise.spread(1e5, 5);
+            let margin = five.detectable - five.threshold - spread.deviation(five.detectable, 0.05);
+            assert!((0.0..1e-6 * five.detectable).contains(&margin), "{margin}");
+            assert!(five.detectable > five.threshold + spread.deviation(0.0, 0.05));
+            near(five.simultaneous_error, spread.deviation(1e5, 0.05 / 222.0));
+
+            // One attribute is one question.
+            question.encoding = Choice::Record { attributes: 1 };
+            assert_eq!(plan(&question).unwrap().accuracy, one);
+        }
+    }
+
+    #[test]
+    fn what_crowd_records_need_is_answered_too() {
+        let mut question = question(1.0, 1e-6, 2, 111);
+        question.encoding = Choice::Record { attributes: 5 };
+        let needed = respondents_for_share(&question, 0.1).unwrap().unwrap();
+        let enough = plan(&Question { respondents: needed, ..question.clone() }).unwrap();
+        assert!(enough.accuracy.detectable <= 0.1 * needed as f64);
+        let one = respondents_for_share(&Question { encoding: Choice::OneHot, ..question.clone() }, 0.1);
+        assert!(needed > one.unwrap().unwrap());
+        question.respondents = 100;
+        assert!(matches!(plan(&question), Err(Error::Infeasible { .. })));
     }
 
     #[test]
@@ -447,6 +616,8 @@ mod tests {
             Question { domain: 0, ..good.clone() },
             Question { report_fragments: 0, ..good.clone() },
             Question { instances: 0, ..good.clone() },
+            Question { encoding: Choice::Record { attributes: 0 }, ..good.clone() },
+            Question { encoding: Choice::Record { attributes: 6 }, ..good.clone() },
         ] {
             assert!(matches!(plan(&bad), Err(Error::Parameter { .. })), "{bad:?}");
         }

@@ -42,6 +42,9 @@ pub enum Error {
         /// The size of the domain.
         size: u64,
     },
+    /// A value of another kind than the survey asks for.
+    #[error("this survey asks for {0}")]
+    ValueKind(&'static str),
     /// A record names more values than the mechanism has room for, or one of them twice.
     #[error("a record may set at most {limit} different bits, each once")]
     RecordBits {

@@ -10,11 +10,12 @@
 //! | one yes-or-no question | [`Binary`] |
 //! | a histogram, one bit per value | [`OneHot`] |
 //! | a large domain, hashed | [`CountSketch`], [`PlainSketch`] |
-//! | several attributes, or a set of values | [`SetValued`], [`Attributes`] |
+//! | several attributes, of which one is sampled | [`Record`], [`Attributes`] |
+//! | a set of values, sampled or with a split budget | [`SetValued`] |
 //! | several runs with a split budget | [`Repeated`] |
 //! | fragments behind a permanent backstop | [`ReportFragments`], [`Backstop`] |
 //! | a gradient in 129 bits | [`Gradient`] |
-//! | whichever of these a survey names | [`Mechanism`] |
+//! | whichever of these a survey names, and what it reads | [`Mechanism`], [`Value`] |
 //! | counts with their errors | [`Tally`], [`Estimates`], [`estimate`] |
 
 #[cfg(test)]
@@ -29,6 +30,7 @@ pub mod randomizer;
 pub mod sampling;
 #[cfg(test)]
 mod testing;
+mod value;
 
 pub use error::Error;
 pub use estimate::{Estimates, Tally};
@@ -39,6 +41,8 @@ pub use randomizer::binary::Binary;
 pub use randomizer::count_sketch::{CountSketch, PlainSketch, RowCells, SketchShape, SketchSums};
 pub use randomizer::gradient::{Gradient, GradientReport};
 pub use randomizer::one_hot::OneHot;
+pub use randomizer::record::Record;
 pub use randomizer::repeated::Repeated;
 pub use randomizer::set_valued::{SetValued, Spend};
 pub use randomizer::{BitRandomizer, Estimator, ExactDistribution, Probability, Randomizer};
+pub use value::Value;

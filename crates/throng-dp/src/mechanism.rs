@@ -1,15 +1,18 @@
 //! The run-time choice of a mechanism: what a survey names, as one type.
 
+use std::ops::Range;
+
 use rand_core::CryptoRng;
 
 use crate::estimate::{BitNoise, Estimates, Part, Spread, Tally};
 use crate::fragmenting::ReportFragments;
 use crate::randomizer::count_sketch::CountSketch;
 use crate::randomizer::one_hot::OneHot;
+use crate::randomizer::record::Record;
 use crate::randomizer::repeated::Repeated;
 use crate::randomizer::{BitRandomizer, Estimator, Randomizer};
 use crate::sampling::Bernoulli;
-use crate::{Error, LocalGuarantee, Removal};
+use crate::{Error, LocalGuarantee, Removal, Value};
 
 /// A mechanism that counts how many respondents hold each value of a domain.
 #[derive(Clone, Debug)]
@@ -24,6 +27,10 @@ pub enum Mechanism {
     Sketch(CountSketch),
     /// The same, in report fragments behind a backstop.
     FragmentedSketch(ReportFragments<CountSketch>),
+    /// One bit for the value of a sampled attribute.
+    Record(Record),
+    /// The same, in report fragments behind a backstop, which is drawn for one sampled attribute.
+    FragmentedRecord(ReportFragments<Record>),
 }
 
 /// The coins between a bit and the analyzer's sums.
@@ -56,18 +63,23 @@ macro_rules! each {
             Mechanism::FragmentedOneHot($mechanism) => $call,
             Mechanism::Sketch($mechanism) => $call,
             Mechanism::FragmentedSketch($mechanism) => $call,
+            Mechanism::Record($mechanism) => $call,
+            Mechanism::FragmentedRecord($mechanism) => $call,
         }
     };
 }
 
 impl Mechanism {
-    /// How many values there are; they are numbered from 0.
+    /// How many values there are; they are numbered from 0, those of a later attribute after those of all before it.
     pub fn domain(&self) -> u64 {
         match self {
             Self::OneHot(one_hot) => one_hot.size(),
             Self::RepeatedOneHot(repeated) => repeated.run().size(),
             Self::FragmentedOneHot(fragments) => fragments.backstop().size(),
-            Self::Sketch(_) | Self::FragmentedSketch(_) => self.sketch().map_or(0, |s| s.shape().domain),
+            Self::Sketch(sketch) => sketch.shape().domain,
+            Self::FragmentedSketch(fragments) => fragments.backstop().shape().domain,
+            Self::Record(record) => record.attributes(),
+            Self::FragmentedRecord(fragments) => fragments.backstop().attributes(),
         }
     }
 
@@ -82,6 +94,17 @@ impl Mechanism {
             Self::Sketch(sketch) => Some(sketch),
             Self::FragmentedSketch(fragments) => Some(fragments.backstop()),
             Self::OneHot(_) | Self::RepeatedOneHot(_) | Self::FragmentedOneHot(_) => None,
+            Self::Record(_) | Self::FragmentedRecord(_) => None,
+        }
+    }
+
+    /// The mechanism of records with several attributes, where that is what a value is.
+    pub fn record(&self) -> Option<&Record> {
+        match self {
+            Self::Record(record) => Some(record),
+            Self::FragmentedRecord(fragments) => Some(fragments.backstop()),
+            Self::OneHot(_) | Self::RepeatedOneHot(_) | Self::FragmentedOneHot(_) => None,
+            Self::Sketch(_) | Self::FragmentedSketch(_) => None,
         }
     }
 
@@ -96,7 +119,8 @@ impl Mechanism {
         match self {
             Self::FragmentedOneHot(fragments) => fragments.backstop().guarantee(),
             Self::FragmentedSketch(fragments) => fragments.backstop().guarantee(),
-            Self::OneHot(_) | Self::RepeatedOneHot(_) | Self::Sketch(_) => self.guarantee(),
+            Self::FragmentedRecord(fragments) => fragments.backstop().guarantee(),
+            Self::OneHot(_) | Self::RepeatedOneHot(_) | Self::Sketch(_) | Self::Record(_) => self.guarantee(),
         }
     }
 
@@ -105,7 +129,10 @@ impl Mechanism {
         match self {
             Self::FragmentedOneHot(fragments) => fragments.exposed(1),
             Self::FragmentedSketch(fragments) => fragments.exposed(1),
-            Self::OneHot(_) | Self::RepeatedOneHot(_) | Self::Sketch(_) => Ok(self.guarantee()),
+            Self::FragmentedRecord(fragments) => fragments.exposed(1),
+            Self::OneHot(_) | Self::RepeatedOneHot(_) | Self::Sketch(_) | Self::Record(_) => {
+                Ok(self.guarantee())
+            }
         }
     }
 
@@ -119,10 +146,12 @@ impl Mechanism {
             Self::FragmentedOneHot(fragments) => fragments.coins(),
             Self::Sketch(sketch) => Coins::Runs { coin: sketch.coin(), runs: 1 },
             Self::FragmentedSketch(fragments) => fragments.coins(),
+            Self::Record(record) => Coins::Runs { coin: record.coin(), runs: 1 },
+            Self::FragmentedRecord(fragments) => fragments.coins(),
         }
     }
 
-    /// How many attribute fragments a report on a value has, on average.
+    /// How many attribute fragments a report on a value (on a record in which nothing is missing) has, on average.
     pub fn fragments_expected(&self) -> f64 {
         let (width, bits) = match self.sketch() {
             Some(sketch) => (sketch.width(), sketch.differing_bits()),
@@ -133,13 +162,21 @@ impl Mechanism {
         f64::from(self.coins().draws()) * f64::from(bits) * per_row
     }
 
-    /// How far estimates are off when the truth is known: how many respondents hold each value, all of whom answer.
+    /// How far estimates are off when the truth is known: how many respondents hold each value, all of whom answer. Of
+    /// records the crowd is taken to be as large as the attribute that most of them have.
     pub fn spread_of(&self, truth: &[u64]) -> Spread {
         let noise = self.coins().noise();
-        let respondents: f64 = truth.iter().map(|&count| count as f64).sum();
-        match self.sketch() {
-            Some(sketch) => sketch.spread_of(truth, &noise),
-            None => Spread::constant(respondents * noise.variance(), noise.range()),
+        let sum = |counts: &[u64]| counts.iter().map(|&count| count as f64).sum::<f64>();
+        match (self.sketch(), self.record()) {
+            (Some(sketch), _) => sketch.spread_of(truth, &noise),
+            (None, Some(record)) => {
+                let layout = record.layout();
+                let part = |range: Range<u64>| truth.get(range.start as usize..range.end as usize);
+                let ranges = (0..layout.count() as usize).map(|attribute| layout.range(attribute));
+                let respondents = ranges.filter_map(part).map(sum).fold(0.0, f64::max);
+                noise.spread(respondents, layout.count())
+            }
+            (None, None) => noise.spread(sum(truth), 1),
         }
     }
 
@@ -147,26 +184,29 @@ impl Mechanism {
     /// that is cleared first. Fragments of several draws follow one another, so an attribute may occur more than once.
     pub fn randomize_into(
         &self,
-        value: Option<u64>,
+        value: Option<&Value>,
         fragments: &mut Vec<u32>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<(), Error> {
-        let outside = |_| Error::OutsideDomain { size: self.domain() };
-        let narrow = || value.map(u32::try_from).transpose().map_err(outside);
+        let index = || value.map(|value| value.index(self.domain())).transpose();
+        let one = || value.map(Value::one).transpose();
+        let record = || value.map(Value::record).transpose();
         match self {
-            Self::OneHot(one_hot) => {
-                return one_hot.randomize_into(narrow()?.as_ref(), fragments, rng);
-            }
+            Self::OneHot(one_hot) => return one_hot.randomize_into(index()?.as_ref(), fragments, rng),
             Self::RepeatedOneHot(repeated) => {
-                replace(fragments, repeated.randomize(narrow()?.as_ref(), rng)?.iter().flatten());
+                replace(fragments, repeated.randomize(index()?.as_ref(), rng)?.iter().flatten());
             }
             Self::FragmentedOneHot(tau) => {
-                replace(fragments, tau.randomize(narrow()?.as_ref(), rng)?.iter().flatten());
+                replace(fragments, tau.randomize(index()?.as_ref(), rng)?.iter().flatten());
             }
-            Self::Sketch(sketch) => replace(fragments, &sketch.randomize(value.as_ref(), rng)?.bits),
+            Self::Sketch(sketch) => replace(fragments, &sketch.randomize(one()?.as_ref(), rng)?.bits),
             Self::FragmentedSketch(tau) => {
-                let reports = tau.randomize(value.as_ref(), rng)?;
+                let reports = tau.randomize(one()?.as_ref(), rng)?;
                 replace(fragments, reports.iter().flat_map(|report| &report.bits));
+            }
+            Self::Record(sampled) => replace(fragments, &sampled.randomize(record()?, rng)?),
+            Self::FragmentedRecord(tau) => {
+                replace(fragments, tau.randomize(record()?, rng)?.iter().flatten());
             }
         }
         Ok(())
@@ -192,6 +232,8 @@ impl Mechanism {
             Self::FragmentedOneHot(fragments) => fragments.backstop().estimate_through(tally, &noise),
             Self::Sketch(sketch) => sketch.estimate_through(tally, &noise),
             Self::FragmentedSketch(fragments) => fragments.backstop().estimate_through(tally, &noise),
+            Self::Record(record) => record.estimate_through(tally, &noise),
+            Self::FragmentedRecord(fragments) => fragments.backstop().estimate_through(tally, &noise),
         }
     }
 }
@@ -230,7 +272,7 @@ fn replace<'a>(fragments: &mut Vec<u32>, by: impl IntoIterator<Item = &'a u32>) 
 mod tests {
     use super::*;
     use crate::testing::rng;
-    use crate::{Epsilon, SketchShape};
+    use crate::{Attributes, Epsilon, SketchShape};
 
     fn epsilon(value: f64) -> Epsilon {
         Epsilon::new(value).unwrap()
@@ -240,6 +282,7 @@ mod tests {
         let one_hot = OneHot::new(50, epsilon(3.0)).unwrap();
         let shape = SketchShape { domain: 50, rows: 8, cells: 16, seed: 3 };
         let sketch = CountSketch::split(shape, epsilon(4.0), 2).unwrap();
+        let record = Record::new(Attributes::new(&[20, 30]).unwrap(), epsilon(3.0)).unwrap();
         vec![
             Mechanism::OneHot(one_hot.clone()),
             Mechanism::RepeatedOneHot(
@@ -248,7 +291,17 @@ mod tests {
             Mechanism::FragmentedOneHot(ReportFragments::new(one_hot, epsilon(2.0), 3).unwrap()),
             Mechanism::Sketch(sketch.clone()),
             Mechanism::FragmentedSketch(ReportFragments::new(sketch, epsilon(2.0), 3).unwrap()),
+            Mechanism::Record(record.clone()),
+            Mechanism::FragmentedRecord(ReportFragments::new(record, epsilon(2.0), 3).unwrap()),
         ]
+    }
+
+    /// A value of either kind; of records the second attribute is `value` modulo 30.
+    fn value(mechanism: &Mechanism, value: u64) -> Value {
+        match mechanism.record() {
+            Some(_) => Value::from(vec![Some((value % 20) as u32), Some((value % 30) as u32)]),
+            None => Value::from(value),
+        }
     }
 
     /// Mean number of fragments over 4,000 reports: off by 6 standard errors with a chance of 2e-9 each. (A report
@@ -260,7 +313,8 @@ mod tests {
             let mut fragments = vec![9; 9];
             let counts: Vec<f64> = (0..4000u64)
                 .map(|i| {
-                    mechanism.randomize_into(Some(i % 50), &mut fragments, &mut rng).unwrap();
+                    let value = value(&mechanism, i % 50);
+                    mechanism.randomize_into(Some(&value), &mut fragments, &mut rng).unwrap();
                     assert!(fragments.iter().all(|&a| u64::from(a) < mechanism.attributes()));
                     fragments.len() as f64
                 })
@@ -279,32 +333,59 @@ mod tests {
             let mut tally = mechanism.tally().unwrap();
             let mut fragments = Vec::new();
             for i in 0..3000 {
-                let value = if i % 3 == 0 { None } else { Some(7) };
-                mechanism.randomize_into(value, &mut fragments, &mut rng).unwrap();
+                let value = if i % 3 == 0 { None } else { Some(value(&mechanism, 7)) };
+                mechanism.randomize_into(value.as_ref(), &mut fragments, &mut rng).unwrap();
                 tally.add_fragments(&fragments).unwrap();
                 tally.add_respondents(1);
             }
             let estimates = mechanism.estimate(&tally).unwrap();
             assert_eq!(estimates.counts().len() as u64, mechanism.domain());
-            assert!((estimates.counts()[7] - 2000.0).abs() < 7.0 * estimates.noise_floor());
+            assert!((estimates.counts()[7] - 2000.0).abs() < 7.0 * estimates.standard_error(7));
             assert!(estimates.counts()[8].abs() < 7.0 * estimates.noise_floor());
+            if mechanism.record().is_some() {
+                assert!((estimates.counts()[27] - 2000.0).abs() < 7.0 * estimates.standard_error(27));
+            }
+        }
+    }
+
+    /// Half of the respondents sample the second attribute: counts are doubled, noise is four times as large, and every
+    /// holder adds 1. So say the estimates, and so does what is known beforehand.
+    #[test]
+    fn records_are_off_by_their_noise_and_their_sample() {
+        for mechanism in mechanisms().iter().filter(|mechanism| mechanism.record().is_some()) {
+            let noise = mechanism.coins().noise();
+            // All 600 have the first attribute, 500 of them the second.
+            let mut truth = vec![0; 50];
+            (truth[3], truth[4], truth[20], truth[49]) = (250, 350, 499, 1);
+            let spread = mechanism.spread_of(&truth);
+            assert!((spread.variance(0.0) / (4.0 * 600.0 * noise.variance()) - 1.0).abs() < 1e-12);
+            assert!((spread.variance(499.0) - spread.variance(0.0) - 499.0).abs() < 1e-9);
+            assert!((spread.range * 0.5 / noise.range() - 1.0).abs() < 1e-12);
+            let mut tally = mechanism.tally().unwrap();
+            tally.add_respondents(600);
+            assert_eq!(mechanism.estimate(&tally).unwrap().spread(), spread);
+            assert_eq!((mechanism.domain(), mechanism.attributes()), (50, 50));
         }
     }
 
     #[test]
     fn guarantees_are_those_of_the_parts() {
         let near = |got: f64, expected: f64| assert!((got - expected).abs() < 1e-9, "{got} for {expected}");
-        let [one_hot, repeated, fragmented, sketch, hashed] = mechanisms().try_into().unwrap();
-        for whole in [&one_hot, &repeated] {
+        let [one_hot, repeated, fragmented, sketch, hashed, record, sampled] =
+            mechanisms().try_into().unwrap();
+        for whole in [&one_hot, &repeated, &record] {
             near(whole.guarantee().epsilon().value(), 3.0);
             assert_eq!(whole.fragment_guarantee().unwrap(), whole.guarantee());
         }
         near(sketch.guarantee().epsilon().value(), 4.0);
         // tanh(x/2) tanh(y/2) = tanh(e/2), for each of the bits that differ.
         let exposed = |x: f64, y: f64| 2.0 * ((x / 2.0).tanh() * (y / 2.0).tanh()).atanh();
-        near(fragmented.fragment_guarantee().unwrap().epsilon().value(), exposed(3.0, 2.0));
-        near(fragmented.guarantee().epsilon().value(), exposed(3.0, 6.0));
-        near(fragmented.floor().epsilon().value(), 3.0);
+        // One bit of a record differs from the reference, as one of a one-hot vector does.
+        for tau in [&fragmented, &sampled] {
+            near(tau.fragment_guarantee().unwrap().epsilon().value(), exposed(3.0, 2.0));
+            near(tau.guarantee().epsilon().value(), exposed(3.0, 6.0));
+            near(tau.floor().epsilon().value(), 3.0);
+        }
         near(hashed.floor().epsilon().value(), 4.0);
         assert_eq!(repeated.floor(), repeated.guarantee());
         near(hashed.fragment_guarantee().unwrap().epsilon().value(), 2.0 * exposed(2.0, 2.0));
@@ -313,9 +394,17 @@ mod tests {
     #[test]
     fn values_outside_the_domain_are_refused() {
         for mechanism in mechanisms() {
-            for value in [50, 1 << 33] {
-                let refused = mechanism.randomize_into(Some(value), &mut Vec::new(), &mut rng(1));
-                assert_eq!(refused, Err(Error::OutsideDomain { size: 50 }));
+            let refused =
+                |value| mechanism.randomize_into(Some(&value), &mut Vec::new(), &mut rng(1)).unwrap_err();
+            if mechanism.record().is_some() {
+                assert_eq!(refused(vec![Some(0), Some(30)].into()), Error::OutsideDomain { size: 30 });
+                assert_eq!(refused(vec![Some(0)].into()), Error::RecordLength { got: 1, expected: 2 });
+                assert!(matches!(refused(Value::One(0)), Error::ValueKind(_)));
+            } else {
+                for value in [50, 1 << 33] {
+                    assert_eq!(refused(Value::One(value)), Error::OutsideDomain { size: 50 });
+                }
+                assert!(matches!(refused(vec![Some(0)].into()), Error::ValueKind(_)));
             }
         }
     }

@@ -4,6 +4,7 @@ pub mod binary;
 pub mod count_sketch;
 pub mod gradient;
 pub mod one_hot;
+pub mod record;
 pub mod repeated;
 pub mod set_valued;
 

@@ -70,18 +70,19 @@ impl std::fmt::Debug for SealedBody {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{FRAGMENTED, SURVEY, world};
+    use crate::testing::{FRAGMENTED, RECORD, SURVEY, world};
     use crate::{Encoder, When};
     use chacha20::ChaCha20Rng;
     use chacha20::rand_core::SeedableRng;
+    use throng_dp::Value;
     use throng_wire::{Opened, Peeled, Place, Route, Stop, peel};
 
-    fn answer(survey: &str, value: Option<u64>, seed: u8) -> Answer {
+    fn answer(survey: &str, value: Option<impl Into<Value>>, seed: u8) -> Answer {
         let world = world(survey);
         let encoder = Encoder::of_survey(world.survey.survey()).unwrap();
         let rng = &mut ChaCha20Rng::from_seed([seed; 32]);
         let mut fragments = Vec::new();
-        encoder.encode(value, &mut fragments, rng).unwrap();
+        encoder.encode(value.map(Into::into).as_ref(), &mut fragments, rng).unwrap();
         let schedule = Schedule::new(world.survey.survey(), When::NextEpoch, 0).unwrap();
         let tau = encoder.mechanism().coins().draws();
         Answer::seal(&world.survey, &world.lists, 0, &schedule, (&fragments, tau), rng).unwrap()
@@ -90,11 +91,16 @@ mod tests {
     /// Promise 4: with chaff neither number nor lengths depend on the value, or on there being one.
     #[test]
     fn bodies_are_alike_for_any_value_and_for_none() {
+        let shape = |answer: &Answer| -> Vec<(Route, usize)> {
+            answer.bodies.iter().map(|body| (body.route, body.bytes.len())).collect()
+        };
+        let reference = answer(RECORD, None::<Value>, 1);
+        for (seed, record) in [(2, [None; 3]), (3, [Some(0), None, None]), (4, [Some(8), Some(1), Some(772)])]
+        {
+            assert_eq!(shape(&answer(RECORD, Some(record.to_vec()), seed)), shape(&reference));
+        }
         for survey in [SURVEY, FRAGMENTED] {
-            let shape = |answer: &Answer| -> Vec<(Route, usize)> {
-                answer.bodies.iter().map(|body| (body.route, body.bytes.len())).collect()
-            };
-            let reference = answer(survey, None, 1);
+            let reference = answer(survey, None::<u64>, 1);
             assert_eq!(reference.bodies.len(), 3);
             for (seed, value) in [(2, None), (3, Some(0)), (4, Some(783)), (5, Some(7)), (6, Some(7))] {
                 let other = answer(survey, value, seed);

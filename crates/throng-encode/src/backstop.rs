@@ -7,7 +7,7 @@ use std::fmt;
 
 use rand_core::CryptoRng;
 use throng_dp::randomizer::count_sketch::SketchReport;
-use throng_dp::{Backstop, BitRandomizer, Error as DpError, Mechanism};
+use throng_dp::{Backstop, BitRandomizer, Error as DpError, Mechanism, Value};
 use zeroize::Zeroizing;
 
 use crate::Error;
@@ -19,24 +19,33 @@ pub struct StoredBackstop(Kind);
 enum Kind {
     OneHot(Backstop<Vec<u32>>),
     Sketch(Backstop<SketchReport>),
+    /// The report on the attribute that was sampled when it was drawn: fragments of all epochs are about that one.
+    Record(Backstop<Vec<u32>>),
 }
 
 impl StoredBackstop {
     pub(crate) fn draw(
         mechanism: &Mechanism,
-        value: Option<u64>,
+        value: Option<&Value>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Option<Self>, DpError> {
         Ok(match mechanism {
             Mechanism::FragmentedOneHot(fragments) => {
-                let outside = |_| DpError::OutsideDomain { size: fragments.backstop().size() };
-                let value = value.map(u32::try_from).transpose().map_err(outside)?;
-                Some(Self(Kind::OneHot(fragments.draw_backstop(value.as_ref(), rng)?)))
+                let index = value.map(|value| value.index(fragments.backstop().size())).transpose()?;
+                Some(Self(Kind::OneHot(fragments.draw_backstop(index.as_ref(), rng)?)))
             }
             Mechanism::FragmentedSketch(fragments) => {
-                Some(Self(Kind::Sketch(fragments.draw_backstop(value.as_ref(), rng)?)))
+                let one = value.map(Value::one).transpose()?;
+                Some(Self(Kind::Sketch(fragments.draw_backstop(one.as_ref(), rng)?)))
             }
-            Mechanism::OneHot(_) | Mechanism::RepeatedOneHot(_) | Mechanism::Sketch(_) => None,
+            Mechanism::FragmentedRecord(fragments) => {
+                let record = value.map(Value::record).transpose()?;
+                Some(Self(Kind::Record(fragments.draw_backstop(record, rng)?)))
+            }
+            Mechanism::OneHot(_)
+            | Mechanism::RepeatedOneHot(_)
+            | Mechanism::Sketch(_)
+            | Mechanism::Record(_) => None,
         })
     }
 
@@ -56,6 +65,10 @@ impl StoredBackstop {
                 let reports = fragments.fragment(backstop, rng)?;
                 reports.iter().for_each(|report| out.extend(fragments.backstop().fragments(report)));
             }
+            (Mechanism::FragmentedRecord(fragments), Kind::Record(backstop)) => {
+                let reports = fragments.fragment(backstop, rng)?;
+                reports.iter().for_each(|report| out.extend(fragments.backstop().fragments(report)));
+            }
             _ => return Err(DpError::ForeignBackstop),
         }
         Ok(())
@@ -66,6 +79,7 @@ impl StoredBackstop {
     pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
         let (kind, threshold, rows, bits): (u8, u128, &[u32], &[u32]) = match &self.0 {
             Kind::OneHot(backstop) => (ONE_HOT, backstop.threshold(), &[], backstop.report()),
+            Kind::Record(backstop) => (RECORD, backstop.threshold(), &[], backstop.report()),
             Kind::Sketch(backstop) => {
                 (SKETCH, backstop.threshold(), &backstop.report().rows, &backstop.report().bits)
             }
@@ -74,7 +88,7 @@ impl StoredBackstop {
         let mut bytes = Zeroizing::new(Vec::with_capacity(25 + 4 * (rows.len() + bits.len())));
         bytes.push(kind);
         bytes.extend(threshold.to_be_bytes());
-        for list in [rows, bits].into_iter().skip(usize::from(kind == ONE_HOT)) {
+        for list in [rows, bits].into_iter().skip(usize::from(kind != SKETCH)) {
             bytes.extend((list.len() as u32).to_be_bytes());
             list.iter().for_each(|number| bytes.extend(number.to_be_bytes()));
         }
@@ -94,6 +108,7 @@ impl StoredBackstop {
                 let (bits, rest) = numbers(rest).ok_or_else(short)?;
                 (Kind::Sketch(Backstop::from_stored(SketchReport { rows: first, bits }, threshold)), rest)
             }
+            RECORD => (Kind::Record(Backstop::from_stored(first, threshold)), rest),
             _ => return Err(Error::Backstop("it is of no known kind")),
         };
         if rest.is_empty() { Ok(Self(kind)) } else { Err(Error::Backstop("it is too long")) }
@@ -115,6 +130,7 @@ fn numbers(bytes: &[u8]) -> Option<(Vec<u32>, &[u8])> {
 
 const ONE_HOT: u8 = 1;
 const SKETCH: u8 = 2;
+const RECORD: u8 = 3;
 
 #[cfg(test)]
 mod tests {
@@ -122,16 +138,18 @@ mod tests {
     use crate::Encoder;
     use chacha20::ChaCha20Rng;
     use chacha20::rand_core::SeedableRng;
-    use throng_dp::{CountSketch, Epsilon, OneHot, ReportFragments, SketchShape};
+    use throng_dp::{Attributes, CountSketch, Epsilon, OneHot, Record, ReportFragments, SketchShape};
 
-    fn encoders() -> [Encoder; 2] {
+    fn encoders() -> [Encoder; 3] {
         let epsilon = |value| Epsilon::new(value).unwrap();
         let one_hot = OneHot::new(500, epsilon(3.0)).unwrap();
         let shape = SketchShape { domain: 500, rows: 8, cells: 64, seed: 3 };
         let sketch = CountSketch::new(shape, epsilon(3.0)).unwrap();
+        let record = Record::new(Attributes::new(&[400, 100]).unwrap(), epsilon(3.0)).unwrap();
         [
             Mechanism::FragmentedOneHot(ReportFragments::new(one_hot, epsilon(2.0), 4).unwrap()),
             Mechanism::FragmentedSketch(ReportFragments::new(sketch, epsilon(2.0), 4).unwrap()),
+            Mechanism::FragmentedRecord(ReportFragments::new(record, epsilon(2.0), 4).unwrap()),
         ]
         .map(Encoder::new)
     }
@@ -140,7 +158,11 @@ mod tests {
     fn what_is_stored_is_read_back_and_draws_alike() {
         for encoder in encoders() {
             assert!(encoder.has_backstop());
-            for value in [None, Some(77)] {
+            let value = match encoder.mechanism().record() {
+                Some(_) => Value::from(vec![Some(77), None]),
+                None => Value::from(77),
+            };
+            for value in [None, Some(&value)] {
                 let rng = &mut ChaCha20Rng::from_seed([1; 32]);
                 let backstop = encoder.draw_backstop(value, rng).unwrap().unwrap();
                 let bytes = backstop.to_bytes();
@@ -165,12 +187,20 @@ mod tests {
 
     #[test]
     fn a_backstop_of_another_mechanism_is_refused() {
-        let [one_hot, sketch] = encoders();
+        let [one_hot, sketch, record] = encoders();
         let rng = &mut ChaCha20Rng::from_seed([1; 32]);
-        let backstop = one_hot.draw_backstop(Some(1), rng).unwrap().unwrap();
-        let refused = sketch.encode_from(&backstop, &mut Vec::new(), rng);
-        assert_eq!(refused, Err(DpError::ForeignBackstop));
-        assert_eq!(one_hot.draw_backstop(Some(500), rng).unwrap_err(), DpError::OutsideDomain { size: 500 });
+        let backstop = one_hot.draw_backstop(Some(&Value::from(1)), rng).unwrap().unwrap();
+        // A record has as many bits as the one-hot vector, and the same coin; still it is another survey's.
+        for other in [&sketch, &record] {
+            let refused = other.encode_from(&backstop, &mut Vec::new(), rng);
+            assert_eq!(refused, Err(DpError::ForeignBackstop));
+        }
+        let mut refused = |encoder: &Encoder, value| encoder.draw_backstop(Some(&value), rng).unwrap_err();
+        assert_eq!(refused(&one_hot, Value::from(500)), DpError::OutsideDomain { size: 500 });
+        assert_eq!(refused(&record, vec![Some(0), Some(100)].into()), DpError::OutsideDomain { size: 100 });
+        for (encoder, value) in [(&one_hot, vec![Some(0)].into()), (&record, 0.into())] {
+            assert!(matches!(refused(encoder, value), DpError::ValueKind(_)));
+        }
         let plain = Encoder::new(Mechanism::OneHot(OneHot::new(5, Epsilon::new(1.0).unwrap()).unwrap()));
         assert!(!plain.has_backstop() && plain.draw_backstop(None, rng).unwrap().is_none());
     }

@@ -220,7 +220,7 @@ fn deletion(labels: &Labels) -> Result<Deletion, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{FRAGMENTED, SURVEY};
+    use crate::testing::{FRAGMENTED, RECORD, SURVEY};
 
     fn survey(text: &str) -> Survey {
         Survey::from_toml(text).unwrap()
@@ -258,6 +258,31 @@ mod tests {
             ["epsilon_backstop 5.25", "A single fragment", "Anyone may answer", "up to 2 of the fragments"]
         {
             assert!(sentences.contains(part), "{part}: {sentences}");
+        }
+    }
+
+    /// One bit or none of a record differs from the reference, over the values of all attributes: what holds for one
+    /// question with as many values holds for it, and nothing less.
+    #[test]
+    fn a_record_has_the_claim_of_one_question_with_all_its_values() {
+        for randomizer in [survey(SURVEY).randomizer, survey(FRAGMENTED).randomizer] {
+            let (mut one, mut record) = (survey(SURVEY), survey(RECORD));
+            (one.randomizer, record.randomizer) = (randomizer.clone(), randomizer);
+            (one.delivery.envelopes, record.delivery.envelopes) = (80, 80);
+            let (one, found) = (CheckedClaim::check(&one).unwrap(), CheckedClaim::check(&record).unwrap());
+            assert_eq!(found, one);
+            assert!(found.overflow.value() > 0.0);
+            // An attribute less is less traffic, and the same bits.
+            let mut narrow = record.clone();
+            narrow.encoding = throng_wire::survey::Encoding::Record {
+                attributes: vec![throng_wire::survey::Attribute { name: "age".into(), values: 9 }],
+            };
+            assert!(CheckedClaim::check(&narrow).unwrap().overflow < found.overflow);
+            record.claim.epsilon_central = found.central.epsilon().value() * 0.99;
+            refused(&record);
+            record.claim.epsilon_central = 1.0;
+            record.delivery.envelopes = 8;
+            assert!(refused(&record).contains("8 envelopes to each instance are too few"));
         }
     }
 

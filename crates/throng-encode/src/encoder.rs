@@ -1,7 +1,7 @@
 //! What a respondent runs: value -> report -> attribute fragments.
 
 use rand_core::CryptoRng;
-use throng_dp::{Error, Mechanism};
+use throng_dp::{Error, Mechanism, Value};
 use throng_wire::Survey;
 
 use crate::backstop::StoredBackstop;
@@ -10,13 +10,13 @@ use crate::backstop::StoredBackstop;
 ///
 /// ```
 /// use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
-/// use throng_dp::{Epsilon, Mechanism, OneHot};
+/// use throng_dp::{Epsilon, Mechanism, OneHot, Value};
 /// use throng_encode::Encoder;
 ///
 /// let encoder = Encoder::new(Mechanism::OneHot(OneHot::new(1000, Epsilon::new(20.0)?)?));
 /// let mut rng = ChaCha20Rng::from_seed([7; 32]); // a respondent uses the operating system's
 /// let mut fragments = Vec::new();
-/// encoder.encode(Some(42), &mut fragments, &mut rng)?;
+/// encoder.encode(Some(&Value::from(42)), &mut fragments, &mut rng)?;
 /// assert_eq!(fragments, [42]); // at epsilon 20 hardly any bit is flipped
 /// # Ok::<(), throng_dp::Error>(())
 /// ```
@@ -44,14 +44,22 @@ impl Encoder {
     /// Whether its reports are drawn from a backstop, which has to be stored: `draw_backstop` once for a
     /// value, then `encode_from` in every epoch.
     pub fn has_backstop(&self) -> bool {
-        matches!(self.mechanism, Mechanism::FragmentedOneHot(_) | Mechanism::FragmentedSketch(_))
+        match self.mechanism {
+            Mechanism::FragmentedOneHot(_)
+            | Mechanism::FragmentedSketch(_)
+            | Mechanism::FragmentedRecord(_) => true,
+            Mechanism::OneHot(_)
+            | Mechanism::RepeatedOneHot(_)
+            | Mechanism::Sketch(_)
+            | Mechanism::Record(_) => false,
+        }
     }
 
     /// The permanent backstop of a value, or of having nothing to say. `None` where there is none in this
     /// mechanism.
     pub fn draw_backstop(
         &self,
-        value: Option<u64>,
+        value: Option<&Value>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Option<StoredBackstop>, Error> {
         StoredBackstop::draw(&self.mechanism, value, rng)
@@ -72,7 +80,7 @@ impl Encoder {
     /// right for a survey of a single epoch, and for no other.
     pub fn encode(
         &self,
-        value: Option<u64>,
+        value: Option<&Value>,
         fragments: &mut Vec<u32>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<(), Error> {

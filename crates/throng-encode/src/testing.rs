@@ -62,6 +62,19 @@ delivery = { instances = 3, hops = 2, envelopes = 40, cover = "chaff" }
 claim = { epsilon_central = 1.0, delta = 1e-6, neighbors = "removal", bound = "exact" }
 "#;
 
+/// As wide as `SURVEY`.
+pub(crate) const RECORD: &str = r#"
+version = 1
+name = "people"
+question = "How old are you, of which sex, and where do you live?"
+epoch_s = 86400
+encoding = { kind = "record", attributes = [{ name = "age", values = 9 }, { name = "sex", values = 2 }, { name = "county", values = 773 }] }
+randomizer = { kind = "attribute-fragments", epsilon_local = 5.25 }
+crowd = { respondents_min = 100000, honest_fraction = 0.9, enrolment = "credential" }
+delivery = { instances = 3, hops = 2, envelopes = 40, cover = "chaff" }
+claim = { epsilon_central = 1.0, delta = 1e-6, neighbors = "removal", bound = "exact" }
+"#;
+
 pub(crate) const FRAGMENTED: &str = r#"
 version = 1
 name = "which-pixel-daily"

@@ -164,6 +164,24 @@ impl Hop {
         keys.0.public().iter().any(|key| key.lifetime.last_epoch < epoch)
     }
 
+    /// For how many epochs, from `epoch` on and without a gap, it has layer keys.
+    pub fn key_epochs_from(&self, epoch: u64) -> u64 {
+        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner).0.public();
+        let mut next = epoch;
+        while let Some(last) = keys
+            .iter()
+            .filter(|key| key.lifetime.first_epoch <= next && next <= key.lifetime.last_epoch)
+            .map(|key| key.lifetime.last_epoch)
+            .max()
+        {
+            next = last.saturating_add(1);
+            if last == u64::MAX {
+                break;
+            }
+        }
+        next - epoch
+    }
+
     /// The first epoch whose layer keys are still needed: of none before it can anything be opened here any more. A
     /// later hop waits for the batches of the last `grace` epochs, whether or not they come.
     pub fn oldest_epoch(&self, now_s: u64, grace: u64) -> u64 {

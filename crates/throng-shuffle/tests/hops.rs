@@ -423,6 +423,15 @@ fn keys_are_needed_as_long_as_their_epochs_are_open() {
     assert_eq!(cascade.hops[1].oldest_epoch(day(EPOCH + 9), 3), EPOCH + 6, "it does not wait for ever");
 }
 
+#[test]
+fn it_is_known_for_how_many_epochs_there_are_keys() {
+    let cascade = Cascade::new(SMALL);
+    let left = |epoch| cascade.hops[0].key_epochs_from(epoch);
+    let last = EPOCH + left(EPOCH) - 1;
+    assert!(last > EPOCH);
+    assert_eq!((left(last), left(last + 1), left(u64::MAX)), (1, 0, 0));
+}
+
 /// A hop whose keys are gone releases nothing, rather than what it can still open.
 #[test]
 fn without_its_keys_a_hop_destroys() {

@@ -10,7 +10,7 @@ mod party;
 mod warnings;
 
 use serde::{Deserialize, Serialize};
-use throng_dp::{CountSketch, Epsilon, Mechanism, OneHot, ReportFragments, SketchShape};
+use throng_dp::{Attributes, CountSketch, Epsilon, Mechanism, OneHot, Record, ReportFragments, SketchShape};
 
 use crate::digest::SurveyHash;
 use crate::place::Place;
@@ -71,6 +71,22 @@ pub enum Encoding {
         /// What the public hash functions are made from.
         seed: u64,
     },
+    /// Records of several attributes, of which each respondent samples one and sets the bit of its value. The values of
+    /// an attribute come after those of all attributes before it.
+    Record {
+        /// At least one, in order.
+        attributes: Vec<Attribute>,
+    },
+}
+
+/// One question of a record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Attribute {
+    /// What it is called; no other attribute of the survey has the same name.
+    pub name: String,
+    /// How many values there are, at least 2 and with all other attributes at most 2^32; they are numbered from 0.
+    pub values: u64,
 }
 
 /// How the bits are randomized.
@@ -167,18 +183,32 @@ impl Survey {
         toml::to_string(self).map_err(|error| Error::Format(error.to_string()))
     }
 
-    /// The number of values.
+    /// The number of values; of a record, those of all attributes together.
     pub fn domain(&self) -> u64 {
-        match self.encoding {
-            Encoding::OneHot { domain } | Encoding::Sketch { domain, .. } => domain,
+        match &self.encoding {
+            Encoding::OneHot { domain } | Encoding::Sketch { domain, .. } => *domain,
+            Encoding::Record { attributes } => sum_of_values(attributes),
         }
+    }
+
+    /// What a value is called where estimates are shown: its number, or in a survey of records the attribute and its value.
+    pub fn value_name(&self, value: u64) -> String {
+        let Encoding::Record { attributes } = &self.encoding else { return value.to_string() };
+        let mut rest = value;
+        for attribute in attributes {
+            if rest < attribute.values {
+                return format!("{} = {rest}", attribute.name);
+            }
+            rest -= attribute.values;
+        }
+        value.to_string()
     }
 
     /// The number of attributes: every fragment holds one number below it.
     pub fn attributes(&self) -> u64 {
-        match self.encoding {
-            Encoding::OneHot { domain } => domain,
-            Encoding::Sketch { rows, cells, .. } => u64::from(rows) * u64::from(cells),
+        match &self.encoding {
+            Encoding::OneHot { .. } | Encoding::Record { .. } => self.domain(),
+            Encoding::Sketch { rows, cells, .. } => u64::from(*rows) * u64::from(*cells),
         }
     }
 
@@ -230,31 +260,42 @@ impl Survey {
             }
         };
         let floor = Epsilon::new(floor)?;
-        Ok(match (self.encoding.sketch_shape(), fragments) {
-            (None, None) => Mechanism::OneHot(OneHot::new(self.domain(), floor)?),
-            (None, Some((epsilon, tau))) => Mechanism::FragmentedOneHot(ReportFragments::new(
-                OneHot::new(self.domain(), floor)?,
-                epsilon,
-                tau,
-            )?),
-            (Some(shape), None) => Mechanism::Sketch(CountSketch::new(shape, floor)?),
-            (Some(shape), Some((epsilon, tau))) => Mechanism::FragmentedSketch(ReportFragments::new(
-                CountSketch::new(shape, floor)?,
-                epsilon,
-                tau,
-            )?),
+        Ok(match &self.encoding {
+            Encoding::OneHot { domain } => {
+                let one_hot = OneHot::new(*domain, floor)?;
+                match fragments {
+                    None => Mechanism::OneHot(one_hot),
+                    Some((epsilon, tau)) => {
+                        Mechanism::FragmentedOneHot(ReportFragments::new(one_hot, epsilon, tau)?)
+                    }
+                }
+            }
+            &Encoding::Sketch { domain, rows, cells, seed } => {
+                let sketch = CountSketch::new(SketchShape { domain, rows, cells, seed }, floor)?;
+                match fragments {
+                    None => Mechanism::Sketch(sketch),
+                    Some((epsilon, tau)) => {
+                        Mechanism::FragmentedSketch(ReportFragments::new(sketch, epsilon, tau)?)
+                    }
+                }
+            }
+            Encoding::Record { attributes } => {
+                let sizes: Vec<u64> = attributes.iter().map(|attribute| attribute.values).collect();
+                let record = Record::new(Attributes::new(&sizes)?, floor)?;
+                match fragments {
+                    None => Mechanism::Record(record),
+                    Some((epsilon, tau)) => {
+                        Mechanism::FragmentedRecord(ReportFragments::new(record, epsilon, tau)?)
+                    }
+                }
+            }
         })
     }
 }
 
-impl Encoding {
-    /// The sizes of a sketch, where it is one.
-    pub fn sketch_shape(&self) -> Option<SketchShape> {
-        match *self {
-            Self::Sketch { domain, rows, cells, seed } => Some(SketchShape { domain, rows, cells, seed }),
-            Self::OneHot { .. } => None,
-        }
-    }
+/// As a check needs it: too many are too many, and not an overflow.
+fn sum_of_values(attributes: &[Attribute]) -> u64 {
+    attributes.iter().fold(0, |sum, attribute| sum.saturating_add(attribute.values))
 }
 
 /// The names of bounds, the same everywhere.
@@ -307,6 +348,9 @@ rows = 1024
 cells = 65536
 seed = 7"#;
 
+    const RECORD: &str = r#"kind = "record"
+attributes = [{ name = "age", values = 9 }, { name = "sex", values = 2 }, { name = "county", values = 773 }]"#;
+
     const LABELS: &str = r#"
 [labels]
 names = ["de", "fr"]
@@ -342,13 +386,82 @@ hops = [
         let plain = SAMPLE.to_owned();
         let fragmented = plain.replace("kind = \"attribute-fragments\"\nepsilon_local = 5.25", FRAGMENTED);
         let sketched = plain.replace("kind = \"one-hot\"\ndomain = 784", SKETCHED);
+        let record = plain.replace("kind = \"one-hot\"\ndomain = 784", RECORD);
         let complete = plain.clone() + LABELS + PARTIES;
-        for text in [plain, fragmented, sketched, complete] {
+        for text in [plain, fragmented, sketched, record, complete] {
             let survey = Survey::from_toml(&text).unwrap();
             assert_eq!(Survey::from_toml(&survey.to_toml().unwrap()).unwrap(), survey);
         }
         let survey = Survey::from_toml(SAMPLE).unwrap();
         assert_eq!((survey.domain(), survey.delivery.cover), (784, Cover::Chaff));
+    }
+
+    /// Values side by side in the order of the file, in one report or in fragments of one.
+    #[test]
+    fn records_have_the_values_of_all_their_attributes() {
+        let text = SAMPLE.replace("kind = \"one-hot\"\ndomain = 784", RECORD);
+        let survey = Survey::from_toml(&text).unwrap();
+        assert_eq!((survey.domain(), survey.attributes()), (784, 784));
+        assert!(survey.canonical().unwrap().contains(
+            r#""encoding":{"attributes":[{"name":"age","values":9},{"name":"sex","values":2},{"name":"county","values":773}],"kind":"record"}"#
+        ));
+        let Mechanism::Record(record) = survey.mechanism().unwrap() else { panic!("not a record") };
+        let ranges: Vec<_> = (0..3).map(|attribute| record.layout().range(attribute)).collect();
+        assert_eq!(ranges, [0..9, 9..11, 11..784]);
+        let fragmented = text.replace("kind = \"attribute-fragments\"\nepsilon_local = 5.25", FRAGMENTED);
+        let mechanism = Survey::from_toml(&fragmented).unwrap().mechanism().unwrap();
+        assert!(matches!(&mechanism, Mechanism::FragmentedRecord(tau) if tau.tau() == 4));
+        assert_eq!(mechanism.record().unwrap().layout(), record.layout());
+        // The order and the names are part of what is asked.
+        let mut hashes = vec![survey.hash().unwrap()];
+        for (from, to) in [
+            ("\"sex\"", "\"gender\""),
+            (
+                "{ name = \"age\", values = 9 }, { name = \"sex\", values = 2 }",
+                "{ name = \"sex\", values = 2 }, { name = \"age\", values = 9 }",
+            ),
+            ("values = 773", "values = 774"),
+        ] {
+            let other = text.replace(from, to);
+            assert_ne!(other, text);
+            hashes.push(Survey::from_toml(&other).unwrap().hash().unwrap());
+        }
+        hashes.sort_unstable();
+        hashes.dedup();
+        assert_eq!(hashes.len(), 4);
+    }
+
+    #[test]
+    fn records_that_make_no_sense_are_refused() {
+        let text = SAMPLE.replace("kind = \"one-hot\"\ndomain = 784", RECORD);
+        for (from, to) in [
+            ("values = 2 }", "values = 1 }"),
+            ("values = 2 }", "values = 0 }"),
+            ("values = 2 }", "values = 4294966515 }"),
+            ("\"sex\"", "\"age\""),
+            ("\"sex\"", "\"\""),
+            ("\"sex\"", "\"s=x\""),
+            ("attributes = [{", "attributes = [] # [{"),
+        ] {
+            let wrong = text.replace(from, to);
+            assert_ne!(wrong, text);
+            match Survey::from_toml(&wrong) {
+                Err(Error::Field { field, .. }) => assert_eq!(field, "encoding.attributes", "{to}"),
+                other => panic!("{to}: {other:?}"),
+            }
+        }
+        let largest = text.replace("values = 2 }", "values = 4294966514 }");
+        assert_eq!(Survey::from_toml(&largest).unwrap().domain(), 1 << 32);
+        for (from, to) in [
+            ("values = 2 }", "values = 2, size = 2 }"),
+            ("values = 2 }", "values = -2 }"),
+            ("name = \"sex\", ", ""),
+            ("kind = \"record\"", "kind = \"record\"\ndomain = 784"),
+        ] {
+            let wrong = text.replace(from, to);
+            assert_ne!(wrong, text);
+            assert!(matches!(Survey::from_toml(&wrong), Err(Error::Format(_))), "{to}");
+        }
     }
 
     #[test]

@@ -24,7 +24,7 @@ use prio::vdaf::prio3::{Prio3Histogram, Prio3InputShare, Prio3PublicShare, optim
 use prio::vdaf::{Aggregatable, Aggregator, Client, VerifyTransition};
 use throng_account::planner::{self, Choice, Distribution, Encoding, Plan, Question, cost};
 use throng_dp::sampling::below;
-use throng_dp::{Delta, Epsilon};
+use throng_dp::{Delta, Epsilon, Value};
 use throng_encode::Encoder;
 use throng_wire::peel::{Peeled, open_body, open_fragment, peel};
 use throng_wire::seal::{open, seal};
@@ -137,7 +137,7 @@ impl Ours {
     /// The fragments of a value, each for an instance that is drawn.
     fn bodies(&self, value: u64, encoder: &Encoder, rng: &mut ChaCha20Rng) -> Vec<Vec<u8>> {
         let mut fragments = Vec::new();
-        encoder.encode(Some(value), &mut fragments, rng).expect("a value of the domain");
+        encoder.encode(Some(&Value::from(value)), &mut fragments, rng).expect("a value of the domain");
         let mut routed = vec![Vec::new(); INSTANCES as usize];
         for attribute in fragments {
             routed[below(u64::from(INSTANCES), rng) as usize].push(Fragment::new(attribute));

@@ -128,7 +128,8 @@ impl World {
         let home = &deployment.dirs[&FIRST];
         fs::write(home.join(CREDENTIALS), CredentialList::new(&credentials, &survey, FIRST).to_file())?;
         let config = format!(
-            "listen = \"127.0.0.1:0\"\nplain_http = {}\nidentity = \".\"\ndata = \"{DATA}\"\n[[surveys]]\n\
+            "listen = \"127.0.0.1:0\"\nplain_http = {}\nidentity = \".\"\ndata = \"{DATA}\"\n\
+             requests_per_s_max = 4294967295\n[[surveys]]\n\
              survey = \"../survey.toml\"\nplace = \"{FIRST}\"\ncredentials = \"{CREDENTIALS}\"\n",
             scheme == "http"
         );
@@ -309,7 +310,8 @@ fn serve(kind: &str, dir: &Path) -> Result<()> {
             _ => bail!("there is no server {kind}"),
         };
         let any = ([127, 0, 0, 1], 0).into();
-        let server = Server::bind(any, Transport::Plain, Limits::default()).await?;
+        let unlimited = Limits { requests_per_s_max: u32::MAX, ..Limits::default() };
+        let server = Server::bind(any, Transport::Plain, unlimited).await?;
         println!("http://{}", server.address()?);
         server.serve(router, std::future::pending()).await
     })

@@ -22,7 +22,7 @@ use crate::simulation::Mode;
     arg_required_else_help = true,
     after_help = "\
 Examples:
-  throng demo                  a survey in memory, with a picture as its result
+  throng demo                  the whole system on this machine, with a picture as its result
   throng demo --json           the same, as JSON
   throng plan --help           from a target guarantee to a survey file
   throng account --help        what parameters guarantee, under every bound
@@ -49,13 +49,13 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run one survey in memory and draw its result
+    /// Run the whole system on this machine, and draw what it found
     ///
-    /// Every unit of luminosity of a gray picture is one respondent, and the pixel is the value that
-    /// respondent holds. Each of them randomizes that value with the code that a real respondent runs; what
-    /// they send is counted, and the picture is estimated from the counts alone.
+    /// Three shuffler instances of two hops and an analyzer, each a process of its own with its own keys; thousands of
+    /// respondents, each of whom holds a pixel of a drawing, answer over TLS with credentials. The survey is planned, signed,
+    /// answered, shuffled and released with the commands of a real deployment, which are in commands.sh afterwards.
     ///
-    /// Respondents are simulated in this process: there is no encryption, no network and no shuffler yet.
+    /// Ctrl-C leaves no process and no temporary file.
     Demo(DemoArgs),
 
     /// Plan a survey from the guarantee that it should have
@@ -119,23 +119,28 @@ pub enum Command {
 #[command(after_help = "\
 Examples:
   throng demo
-      the built-in horse, at the epsilon_local that the paper uses for it
-  throng demo --epsilon-local 6
-      more privacy for each respondent, more noise in the picture
-  throng demo --image portrait.png --out portrait
-      another picture; the result goes to the directory portrait
-  throng demo --json | jq .rmse
-      one number of the result")]
+      3,000 respondents hold the pixels of a drawing; under a minute
+  throng demo --respondents 10000
+      more of them see finer: says first how long it takes
+  throng demo --image drawing.png --out drawing
+      a picture of your own, best a line drawing; it is shrunk to 28 pixels
+  throng demo --keep
+      all parties stay, with their files, until Ctrl-C
+  throng demo --json | jq .rmse")]
 pub struct DemoArgs {
-    /// A PNG of at most 2^26 pixels; colors become gray, transparent is black [default: a horse]
+    /// How many respondents answer
+    #[arg(long, value_name = "N", default_value_t = 3000)]
+    pub respondents: u64,
+
+    /// A PNG; each unit of light is as many respondents as any other [default: a drawing of a cat]
     #[arg(long, value_name = "FILE.png")]
     pub image: Option<PathBuf>,
 
-    /// The privacy loss of each report, whatever happens to it later (removal neighbors)
-    #[arg(long, value_name = "E", default_value_t = 8.55, allow_negative_numbers = true)]
-    pub epsilon_local: f64,
+    /// Keep all parties and their files until Ctrl-C
+    #[arg(long)]
+    pub keep: bool,
 
-    /// Where to write truth.png, estimate.png, side-by-side.png and result.json
+    /// Where to write truth.png, estimate.png, side-by-side.png, commands.sh and result.json
     #[arg(long, value_name = "DIR", default_value = "throng-demo")]
     pub out: PathBuf,
 }
@@ -151,6 +156,9 @@ Examples:
       behind a backstop, over five instances of three hops; writes the survey file
   throng plan --epsilon-central 1 --delta 1e-6 --respondents 200000 --domain 4000000000 --zipf 1.2
       too many values for one bit each: a sketch of the best size
+  throng plan --epsilon-central 1 --delta 1e-6 --respondents 100000 \\
+      --attribute age=9 --attribute sex=2 --attribute county=100 --out people.toml
+      records of three attributes, of which each respondent samples one
   throng plan --epsilon-central 0.01 --delta 1e-9 --respondents 100 --domain 1000
       refused (exit code 1), with what would be feasible")]
 pub struct PlanArgs {
@@ -167,8 +175,12 @@ pub struct PlanArgs {
     pub respondents: u64,
 
     /// How many values there are
-    #[arg(long, value_name = "K")]
-    pub domain: u64,
+    #[arg(long, value_name = "K", required_unless_present = "attribute")]
+    pub domain: Option<u64>,
+
+    /// Instead of --domain: an attribute of a record, and how many values it has; once for each, in order
+    #[arg(long, value_name = "NAME=VALUES", conflicts_with_all = ["domain", "encoding", "zipf", "sample"])]
+    pub attribute: Vec<AttributeArg>,
 
     /// How many report fragments each bit is sent in, behind a permanent backstop; 1 means none
     #[arg(long, value_name = "T", default_value_t = 1)]
@@ -424,6 +436,8 @@ Examples:
       answer in the next epoch, wait for the times, and send
   echo 42 | throng respond --survey survey.toml --value - --state state --no-wait
       the value from standard input, where no list of processes shows it; leave the answer in the outbox
+  throng respond --survey people.toml --value 3,1,- --state state
+      a record: a number for each attribute of the survey, in order; - where there is nothing to say
   throng respond --state state
       send what is in the outbox
   throng respond --survey survey.toml --absent --state state
@@ -442,7 +456,7 @@ pub struct RespondArgs {
     #[arg(long, value_name = "FILE.toml", requires = "answer")]
     pub survey: Option<PathBuf>,
 
-    /// The value: a number below the survey's domain, or - to read it from standard input
+    /// The value: a number below the survey's domain, or for each attribute one or -; a single - reads standard input
     #[arg(long, value_name = "V", requires = "survey", allow_hyphen_values = true)]
     pub value: Option<ValueArg>,
 
@@ -507,6 +521,25 @@ impl std::str::FromStr for ValueArg {
 impl std::fmt::Debug for ValueArg {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("ValueArg(not shown)")
+    }
+}
+
+/// An attribute of a record as typed: its name, and how many values it has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttributeArg {
+    /// What it is called.
+    pub name: String,
+    /// How many values there are.
+    pub values: u64,
+}
+
+impl std::str::FromStr for AttributeArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = || "write its name, =, and how many values it has, for example age=9".to_owned();
+        let (name, values) = text.split_once('=').ok_or_else(wrong)?;
+        Ok(Self { name: name.to_owned(), values: values.parse().map_err(|_| wrong())? })
     }
 }
 
@@ -608,5 +641,14 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn attributes_have_a_name_and_a_number_of_values() {
+        let county = AttributeArg { name: "county".into(), values: 100 };
+        assert_eq!("county=100".parse(), Ok(county));
+        for wrong in ["county", "county=", "county=many", "county=-1", "county=1=2"] {
+            assert!(wrong.parse::<AttributeArg>().is_err(), "{wrong}");
+        }
     }
 }

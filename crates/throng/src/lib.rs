@@ -34,6 +34,7 @@ pub mod net;
 pub mod out_dir;
 pub mod picture;
 pub mod plot;
+mod private_file;
 pub mod progress;
 pub mod rank_plot;
 pub mod respondent;

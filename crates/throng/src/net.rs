@@ -8,6 +8,7 @@ pub mod client;
 pub mod endpoint;
 pub mod paths;
 pub mod problem;
+pub mod rate;
 pub mod sender;
 pub mod server;
 pub mod tls;

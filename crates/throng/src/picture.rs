@@ -96,6 +96,15 @@ impl Picture {
             .then(|| Self::new(width, height, pixels.collect()).ok())?
     }
 
+    /// The same picture with squares of `factor` pixels for each of its own.
+    pub fn enlarged(&self, factor: u32) -> Self {
+        let factor = factor.max(1) as usize;
+        let row = |row: &[u8]| row.iter().flat_map(|&pixel| vec![pixel; factor]).collect::<Vec<u8>>();
+        let rows = self.pixels.chunks(self.width as usize).map(row);
+        let pixels: Vec<u8> = rows.flat_map(|row| row.repeat(factor)).collect();
+        Self { width: self.width * factor as u32, height: self.height * factor as u32, pixels }
+    }
+
     /// This picture on the left, another of the same height on the right, and a gap between them. Panics if
     /// the heights differ.
     pub fn beside(&self, right: &Self) -> Self {

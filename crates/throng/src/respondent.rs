@@ -31,6 +31,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use getrandom::rand_core::CryptoRng;
 use throng_dp::Epsilon;
+pub use throng_dp::Value;
 use throng_encode::{Answer, CheckedClaim, Encoder, Error as EncodeError, Schedule, StoredBackstop};
 use throng_wire::survey::{Enrolment, Survey};
 use throng_wire::{Credential, EpochStatement, Place, Signed, SurveyHash};
@@ -145,8 +146,8 @@ impl Respondent {
 
     /// Answers a survey in its next epoch with a value, or with nothing to say: makes what is sent and puts
     /// it into the outbox. Refused where the survey does not keep what it claims, or where the person's limit
-    /// is reached.
-    pub fn answer(&mut self, bundle: &Bundle, value: Option<u64>) -> Result<Answered> {
+    /// is reached. A value is a number, or in a survey of several attributes a `Vec` with one number or `None` for each.
+    pub fn answer(&mut self, bundle: &Bundle, value: Option<impl Into<Value>>) -> Result<Answered> {
         self.answer_with(bundle, value, &How::default(), SystemClock.now_ms(), &mut system_rng()?)
     }
 
@@ -154,11 +155,12 @@ impl Respondent {
     pub fn answer_with(
         &mut self,
         bundle: &Bundle,
-        value: Option<u64>,
+        value: Option<impl Into<Value>>,
         how: &How,
         now_ms: u64,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Answered> {
+        let value = value.map(Into::into);
         let survey = bundle.survey().survey();
         CheckedClaim::check(survey).map_err(refusal)?;
         let schedule = Schedule::new(survey, how.when, now_ms)?;
@@ -174,11 +176,11 @@ impl Respondent {
         // Value -> report -> fragments. Nothing is written before the ledger has agreed.
         let encoder = Encoder::of_survey(survey)?;
         let drawer = Drawer { state: &self.state, secret: &self.secret, ledger: &self.ledger };
-        let backstop = drawer.backstop(&hash, &encoder, value, rng)?;
+        let backstop = drawer.backstop(&hash, &encoder, value.as_ref(), rng)?;
         let mut fragments = Zeroizing::new(Vec::new());
         match &backstop {
             Some(backstop) => encoder.encode_from(&backstop.what, &mut fragments, rng)?,
-            None => encoder.encode(value, &mut fragments, rng)?,
+            None => encoder.encode(value.as_ref(), &mut fragments, rng)?,
         }
         let label = drawer.label(&hash, survey, how.label.as_deref(), rng)?;
         let spending = spending(survey, &encoder, backstop.as_ref(), &label);

@@ -101,6 +101,11 @@ impl Simulation<'_> {
     /// Whether it can be run; [`Simulation::run`] asks the same before it starts.
     pub fn check(&self) -> Result<()> {
         ensure!(
+            self.mechanism.record().is_none(),
+            "the survey asks for records of several attributes; data here has one value for each respondent, so plan a \
+             survey of one attribute with --domain"
+        );
+        ensure!(
             self.counts.len() as u64 == self.mechanism.domain(),
             "the data has {} values and the survey {}; they must be the same",
             self.counts.len(),

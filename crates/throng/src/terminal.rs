@@ -104,7 +104,7 @@ struct Drawing {
 
 /// A picture in fewer pixels, each as bright as those it stands for look from afar: screens emit about the
 /// square of a pixel's number, so that is what is averaged. Thin lines stay visible.
-fn shrunk(picture: &Picture, columns: usize, rows: usize) -> Vec<Vec<u8>> {
+pub(crate) fn shrunk(picture: &Picture, columns: usize, rows: usize) -> Vec<Vec<u8>> {
     let (width, height) = (picture.width() as usize, picture.height() as usize);
     let span = |at: usize, parts: usize, whole: usize| {
         let start = at * whole / parts;

@@ -208,6 +208,82 @@ fn plan_refuses_what_cannot_be_and_says_what_can() {
 }
 
 #[test]
+fn plan_refuses_too_many_fragments_with_their_number() {
+    let dir = directory();
+    let plan = "plan --epsilon-central 1 --delta 1e-6 --respondents 200000 --out survey.toml";
+    for (more, change) in [
+        ("--domain 4000000000 --encoding one-hot", "or a sketch"),
+        ("--domain 100 --report-fragments 20000", "fewer report fragments"),
+        ("--attribute a=2000000000 --attribute b=2000000000", "fewer values"),
+    ] {
+        let output = throng(&dir, &plan.split(' ').chain(more.split(' ')).collect::<Vec<_>>());
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{more}: {error}");
+        assert!(error.contains(change), "{more}: {error}");
+        let number = |after: &str| -> u64 {
+            let rest = error.split(after).nth(1).unwrap_or_else(|| panic!("{after}: {error}"));
+            rest.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
+        };
+        assert!(number("would send about ") > 3000 && number(", and ") > 1000, "{error}");
+        assert_eq!(number("more than the "), 1000, "{error}");
+        assert!(!dir.path().join("survey.toml").exists());
+    }
+}
+
+#[test]
+fn plan_writes_surveys_of_records() {
+    let dir = directory();
+    let arguments = "plan --epsilon-central 1 --delta 1e-6 --respondents 100000 --attribute age=9 --attribute sex=2 \
+                     --attribute county=100 --crowd-for-share 0.1 --out people.toml";
+    let arguments: Vec<&str> = arguments.split_whitespace().collect();
+    let output = throng(&dir, &[&arguments[..], &["--json"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let file = fs::read_to_string(dir.path().join("people.toml")).unwrap();
+    let survey = throng_wire::Survey::from_toml(&file).unwrap();
+    let throng_wire::survey::Encoding::Record { attributes } = &survey.encoding else { panic!("{file}") };
+    let attributes: Vec<_> = attributes.iter().map(|one| (one.name.as_str(), one.values)).collect();
+    assert_eq!(attributes, [("age", 9), ("sex", 2), ("county", 100)]);
+    assert_eq!(plan["survey"]["encoding"]["kind"], "record");
+    // The noise of one question, scaled up by three; and the error of a third of the crowd.
+    let number = |plan: &Value, name: &str| plan[name].as_f64().unwrap();
+    let one = "plan --epsilon-central 1 --delta 1e-6 --respondents 100000 --domain 111 --json";
+    let one: Value =
+        serde_json::from_slice(&throng(&dir, &one.split(' ').collect::<Vec<_>>()).stdout).unwrap();
+    let ratio = number(&plan, "standard_error") / number(&one, "standard_error");
+    assert!((ratio - 3.0).abs() < 1e-9, "{ratio}");
+    assert!((number(&plan, "sampling_error") - 200_000f64.sqrt()).abs() < 1e-9);
+    assert_eq!(plan["epsilon_floor"], one["epsilon_floor"]);
+    assert_eq!(plan["envelopes_per_instance"], one["envelopes_per_instance"]);
+    assert!(plan["consent"].as_str().unwrap().starts_with("Of your answers to 3 questions one is picked"));
+    assert!(plan["respondents_for_share"].as_u64().unwrap() > 100);
+    assert!(plan.get("prio3").is_none() && one.get("sampling_error").is_none());
+    let page = text(&throng(&dir, &arguments).stdout);
+    assert!(
+        page.contains("one sampled attribute       adds 447.2 for a value that everybody holds"),
+        "{page}"
+    );
+
+    let simulate = throng(&dir, &["simulate", "--survey", "people.toml"]);
+    assert_eq!(simulate.status.code(), Some(2));
+    assert!(text(&simulate.stderr).contains("records of several attributes"), "{}", text(&simulate.stderr));
+    for wrong in [
+        &["--attribute", "age"][..],
+        &["--attribute", "age=1"],
+        &["--attribute", "age=9", "--attribute", "age=2"],
+        &["--attribute", "=9"],
+        &["--attribute", "age=9", "--domain", "9"],
+        &["--attribute", "age=9", "--encoding", "sketch"],
+        &[],
+    ] {
+        let common = "plan --epsilon-central 1 --delta 1e-6 --respondents 100000 --out wrong.toml";
+        let output = throng(&dir, &[&common.split(' ').collect::<Vec<_>>()[..], wrong].concat());
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}: {}", text(&output.stdout));
+        assert!(!dir.path().join("wrong.toml").exists());
+    }
+}
+
+#[test]
 fn account_answers_rows_line_by_line() {
     let dir = directory();
     let rows = [
@@ -248,6 +324,8 @@ fn help_shows_examples() {
         (&["demo", "--help"], "throng demo --json"),
         (&["demo", "-h"], "throng demo --json"),
         (&["plan", "--help"], "--out survey.toml"),
+        (&["plan", "--help"], "--attribute age=9 --attribute sex=2"),
+        (&["respond", "--help"], "--value 3,1,-"),
         (&["account", "--help"], "pld_sgd_fmt23_subsampled_eps (n, m, eps0, T, delta)"),
     ] {
         let output = throng(&dir, arguments);

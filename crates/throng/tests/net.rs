@@ -344,6 +344,87 @@ async fn respondents_learn_whether_to_try_again() {
     tokio::task::spawn_blocking(blocking).await.unwrap();
 }
 
+#[tokio::test]
+async fn a_greedy_connection_is_refused_for_a_moment_and_others_are_served() {
+    let server = start(Plain, server::Limits { requests_per_s_max: 5, ..limits() }, router()).await;
+    let greedy = client(None);
+    let refused = loop {
+        let reply = call(&greedy, &server.address, "/hello").await.unwrap();
+        if reply.status != StatusCode::OK {
+            break reply;
+        }
+        reply.bytes().await.unwrap();
+    };
+    assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(refused.headers[header::RETRY_AFTER], "1");
+    assert_eq!(refused.headers[header::CONTENT_TYPE], "application/problem+json");
+    let problem = refused.problem().await.unwrap();
+    assert!(problem.is_passing() && problem.name == "rate", "{problem}");
+    // The refusal was not taken from what there is for others.
+    let other = call(&client(None), &server.address, "/hello").await.unwrap();
+    assert_eq!(other.status, StatusCode::OK);
+    // The same request is answered later.
+    while call(&greedy, &server.address, "/hello").await.unwrap().success().await.is_err() {}
+}
+
+#[tokio::test]
+async fn all_connections_together_have_a_limit_and_bodies_are_sent_again() {
+    let server = start(Plain, server::Limits { requests_per_s_max: 20, ..limits() }, router()).await;
+    // Each connection stays below its own share.
+    let body = || Outgoing::bytes(vec![7; 1000]);
+    let passing = loop {
+        let reply = send(&client(None), &server.address, Method::POST, "/upload", body()).await.unwrap();
+        match reply.success().await {
+            Ok(_) => {}
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(&passing, SendError::Unreachable(text) if text.contains("429 rate")), "{passing}");
+    loop {
+        let reply = send(&client(None), &server.address, Method::POST, "/upload", body()).await.unwrap();
+        if reply.success().await.is_ok() {
+            break;
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_comes_after_the_end_is_told_to_come_again() {
+    let server = start(Plain, limits(), router()).await;
+    let mut stream = TcpStream::connect(server.socket).await.unwrap();
+    // A first request shows that the connection is served; a second one has begun when the server ends.
+    stream.write_all(b"GET /hello HTTP/1.1\r\nHost: x\r\n\r\nGET /hello HT").await.unwrap();
+    let mut answer = vec![0; 1000];
+    let len = stream.read(&mut answer).await.unwrap();
+    assert!(answer[..len].ends_with(b"hello"));
+    server.stop.send(()).unwrap();
+    while TcpStream::connect(server.socket).await.is_ok() {}
+    let _ = stream.write_all(b"TP/1.1\r\nHost: x\r\n\r\n").await;
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer).await;
+    let answer = String::from_utf8_lossy(&answer);
+    // The connection may also have been closed between the two.
+    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    assert!(answer.is_empty() || answer.contains("urn:throng:error:stopping"), "{answer}");
+    server.task.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn every_refusal_is_a_problem() {
+    let server = start(Plain, limits(), router()).await;
+    for (method, path, body, status, name) in [
+        (Method::GET, "/nothing", Outgoing::empty(), 404, "unknown"),
+        (Method::DELETE, "/hello", Outgoing::empty(), 405, "method"),
+        (Method::POST, "/upload", Outgoing::bytes(vec![0; 2 * UPLOAD_LEN_MAX as usize]), 413, "length"),
+    ] {
+        let reply = send(&client(None), &server.address, method, path, body).await.unwrap();
+        assert_eq!(reply.status.as_u16(), status);
+        assert_eq!(reply.headers[header::CONTENT_TYPE], "application/problem+json");
+        assert_eq!(reply.headers.contains_key(header::ALLOW), status == 405);
+        assert_eq!(reply.problem().await.unwrap().name, name);
+    }
+}
+
 /// A server in the background.
 struct Running {
     address: Address,
@@ -414,6 +495,7 @@ fn router() -> Router {
         )
         .route("/large", get(|| async { Outgoing::reader(tokio::io::repeat(7), LARGE_LEN).into_response() }))
         .fallback(Problem::unknown)
+        .method_not_allowed_fallback(Problem::method)
 }
 
 fn client(identity: Option<Identity>) -> Client {

@@ -2,7 +2,7 @@
 
 use throng_dp::Epsilon;
 
-use super::{Choice, Plan, Question, one_hot, sketch};
+use super::{Choice, Plan, Question, one_hot, record, sketch};
 use crate::Error;
 use crate::attacker::{Compromised, Left};
 
@@ -89,6 +89,7 @@ fn detectable(question: &Question) -> Option<f64> {
     let plan = match question.encoding {
         Choice::Sketch => sketch::best(question),
         Choice::OneHot => one_hot(question),
+        Choice::Record { attributes } => record(question, attributes),
         Choice::Recommend => one_hot(question).or_else(|_| sketch::best(question)),
     };
     plan.ok().map(|plan| plan.accuracy.detectable)

@@ -103,7 +103,7 @@ pub(super) fn best(question: &Question) -> Result<Plan, Error> {
                         best = Some(plan);
                     }
                 }
-                Err(reason) => why_not = Some(reason),
+                Err(reason) => why_not = Some(nearest(why_not, reason)),
             }
         }
     }
@@ -115,6 +115,18 @@ pub(super) fn best(question: &Question) -> Result<Plan, Error> {
         plan.accuracy.standard_error, plan.accuracy.privacy_error, plan.accuracy.collision_error
     ));
     Ok(plan)
+}
+
+/// Of two reasons against an encoding, the one to give: that of the encoding which would send fewer fragments. What to
+/// change is what the later one says: it has been tried as well.
+pub(super) fn nearest(before: Option<Error>, now: Error) -> Error {
+    match (before, now) {
+        (
+            Some(Error::TooManyFragments { fragments: fewest, envelopes, limit, .. }),
+            Error::TooManyFragments { fragments, change, .. },
+        ) if fewest <= fragments => Error::TooManyFragments { fragments: fewest, envelopes, limit, change },
+        (_, now) => now,
+    }
 }
 
 /// Sizes that are tried; the paper's is 1,024 x 65,536.

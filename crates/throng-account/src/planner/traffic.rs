@@ -9,6 +9,14 @@ use crate::Error;
 ///
 /// With one fragment per bit, each set bit picks an instance at random. With tau of them, the fragments of one bit are
 /// spread by a random balanced assignment: each instance gets the floor or the ceiling of tau/K of them.
+///
+/// # Records
+/// A record of several attributes, of which one is sampled, is counted as one bit over the values of all of them
+/// (`width` is their sum). Given the sample the report is that of a one-hot vector, or of the empty one where the attribute
+/// is missing. All fragments of other bits are as many in either case; those of the one bit are more likely set if it is
+/// one (its coin flips with probability at most 1/2, and so do its fragments'), so their number is stochastically largest
+/// with a bit that is set. A probability that holds given every sample holds for their mixture: no overflow is
+/// understated, and `expected` is exact for a record in which nothing is missing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Traffic {
     /// The length of the bit vector that is flipped.
@@ -36,24 +44,33 @@ impl Traffic {
     }
 
     /// The least number of envelopes per instance such that one respondent's fragments exceed it at one instance with
-    /// probability at most `miss` (Chernoff's bound, so never too few), or an error if that is more than `limit`.
+    /// probability at most `miss` (Chernoff's bound, so never too few), or an error with that number if it is more than
+    /// `limit`.
     pub fn envelopes(&self, miss: Delta, limit: u32) -> Result<u32, Error> {
-        if !self.overflow(limit).is_some_and(|overflow| overflow <= miss.value()) {
-            return Err(Error::NotApplicable(format!(
-                "each respondent would send about {:.0} fragments, and more than {limit} envelopes to each instance \
-                 to hide their number; choose a larger epsilon, a smaller domain, or a sketch",
-                self.expected()
-            )));
+        let needed = self.least(miss);
+        needed.filter(|&envelopes| envelopes <= limit).ok_or_else(|| {
+            let change = if self.fragments.is_some() { ", or fewer report fragments" } else { "" };
+            Error::TooManyFragments {
+                fragments: self.expected(),
+                envelopes: needed,
+                limit,
+                change: change.to_owned(),
+            }
+        })
+    }
+
+    /// The same without a limit; `None` if it is more than a survey file can say.
+    fn least(&self, miss: Delta) -> Option<u32> {
+        let enough = |envelopes| self.overflow(envelopes).is_some_and(|overflow| overflow <= miss.value());
+        let (mut low, mut high) = (0, u32::MAX);
+        if !enough(high) {
+            return None;
         }
-        let (mut low, mut high) = (0, limit);
         while low < high {
             let middle = low + (high - low) / 2;
-            match self.overflow(middle) {
-                Some(overflow) if overflow <= miss.value() => high = middle,
-                _ => low = middle + 1,
-            }
+            if enough(middle) { high = middle } else { low = middle + 1 }
         }
-        Ok(low.max(1))
+        Some(low.max(1))
     }
 
     /// An upper bound on the probability that one respondent has more than `envelopes` fragments for one instance;
@@ -129,6 +146,14 @@ mod tests {
 
     /// The exact tail for small vectors, by enumerating how many fragments each bit has at the instance.
     fn exact_tail(traffic: &Traffic, envelopes: u32) -> f64 {
+        let p = traffic.coin.probability();
+        let mut ones = vec![p; traffic.width as usize];
+        ones[0] = 1.0 - p;
+        exact_tail_of(traffic, envelopes, &ones)
+    }
+
+    /// The same, from the probability that each bit of the (backstop's) report is one.
+    fn exact_tail_of(traffic: &Traffic, envelopes: u32, ones: &[f64]) -> f64 {
         let tau = traffic.fragments.map_or(1, |(_, tau)| tau);
         let flip = traffic.fragments.map_or(0.0, |(coin, _)| coin.probability());
         let k = traffic.instances;
@@ -157,11 +182,7 @@ mod tests {
             }
             sum
         };
-        let p = traffic.coin.probability();
-        let mut total = law(1.0 - p);
-        for _ in 1..traffic.width {
-            total = convolve(&total, &law(p));
-        }
+        let total = ones.iter().fold(vec![1.0], |total, &one| convolve(&total, &law(one)));
         assert!((total.iter().sum::<f64>() - 1.0).abs() < 1e-9);
         total.iter().skip(envelopes as usize + 1).sum()
     }
@@ -231,6 +252,51 @@ mod tests {
         let b = traffic.envelopes(Delta::new(1e-6 / 3.0).unwrap(), 10_000).unwrap();
         assert!((11..=13).contains(&b), "{b}");
         let dense = Traffic { width: 1 << 32, coin: coin(1.0), fragments: None, instances: 1 };
-        assert!(matches!(dense.envelopes(Delta::new(1e-9).unwrap(), 100_000), Err(Error::NotApplicable(_))));
+        match dense.envelopes(Delta::new(1e-9).unwrap(), 100_000) {
+            // 1/(1 + e) of 2^32 values, and a few standard deviations of 29,000 more.
+            Err(Error::TooManyFragments { fragments, envelopes: Some(envelopes), limit, change }) => {
+                assert!((fragments / 1.155e9 - 1.0).abs() < 1e-3, "{fragments}");
+                assert!((100_000.0..300_000.0).contains(&(f64::from(envelopes) - fragments)), "{envelopes}");
+                assert!(limit == 100_000 && !change.contains("report fragments"), "{change}");
+            }
+            other => panic!("{other:?}"),
+        }
+        let fragmented = Traffic { fragments: Some((coin(1.0), 4)), ..dense };
+        match fragmented.envelopes(Delta::new(1e-9).unwrap(), 100_000) {
+            Err(Error::TooManyFragments { envelopes, change, .. }) => {
+                assert_eq!(envelopes, None, "four times as many do not fit in 32 bits");
+                assert!(change.contains("fewer report fragments"), "{change}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A limit that is met exactly is met, one less is not.
+    #[test]
+    fn the_limit_is_the_last_number_that_is_allowed() {
+        let traffic = Traffic { width: 500, coin: coin(3.0), fragments: None, instances: 2 };
+        let miss = Delta::new(1e-9).unwrap();
+        let needed = traffic.envelopes(miss, u32::MAX).unwrap();
+        assert_eq!(traffic.envelopes(miss, needed), Ok(needed));
+        let refused = traffic.envelopes(miss, needed - 1).unwrap_err();
+        assert!(matches!(refused, Error::TooManyFragments { envelopes, .. } if envelopes == Some(needed)));
+        assert!(refused.to_string().contains(&format!("and {needed} envelopes")), "{refused}");
+    }
+
+    /// Exact tails of small records: the mixture over samples, some of them of a missing attribute.
+    #[test]
+    fn a_record_overflows_no_more_often_than_one_bit() {
+        for fragments in [None, Some((coin(2.0), 4))] {
+            let traffic = Traffic { width: 12, coin: coin(2.0), fragments, instances: 2 };
+            for envelopes in 0..12 {
+                let held = exact_tail(&traffic, envelopes);
+                let missing = exact_tail_of(&traffic, envelopes, &[traffic.coin.probability(); 12]);
+                assert!(missing <= held + 1e-12, "{envelopes}: {missing} {held}");
+                for share in [0.0, 0.3, 0.9] {
+                    let record = share * missing + (1.0 - share) * held;
+                    assert!(traffic.overflow(envelopes).is_none_or(|bound| bound >= record * (1.0 - 1e-9)));
+                }
+            }
+        }
     }
 }

@@ -146,11 +146,19 @@ impl BitNoise {
         let mut counts = Vec::new();
         counts.try_reserve_exact(tally.attributes()).map_err(|_| Error::TallyMemory { attributes })?;
         counts.extend(tally.counts().map(|sum| self.count(sum as f64, respondents)));
-        let spread = Spread {
-            per_holder: self.per_holder,
-            ..Spread::constant(respondents * self.variance, self.range())
-        };
-        Ok(Estimates::new(tally.respondents(), counts, spread))
+        Ok(Estimates::new(tally.respondents(), counts, self.spread(respondents, 1)))
+    }
+
+    /// How far counts are off where every respondent reports on one of `slots` bits, sampled at random, and counts are
+    /// scaled up by as many; with one slot nothing is sampled.
+    ///
+    /// Given who was sampled, coins give s² times the variance of n bits. A holder of a value is sampled with probability
+    /// 1/s and then counts s times: s²·(1/s)(1 − 1/s) = s − 1 more for each of them, less if they sample several times.
+    pub fn spread(&self, respondents: f64, slots: u32) -> Spread {
+        let s = f64::from(slots);
+        let constant = Spread::constant(s * s * respondents * self.variance, s * self.range());
+        // A sampled bit is held by c/s respondents; what they add where fragments are missing is scaled by s², too.
+        Spread { per_holder: (s - 1.0) / self.encodings + s * self.per_holder, ..constant }
     }
 
     /// How far one respondent's draws can move a count.
@@ -273,6 +281,16 @@ mod tests {
         let all = BitNoise::repeated_in_part(coin(2.0), 1, Part::new(3, 3).unwrap());
         assert_eq!(all, BitNoise::single(coin(2.0)));
         assert!(Part::new(0, 3).is_err() && Part::new(4, 3).is_err());
+    }
+
+    #[test]
+    fn sampled_counts_are_scaled_up_with_their_noise() {
+        let noise = BitNoise::repeated(coin(2.0), 2);
+        let (whole, sampled) = (noise.spread(500.0, 1), noise.spread(500.0, 4));
+        assert_eq!(whole, Spread::constant(500.0 * noise.variance(), noise.range()));
+        assert!((sampled.noise / whole.noise - 16.0).abs() < 1e-12);
+        assert!((sampled.range / whole.range - 4.0).abs() < 1e-12);
+        assert_eq!((whole.per_holder, sampled.per_holder), (0.0, 1.5), "two samples halve their error");
     }
 
     #[test]

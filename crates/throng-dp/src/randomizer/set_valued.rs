@@ -11,13 +11,13 @@ use super::{
 };
 use zeroize::Zeroizing;
 
-use crate::estimate::{BitNoise, Estimates, Spread, Tally};
+use crate::estimate::{BitNoise, Estimates, Tally};
 use crate::sampling::{Bernoulli, Flips, below};
 use crate::{Epsilon, Error, LocalGuarantee, Removal};
 
 /// A record that sets at most `slots` of `size` bits, reported under one budget.
 ///
-/// Records with natural attributes become such sets by [`crate::fragmenting::Attributes`]: the domains are laid
+/// Records with natural attributes, of which one is sampled, are [`crate::Record`]s: such sets over domains that lie
 /// side by side, so that every respondent's noise covers all of them and nobody sees which attribute was sampled.
 ///
 /// # Privacy
@@ -146,10 +146,7 @@ impl BitRandomizer for SetValued {
         // Each holder's bit was sampled once in s times: scale up by s.
         let s = f64::from(self.slots);
         let counts = sampled.counts().iter().map(|count| s * count).collect();
-        // A sampled bit is held by c/s respondents, whose share of the variance is scaled by s².
-        let per_holder = (s - 1.0) / noise.encodings() + s * noise.per_holder();
-        let spread =
-            Spread { per_holder, ..Spread::constant(s * s * sampled.spread().noise, s * noise.range()) };
+        let spread = noise.spread(tally.respondents() as f64, self.slots);
         Ok(Estimates::new(tally.respondents(), counts, spread))
     }
 }

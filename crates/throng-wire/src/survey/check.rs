@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use throng_dp::Epsilon;
 
-use super::{BOUNDS, Encoding, Parties, Randomizer, Survey};
+use super::{Attribute, BOUNDS, Encoding, Parties, Randomizer, Survey, sum_of_values};
 use crate::Error;
 use crate::envelope::body_len;
 use crate::jcs::INTEGER_MAX;
@@ -22,11 +22,11 @@ impl Survey {
         if self.epoch_s == 0 || self.epoch_s > INTEGER_MAX {
             return wrong("epoch_s", "an epoch lasts at least a second");
         }
-        match self.encoding {
-            Encoding::OneHot { domain } if domain == 0 || domain > 1 << 32 => {
+        match &self.encoding {
+            &Encoding::OneHot { domain } if domain == 0 || domain > 1 << 32 => {
                 return wrong("encoding.domain", "give a size between 1 and 2^32");
             }
-            Encoding::Sketch { domain, rows, cells, seed }
+            &Encoding::Sketch { domain, rows, cells, seed }
                 if domain == 0
                     || rows == 0
                     || cells < 2
@@ -39,7 +39,8 @@ impl Survey {
                     "rows times cells may be at most 2^32, with at least one row and two cells; domain and seed below 2^53",
                 );
             }
-            _ => {}
+            Encoding::Record { attributes } => check_attributes(attributes)?,
+            Encoding::OneHot { .. } | Encoding::Sketch { .. } => {}
         }
         let epsilon = |field, value| match Epsilon::new(value) {
             Ok(epsilon) if epsilon > Epsilon::ZERO && value.is_finite() => Ok(()),
@@ -119,6 +120,22 @@ impl Survey {
         }
         Ok(())
     }
+}
+
+/// Attributes have names of their own and something to choose from, and every value has an index of four bytes.
+fn check_attributes(attributes: &[Attribute]) -> Result<(), Error> {
+    let wrong = |reason: &str| Err(Error::Field { field: "encoding.attributes", reason: reason.to_owned() });
+    let distinct: BTreeSet<&String> = attributes.iter().map(|attribute| &attribute.name).collect();
+    if attributes.is_empty() || distinct.len() < attributes.len() {
+        return wrong("list each attribute once, and at least one");
+    }
+    if !attributes.iter().all(|attribute| is_name(&attribute.name)) {
+        return wrong("name them by letters, digits, '-', '_' and '.'");
+    }
+    if attributes.iter().any(|attribute| attribute.values < 2) || sum_of_values(attributes) > 1 << 32 {
+        return wrong("each has at least 2 values, and all together at most 2^32");
+    }
+    Ok(())
 }
 
 /// A name that can be part of a file name and of an address.

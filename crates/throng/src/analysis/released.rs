@@ -1,6 +1,6 @@
 //! A release as it is published, for a program (JSON, CSV), for a person (text) and to look at.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use anyhow::Result;
 use indicatif::HumanCount;
@@ -89,6 +89,8 @@ pub struct Released {
 pub struct ReleasedValue {
     /// Its number.
     pub value: usize,
+    /// What it is called: its number, or in a survey of records the attribute and the value of that.
+    pub name: String,
     /// How many are estimated to hold it.
     pub estimate: f64,
     /// The standard error of that.
@@ -147,6 +149,7 @@ impl Released {
         }
         let top = ranking(estimates, top, confidence, BETA)?.into_iter().map(|line| ReleasedValue {
             value: line.value,
+            name: survey.value_name(line.value as u64),
             estimate: line.count,
             standard_error: line.standard_error,
             low: line.low,
@@ -196,16 +199,20 @@ impl Released {
     /// The files beside the JSON: a table of all values, and a picture or a plot.
     pub fn files(
         &self,
+        survey: &Survey,
         release: &Release,
         picture: Option<&Picture>,
     ) -> Result<Vec<(&'static str, Vec<u8>)>> {
         let estimates = release.estimates();
-        let mut table = String::from("value,estimate,standard_error,significant\n");
+        let mut table = csv::Writer::from_writer(Vec::new());
+        table.write_record(["value", "name", "estimate", "standard_error", "significant"])?;
         for (value, count) in estimates.counts().iter().enumerate() {
-            let (error, significant) = (estimates.standard_error(value), *count > self.noise_threshold);
-            writeln!(table, "{value},{count:.3},{error:.3},{significant}")?;
+            let significant = (*count > self.noise_threshold).to_string();
+            let (count, error) = (format!("{count:.3}"), format!("{:.3}", estimates.standard_error(value)));
+            let name = survey.value_name(value as u64);
+            table.write_record([&value.to_string(), &name, &count, &error, &significant])?;
         }
-        let mut files = vec![("estimates.csv", table.into_bytes())];
+        let mut files = vec![("estimates.csv", table.into_inner()?)];
         match picture {
             Some(picture) => files.push(("estimate.png", picture.to_png()?)),
             None => {
@@ -247,15 +254,17 @@ fn assumptions(survey: &Survey, release: &Release) -> Vec<String> {
 /// The text for a person.
 impl fmt::Display for Released {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.top.iter().map(|line| line.name.chars().count()).max().unwrap_or(0).clamp(10, 40);
         if !self.top.is_empty() {
-            writeln!(f, "{:>10}  {:>14}  {} % interval", "value", "estimate", 100.0 * self.confidence)?;
+            let percent = 100.0 * self.confidence;
+            writeln!(f, "{:>names$}  {:>14}  {percent} % interval", "value", "estimate")?;
         }
         for line in &self.top {
             let mark = if line.significant { "" } else { "  (noise)" };
             writeln!(
                 f,
-                "{:>10}  {:>14.1}  {:.1} to {:.1}{mark}",
-                line.value, line.estimate, line.low, line.high
+                "{:>names$}  {:>14.1}  {:.1} to {:.1}{mark}",
+                line.name, line.estimate, line.low, line.high
             )?;
         }
         writeln!(f)?;

@@ -1,8 +1,11 @@
 //! The arguments of `throng serve`.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+
+use crate::serve::LogFormat;
 
 /// Which party.
 #[derive(Args, Debug)]
@@ -35,6 +38,7 @@ The file, with every setting:
   identity = \"keys\"                # the directory of `throng keygen --out keys`
   data = \"data\"                    # what must not be lost; made if it is not there
   memory_mib = 512                 # about how much memory it may use, besides the sums themselves
+  operator_listen = \"127.0.0.1:9443\"   # /healthz, /readyz and /metrics; default: none
   late_epochs = 8                  # for how many epochs layer keys are kept for batches that come late
 
   [budget]                         # what all releases about one population may spend together
@@ -59,6 +63,14 @@ pub struct AnalyzerArgs {
     /// Only check the file and everything that it names
     #[arg(long)]
     pub check: bool,
+
+    /// How it tells what it does.
+    #[command(flatten)]
+    pub log: LogArgs,
+
+    /// What the file says otherwise.
+    #[command(flatten)]
+    pub overrides: Overrides,
 }
 
 /// The arguments of `throng serve shuffler`.
@@ -70,6 +82,8 @@ The file, with every setting:
   data = \"data\"                    # what must not be lost; made if it is not there
   memory_mib = 512                 # about how much memory it may use
   connections_max = 1024           # how many connections are open at once
+  requests_per_s_max = 5000        # requests answered in a second; one connection has a fifth
+  operator_listen = \"127.0.0.1:9443\"   # /healthz, /readyz and /metrics; default: none
   plain_http = false               # true: no TLS, on 127.0.0.1 only, where hops then do not prove who they are
 
   [[surveys]]                      # once for each survey that it is a hop of
@@ -97,4 +111,50 @@ pub struct ShufflerArgs {
     /// Destroy what was not released, forget all layer keys, make new ones from the next epoch on, and end
     #[arg(long)]
     pub reset: bool,
+
+    /// How it tells what it does.
+    #[command(flatten)]
+    pub log: LogArgs,
+
+    /// Where it answers, instead of what the file says
+    #[arg(long, env = "THRONG_LISTEN", value_name = "ADDRESS:PORT")]
+    pub listen: Option<SocketAddr>,
+
+    /// What the file says otherwise.
+    #[command(flatten)]
+    pub overrides: Overrides,
+}
+
+/// What a container or a service manager sets without writing a file. Paths are relative to where the program was started.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Instead of what the file says")]
+pub struct Overrides {
+    /// Where its operator asks how it is
+    #[arg(long, env = "THRONG_OPERATOR_LISTEN", value_name = "ADDRESS:PORT")]
+    pub operator_listen: Option<SocketAddr>,
+
+    /// The directory with its identity, for example systemd's $CREDENTIALS_DIRECTORY
+    #[arg(long, env = "THRONG_IDENTITY", value_name = "DIR")]
+    pub identity: Option<PathBuf>,
+
+    /// The directory for what must not be lost
+    #[arg(long, env = "THRONG_DATA", value_name = "DIR")]
+    pub data: Option<PathBuf>,
+}
+
+impl Overrides {
+    /// Puts them in the place of what a file said.
+    pub fn apply(self, operator_listen: &mut Option<SocketAddr>, identity: &mut PathBuf, data: &mut PathBuf) {
+        *operator_listen = self.operator_listen.or(*operator_listen);
+        self.identity.into_iter().for_each(|path| *identity = path);
+        self.data.into_iter().for_each(|path| *data = path);
+    }
+}
+
+/// The log of a server, on standard error.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct LogArgs {
+    /// How a line of the log is written
+    #[arg(long, env = "THRONG_LOG_FORMAT", value_name = "FORMAT", default_value = "text")]
+    pub log_format: LogFormat,
 }

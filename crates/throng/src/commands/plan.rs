@@ -5,7 +5,7 @@ mod consent;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 use throng_account::Error;
 use throng_account::attacker::{Compromised, Left};
@@ -13,7 +13,7 @@ use throng_account::planner::cost::{self, Cost};
 use throng_account::planner::{self, Choice, Distribution, Encoding, Plan, Question};
 use throng_dp::{Delta, Epsilon};
 use throng_wire::envelope::{body_len, envelope_len};
-use throng_wire::survey::{self, Claim, Cover, Crowd, Delivery, Enrolment, Survey};
+use throng_wire::survey::{self, Attribute, Claim, Cover, Crowd, Delivery, Enrolment, Survey};
 
 use super::{Format, print};
 use crate::cli::{EncodingArg, PlanArgs};
@@ -47,15 +47,23 @@ pub fn run(args: &PlanArgs, format: Format) -> Result<()> {
 }
 
 fn question(args: &PlanArgs) -> Result<Question> {
+    let attributes = args.attribute.iter().map(|attribute| attribute.values);
+    let width = attributes.fold(0_u64, u64::saturating_add);
+    for attribute in &args.attribute {
+        ensure!(attribute.values >= 2, "--attribute {}: give it at least 2 values", attribute.name);
+    }
     Ok(Question {
         epsilon_central: Epsilon::new(args.epsilon_central).context("--epsilon-central")?,
         delta: Delta::new(args.delta).context("--delta")?,
         respondents: args.respondents,
         honest_fraction: args.honest_fraction,
-        domain: args.domain,
+        domain: args.domain.unwrap_or(width),
         report_fragments: args.report_fragments,
         instances: args.instances,
         encoding: match args.encoding {
+            _ if !args.attribute.is_empty() => {
+                Choice::Record { attributes: u32::try_from(args.attribute.len()).context("--attribute")? }
+            }
             None => Choice::Recommend,
             Some(EncodingArg::OneHot) => Choice::OneHot,
             Some(EncodingArg::Sketch) => Choice::Sketch,
@@ -85,7 +93,9 @@ fn sample(path: &Path) -> Result<Vec<u64>> {
 /// A target that cannot be met is a refusal; a parameter that makes no sense is a failure.
 pub(super) fn refusal(error: Error) -> anyhow::Error {
     match error {
-        Error::Infeasible { .. } | Error::NotApplicable(_) => Refusal(error.to_string()).into(),
+        Error::Infeasible { .. } | Error::NotApplicable(_) | Error::TooManyFragments { .. } => {
+            Refusal(error.to_string()).into()
+        }
         other => other.into(),
     }
 }
@@ -102,6 +112,13 @@ fn survey(args: &PlanArgs, question: &Question, plan: &Plan) -> Survey {
             Encoding::Sketch { rows, cells } => {
                 survey::Encoding::Sketch { domain, rows, cells, seed: args.hash_seed }
             }
+            Encoding::Record { .. } => survey::Encoding::Record {
+                attributes: args
+                    .attribute
+                    .iter()
+                    .map(|one| Attribute { name: one.name.clone(), values: one.values })
+                    .collect(),
+            },
         },
         randomizer: match plan.exposure.fragments {
             None => {
@@ -163,14 +180,18 @@ struct Planned {
     respondent_ms: f64,
     /// Of all hops and the analyzer, for one respondent.
     servers_ms: f64,
-    /// The same of Prio3Histogram over this domain.
-    prio3: Prio3,
+    /// The same of Prio3Histogram over this domain; absent for records, which it does not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prio3: Option<Prio3>,
     /// What to consider instead, and what it gives up; absent where nothing is clearly cheaper.
     #[serde(skip_serializing_if = "Option::is_none")]
     another_design: Option<String>,
     standard_error: f64,
     privacy_error: f64,
     collision_error: f64,
+    /// Of a value that everybody holds; absent where nothing is sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sampling_error: Option<f64>,
     simultaneous_error: f64,
     noise_threshold: f64,
     detectable_count: f64,
@@ -223,6 +244,10 @@ impl Planned {
         }
         let bytes = u64::from(question.instances) * body_len(hops, plan.envelopes);
         let cost = cost::throng(plan, question.instances, hops, bytes);
+        let histogram = match plan.encoding {
+            Encoding::OneHot | Encoding::Sketch { .. } => Some(question.domain),
+            Encoding::Record { .. } => None,
+        };
         Ok(Self {
             epsilon_central: question.epsilon_central.value(),
             delta: question.delta.value(),
@@ -237,11 +262,12 @@ impl Planned {
             bytes_per_respondent: bytes,
             respondent_ms: cost.respondent_us / 1e3,
             servers_ms: cost.servers_us / 1e3,
-            prio3: cost::prio3(question.domain).into(),
-            another_design: cost::another_design(&cost, question.domain),
+            prio3: histogram.map(|domain| cost::prio3(domain).into()),
+            another_design: histogram.and_then(|domain| cost::another_design(&cost, domain)),
             standard_error: plan.accuracy.standard_error,
             privacy_error: plan.accuracy.privacy_error,
             collision_error: plan.accuracy.collision_error,
+            sampling_error: Some(plan.accuracy.sampling_error).filter(|&error| error > 0.0),
             simultaneous_error: plan.accuracy.simultaneous_error,
             noise_threshold: plan.accuracy.threshold,
             detectable_count: plan.accuracy.detectable,
@@ -305,6 +331,12 @@ impl Planned {
                 self.standard_error, self.privacy_error, self.collision_error
             ),
         )?;
+        if let Some(sampling) = self.sampling_error {
+            line(
+                "one sampled attribute",
+                format!("adds {sampling:.1} for a value that everybody holds, less for rarer ones"),
+            )?;
+        }
         line(
             "largest error, 95 %",
             format!("{:.0} over all {} values", self.simultaneous_error, question.domain),
@@ -336,5 +368,17 @@ impl Planned {
         }
         writeln!(text, "\nFor the consent form:\n{}", self.consent)?;
         Ok(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use throng_account::planner::ENVELOPES_MAX;
+
+    /// The most that a plan asks for is what the planner's constant says it is.
+    #[test]
+    fn the_largest_body_of_a_plan_has_less_than_a_megabyte() {
+        assert_eq!((body_len(2, ENVELOPES_MAX), body_len(16, ENVELOPES_MAX)), (107_049, 793_049));
     }
 }

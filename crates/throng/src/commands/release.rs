@@ -50,7 +50,7 @@ pub fn run(args: &ReleaseArgs, format: Format) -> Result<()> {
     let picture = args.width.and_then(|width| Picture::of_counts(width, release.estimates().counts()));
     let out = args.out.clone().unwrap_or_else(|| default_out(&config, survey.hash(), label, epoch));
     let out = OutDir::open(&out)?;
-    let mut contents = released.files(&release, picture.as_ref())?;
+    let mut contents = released.files(survey.survey(), &release, picture.as_ref())?;
     released.files = contents.iter().map(|(name, _)| out.path(name).display().to_string()).collect();
     released.files.push(out.path(RELEASE).display().to_string());
     let json = serde_json::to_string_pretty(&released)? + "\n";

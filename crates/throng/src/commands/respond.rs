@@ -8,8 +8,9 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use throng_dp::Epsilon;
+use throng_dp::{Epsilon, Value};
 use throng_wire::statement::STATEMENT_LEN;
+use throng_wire::survey::Encoding;
 use throng_wire::{EpochStatement, Signed};
 use zeroize::Zeroizing;
 
@@ -32,8 +33,11 @@ pub fn run(args: &RespondArgs, format: Format) -> Result<()> {
     };
     // Found out before anything is spent.
     let transport = if sends { Some(Sender::new(Limits::default())?) } else { None };
-    let value = args.value.as_ref().map(value).transpose()?;
     let bundle = args.survey.as_deref().map(Bundle::read).transpose()?;
+    let value = match (&bundle, &args.value) {
+        (Some(bundle), Some(typed)) => Some(value(typed, &bundle.survey().survey().encoding)?),
+        _ => None,
+    };
 
     let mut respondent = Respondent::open(&args.state)?;
     if let Some(limit) = limit {
@@ -74,26 +78,54 @@ pub fn run(args: &RespondArgs, format: Format) -> Result<()> {
 }
 
 /// The value as typed, or as it comes from standard input. Errors do not repeat it.
-fn value(typed: &ValueArg) -> Result<u64> {
-    let mut text = Zeroizing::new(typed.0.clone());
-    if *text == "-" {
-        text.clear();
-        stdin()
-            .lock()
-            .take(100)
-            .read_to_string(&mut text)
-            .context("cannot read the value from standard input")?;
+fn value(typed: &ValueArg, encoding: &Encoding) -> Result<Value> {
+    if typed.0 == "-" {
+        // As large as it may become, so that no copies are left behind while it grows.
+        let mut text = Zeroizing::new(String::with_capacity(VALUE_LEN_MAX + 1));
+        let mut input = stdin().lock().take(VALUE_LEN_MAX as u64 + 1);
+        input.read_to_string(&mut text).context("cannot read the value from standard input")?;
+        // A value that is cut off could be another value.
+        ensure!(text.len() <= VALUE_LEN_MAX, "standard input is longer than any value");
+        parse(text.trim(), encoding)
+    } else {
+        parse(typed.0.trim(), encoding)
     }
-    match text.trim().parse() {
-        Ok(value) => Ok(value),
-        Err(_) => bail!("--value takes a number from 0 on, or - to read it from standard input"),
+}
+
+/// A number, or in a survey of several attributes one for each, in order, with commas between them and - where one is
+/// missing.
+fn parse(text: &str, encoding: &Encoding) -> Result<Value> {
+    match encoding {
+        Encoding::OneHot { .. } | Encoding::Sketch { .. } => match text.parse::<u64>() {
+            Ok(value) => Ok(Value::from(value)),
+            Err(_) => bail!("--value takes a number from 0 on, or - to read it from standard input"),
+        },
+        Encoding::Record { attributes } => {
+            let names: Vec<&str> = attributes.iter().map(|attribute| attribute.name.as_str()).collect();
+            let one = |part: &str| match part.trim() {
+                "-" => Some(None),
+                number => number.parse().ok().map(Some),
+            };
+            let mut record = Zeroizing::new(Vec::with_capacity(attributes.len()));
+            let parts = text.split(',').count();
+            for part in text.split(',').take(attributes.len()) {
+                record.extend(one(part));
+            }
+            ensure!(
+                parts == attributes.len() && record.len() == parts,
+                "--value takes a number from 0 on, or - for none, for each of {}, with commas between them; a single - \
+                 reads them from standard input",
+                names.join(",")
+            );
+            Ok(Value::Record(std::mem::take(&mut *record)))
+        }
     }
 }
 
 fn answer(
     respondent: &mut Respondent,
     bundle: &Bundle,
-    value: Option<u64>,
+    value: Option<Value>,
     args: &RespondArgs,
     notes: &mut Vec<String>,
 ) -> Result<Answered> {
@@ -182,4 +214,53 @@ struct Responded {
     /// The person's own limit.
     epsilon_limit: f64,
     notes: Vec<String>,
+}
+
+/// A record of some thousand attributes.
+const VALUE_LEN_MAX: usize = 1 << 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use throng_wire::survey::Attribute;
+
+    fn record(names: &[&str]) -> Encoding {
+        let attribute = |name: &&str| Attribute { name: (*name).to_owned(), values: 9 };
+        Encoding::Record { attributes: names.iter().map(attribute).collect() }
+    }
+
+    #[test]
+    fn values_are_read_as_the_survey_asks_for_them() {
+        let one = parse("42", &Encoding::OneHot { domain: 5 }).unwrap();
+        assert_eq!(one.one(), Ok(42), "whether it is in the domain is for the encoder to say");
+        let three = record(&["age", "sex", "county"]);
+        for (text, values) in [
+            ("3,1,-", [Some(3), Some(1), None]),
+            ("-, 0 ,7", [None, Some(0), Some(7)]),
+            ("-,-,-", [None; 3]),
+            ("4294967295,0,0", [Some(u32::MAX), Some(0), Some(0)]),
+        ] {
+            assert_eq!(parse(text, &three).unwrap().record(), Ok(&values[..]), "{text}");
+        }
+        assert_eq!(parse("-", &record(&["age"])).unwrap().record(), Ok(&[None][..]));
+        assert_eq!(parse("8", &record(&["age"])).unwrap().record(), Ok(&[Some(8)][..]));
+    }
+
+    #[test]
+    fn what_is_no_value_is_refused_and_not_repeated() {
+        let (one_hot, three) = (Encoding::OneHot { domain: 5 }, record(&["age", "sex", "county"]));
+        for (encoding, texts) in [
+            (&one_hot, &["7777,1", "-7777", "x7777", "", "7777777777777777777777"][..]),
+            (
+                &three,
+                &["7777", "7777,1", "7777,1,2,3", "7777,,1", "7777,1,", "-7777,1,2", "7777,1,7777777777"],
+            ),
+        ] {
+            for text in texts {
+                let error = format!("{:?}", parse(text, encoding).unwrap_err());
+                assert!(!error.contains("7777") && error.contains("--value takes"), "{text}: {error}");
+                assert_eq!(error.contains("age,sex,county"), encoding == &three, "{error}");
+            }
+        }
+    }
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{Format, print};
 use crate::cli::serve::{AnalyzerArgs, ServeArgs, ServeParty, ShufflerArgs};
-use crate::serve::{AnalyzerConfig, AnalyzerServer, Shuffler, ShufflerConfig};
+use crate::serve::{AnalyzerConfig, AnalyzerServer, Log, Shuffler, ShufflerConfig};
 
 /// Runs the command.
 pub fn run(args: &ServeArgs, format: Format) -> Result<()> {
@@ -16,8 +16,15 @@ pub fn run(args: &ServeArgs, format: Format) -> Result<()> {
 }
 
 fn shuffler(args: &ShufflerArgs, format: Format) -> Result<()> {
-    let shuffler = Shuffler::prepare(ShufflerConfig::read(&args.config)?)?;
+    let mut config = ShufflerConfig::read(&args.config)?;
+    let ShufflerConfig { listen, operator_listen, identity, data, .. } = &mut config;
+    *listen = args.listen.unwrap_or(*listen);
+    args.overrides.clone().apply(operator_listen, identity, data);
+    let shuffler = Shuffler::prepare(config)?;
     let summary = shuffler.summary();
+    if args.check || args.reset {
+        shuffler.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
+    }
     let places = places(&summary);
     if args.check {
         return checked(&summary, &places, format);
@@ -40,15 +47,20 @@ fn shuffler(args: &ShufflerArgs, format: Format) -> Result<()> {
                 Format::Json => print(&format!("{}\n", json!({ "listening": url, "surveys": summary }))),
             };
         };
-        shuffler.serve(stop_signal(), ready).await
+        let log = Log::new(args.log.log_format, "shuffler");
+        shuffler.serve(&log, stop_signal(), ready).await
     })
 }
 
 fn analyzer(args: &AnalyzerArgs, format: Format) -> Result<()> {
-    let analyzer = AnalyzerServer::prepare(AnalyzerConfig::read(&args.config)?)?;
+    let mut config = AnalyzerConfig::read(&args.config)?;
+    let AnalyzerConfig { operator_listen, identity, data, .. } = &mut config;
+    args.overrides.clone().apply(operator_listen, identity, data);
+    let analyzer = AnalyzerServer::prepare(config)?;
     let summary = analyzer.summary();
     let places = places(&summary);
     if args.check {
+        analyzer.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
         return checked(&summary, &places, format);
     }
     runtime()?.block_on(async {
@@ -59,17 +71,13 @@ fn analyzer(args: &AnalyzerArgs, format: Format) -> Result<()> {
                 Format::Json => print(&format!("{}\n", json!({ "ready": true, "surveys": summary }))),
             };
         };
-        analyzer.serve(stop_signal(), ready).await
+        let log = Log::new(args.log.log_format, "analyzer");
+        analyzer.serve(&log, stop_signal(), ready).await
     })
 }
 
-/// What a party is for, after a warning for everything that it should be warned of.
+/// What a party is for.
 fn places(summary: &[serde_json::Value]) -> String {
-    for survey in summary {
-        for warning in survey["warnings"].as_array().into_iter().flatten().filter_map(|one| one.as_str()) {
-            eprintln!("warning: {warning}");
-        }
-    }
     let place = |one: &serde_json::Value| format!("{} of {}", text(&one["place"]), text(&one["name"]));
     summary.iter().map(place).collect::<Vec<_>>().join(", ")
 }
@@ -87,7 +95,7 @@ fn runtime() -> Result<tokio::runtime::Runtime> {
 }
 
 /// Waits for Ctrl-C, or for SIGTERM as service managers send it.
-async fn stop_signal() {
+pub(super) async fn stop_signal() {
     use tokio::signal::unix::{SignalKind, signal};
     match signal(SignalKind::terminate()) {
         Ok(mut terminate) => tokio::select! {

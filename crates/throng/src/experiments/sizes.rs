@@ -196,7 +196,7 @@ impl Crowd {
         };
         match planner::plan(&question)?.encoding {
             Encoding::Sketch { rows, cells } => Ok(Size { rows, cells }),
-            Encoding::OneHot => None.context("a sketch was asked for"),
+            Encoding::OneHot | Encoding::Record { .. } => None.context("a sketch was asked for"),
         }
     }
 

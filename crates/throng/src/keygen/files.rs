@@ -122,8 +122,3 @@ pub(super) fn sync(directory: &Path) -> Result<()> {
 pub(super) fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }
-
-/// A private file's text, erased when dropped.
-pub(super) fn read_private(path: &Path) -> Result<Zeroizing<String>> {
-    read(path).map(Zeroizing::new)
-}

@@ -6,8 +6,9 @@ use anyhow::{Context, Result};
 use getrandom::rand_core::CryptoRng;
 use throng_wire::SigningKey;
 
-use super::files::{KeyDir, NewFile, read_private};
+use super::files::{KeyDir, NewFile};
 use crate::net::Identity;
+use crate::private_file;
 
 /// The private keys of a party, whatever surveys it takes part in. Neither is ever shown.
 #[derive(Debug)]
@@ -36,7 +37,7 @@ impl Party {
     pub fn read(dir: &Path) -> Result<Self> {
         let path = dir.join(SIGNING_KEY);
         let advice = || format!("{} has no identity: make one with `throng keygen --out`", dir.display());
-        let text = read_private(&path).with_context(advice)?;
+        let text = private_file::read(&path).with_context(advice)?;
         let signing = SigningKey::from_file(&text).with_context(|| format!("in {}", path.display()))?;
         let tls = Identity::read(&dir.join(TLS_CERTIFICATE), &dir.join(TLS_KEY))?;
         Ok(Self { signing, tls })

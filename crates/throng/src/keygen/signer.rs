@@ -9,9 +9,10 @@ use throng_wire::{
     Address, Approval, KeyList, LayerKeys, LayerSecretKey, Lifetime, Place, Signed, Survey, SurveyHash,
 };
 
-use super::files::{KeyDir, NewFile, read, read_private};
+use super::files::{KeyDir, NewFile, read};
 use super::{Party, Schedule};
 use crate::net::endpoint::Endpoint;
+use crate::private_file;
 
 /// A party whose key the survey pins for its place.
 #[derive(Debug)]
@@ -177,7 +178,7 @@ impl<'a> Signer<'a> {
 /// The private layer keys in a directory that `Signer::sign` has written to.
 pub fn read_layer_keys(dir: &Path) -> Result<LayerKeys> {
     let path = dir.join(LAYER_KEYS);
-    LayerKeys::from_file(&read_private(&path)?).with_context(|| format!("in {}", path.display()))
+    LayerKeys::from_file(&private_file::read(&path)?).with_context(|| format!("in {}", path.display()))
 }
 
 /// Erases the private layer keys that are for epochs before `epoch` only.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -17,17 +17,29 @@ pub struct Problem {
     pub name: Cow<'static, str>,
     /// What to change.
     pub detail: String,
+    /// After how many seconds it may work, where that is known; for the header `Retry-After`.
+    pub retry_after_s: Option<u64>,
 }
 
 impl Problem {
     /// A problem.
     pub fn new(status: StatusCode, name: impl Into<Cow<'static, str>>, detail: impl Into<String>) -> Self {
-        Self { status, name: name.into(), detail: detail.into() }
+        Self { status, name: name.into(), detail: detail.into(), retry_after_s: None }
     }
 
     /// 404: there is nothing at this path. Made for `Router::fallback`.
     pub async fn unknown() -> Self {
         Self::new(StatusCode::NOT_FOUND, "unknown", "there is no such survey, instance, label or epoch here")
+    }
+
+    /// 405: there is something at this path, but not for this method. Made for `Router::method_not_allowed_fallback`.
+    pub async fn method() -> Self {
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "method", "this path has other methods; `Allow` lists them")
+    }
+
+    /// The same problem, for so many seconds.
+    pub fn after_s(self, seconds: u64) -> Self {
+        Self { retry_after_s: Some(seconds), ..self }
     }
 
     /// Whether the same request may be answered otherwise later.
@@ -66,6 +78,9 @@ impl IntoResponse for Problem {
         });
         let mut response = (self.status, body.to_string()).into_response();
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if let Some(seconds) = self.retry_after_s {
+            response.headers_mut().insert(RETRY_AFTER, seconds.into());
+        }
         response
     }
 }
@@ -103,6 +118,7 @@ mod tests {
         assert_eq!(json["type"], "urn:throng:error:closed");
         assert_eq!((json["status"].as_u64(), json["title"].as_str()), (Some(409), Some("Conflict")));
         assert_eq!(Problem::read(StatusCode::CONFLICT, &body), problem);
+        assert_eq!(problem.after_s(7).into_response().headers()[RETRY_AFTER], "7");
     }
 
     #[test]

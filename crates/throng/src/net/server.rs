@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use axum::Router;
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
 use hyper::Request;
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
@@ -21,7 +23,9 @@ use tokio::task::JoinSet;
 use tokio::time::{interval, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
+use super::Problem;
 use super::body::Timed;
+use super::rate::Rate;
 use super::tls::{self, Identity};
 use super::watched::{Side, Watched};
 
@@ -30,6 +34,8 @@ use super::watched::{Side, Watched};
 pub struct Limits {
     /// How many connections are open at once. Further ones wait until one is closed.
     pub connections_max: usize,
+    /// How many requests are answered in a second; one connection has a fifth of it. `u32::MAX` is no limit.
+    pub requests_per_s_max: u32,
     /// How long a handshake, the head of a request, or the pause before the next request may take.
     pub head: Duration,
     /// How many bytes the head of a request may have.
@@ -48,6 +54,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections_max: 1024,
+            requests_per_s_max: 5000,
             head: Duration::from_secs(10),
             head_len_max: 8 << 10,
             pause: Duration::from_secs(20),
@@ -65,6 +72,8 @@ pub enum Transport<'a> {
     Tls(&'a Identity),
     /// Plain HTTP: on this machine only.
     Plain,
+    /// Plain HTTP on any address: for what tells nothing of anybody, such as an operator's port.
+    Open,
 }
 
 /// Who sends a request, as far as the connection shows it. Handlers take `Extension<Peer>`.
@@ -79,6 +88,7 @@ pub struct Server {
     listener: TcpListener,
     acceptor: Option<TlsAcceptor>,
     limits: Limits,
+    rate: Arc<Rate>,
 }
 
 impl std::fmt::Debug for Server {
@@ -100,10 +110,17 @@ impl Server {
                 );
                 None
             }
+            Transport::Open => None,
         };
         let listener =
             TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
-        Ok(Self { listener, acceptor, limits })
+        let rate = Arc::new(Rate::per_s(limits.requests_per_s_max));
+        Ok(Self { listener, acceptor, limits, rate })
+    }
+
+    /// The limit for all requests together, for whoever watches it.
+    pub fn rate(&self) -> &Arc<Rate> {
+        &self.rate
     }
 
     /// Where it listens, with the port that was chosen for port 0.
@@ -114,7 +131,7 @@ impl Server {
     /// Serves until `shutdown` is over; then no connection is accepted any more, requests that have begun are finished, and
     /// those that take too long are cut off.
     pub async fn serve(self, router: Router, shutdown: impl Future<Output = ()>) -> Result<()> {
-        let Self { listener, acceptor, limits } = self;
+        let Self { listener, acceptor, limits, rate } = self;
         let places = Arc::new(Semaphore::new(limits.connections_max));
         let (stop, stopped) = watch::channel(());
         let mut connections = JoinSet::new();
@@ -129,9 +146,10 @@ impl Server {
                 Some(_) = connections.join_next() => {}
                 accepted = accept(&listener, &places) => {
                     let Some((stream, place)) = accepted else { continue };
-                    let (acceptor, router, stopped) = (acceptor.clone(), router.clone(), stopped.clone());
+                    let (acceptor, router) = (acceptor.clone(), router.clone());
+                    let gate = Gate::new(rate.clone(), stopped.clone(), limits);
                     connections.spawn(async move {
-                        connection(stream, acceptor, router, limits, stopped).await;
+                        connection(stream, acceptor, router, gate).await;
                         drop(place);
                     });
                 }
@@ -163,42 +181,64 @@ async fn accept(
     }
 }
 
-/// One connection from its handshake to its end. What goes wrong on it concerns nobody else.
-async fn connection(
-    stream: TcpStream,
-    acceptor: Option<TlsAcceptor>,
-    router: Router,
-    limits: Limits,
+/// What every request of a connection passes before it is given to the router.
+struct Gate {
+    all: Arc<Rate>,
+    own: Rate,
     stopped: watch::Receiver<()>,
-) {
-    // Answers are small, and nobody should wait for a timer to send them.
-    let _ = stream.set_nodelay(true);
-    let Some(acceptor) = acceptor else {
-        let _ = http(stream, Peer { certificate: None }, router, limits, stopped).await;
-        return;
-    };
-    if let Ok(Ok(stream)) = timeout(limits.head, acceptor.accept(stream)).await {
-        let certificates = stream.get_ref().1.peer_certificates();
-        let certificate = certificates.and_then(<[_]>::first).map(|certificate| Digest::of(certificate));
-        let _ = http(stream, Peer { certificate }, router, limits, stopped).await;
+    limits: Limits,
+}
+
+impl Gate {
+    fn new(all: Arc<Rate>, stopped: watch::Receiver<()>, limits: Limits) -> Self {
+        Self { all, own: Rate::share_of(limits.requests_per_s_max), stopped, limits }
+    }
+
+    /// Whether a request that has begun is let in. One that a connection is refused for itself is not taken from the rest.
+    fn admit(&self) -> Result<(), Problem> {
+        if self.stopped.has_changed().is_err() {
+            let detail = "this server is about to stop; send the same bytes again";
+            return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", detail).after_s(1));
+        }
+        self.own.take().and_then(|()| self.all.take()).map_err(|wait| {
+            let detail = "there are too many requests; send the same bytes again";
+            let seconds = wait.as_secs() + 1;
+            Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate", detail).after_s(seconds)
+        })
     }
 }
 
-async fn http<S>(
-    stream: S,
-    peer: Peer,
-    router: Router,
-    limits: Limits,
-    mut stopped: watch::Receiver<()>,
-) -> Result<(), hyper::Error>
+/// One connection from its handshake to its end. What goes wrong on it concerns nobody else.
+async fn connection(stream: TcpStream, acceptor: Option<TlsAcceptor>, router: Router, gate: Gate) {
+    // Answers are small, and nobody should wait for a timer to send them.
+    let _ = stream.set_nodelay(true);
+    let Some(acceptor) = acceptor else {
+        let _ = http(stream, Peer { certificate: None }, router, gate).await;
+        return;
+    };
+    if let Ok(Ok(stream)) = timeout(gate.limits.head, acceptor.accept(stream)).await {
+        let certificates = stream.get_ref().1.peer_certificates();
+        let certificate = certificates.and_then(<[_]>::first).map(|certificate| Digest::of(certificate));
+        let _ = http(stream, Peer { certificate }, router, gate).await;
+    }
+}
+
+async fn http<S>(stream: S, peer: Peer, router: Router, gate: Gate) -> Result<(), hyper::Error>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
+    let (limits, mut stopped) = (gate.limits, gate.stopped.clone());
     let router = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: Request<Incoming>| {
+        let admitted = gate.admit();
         request.extensions_mut().insert(peer);
         let router = router.clone();
-        async move { router.call(request.map(|body| timed(body, &limits))).await }
+        async move {
+            match admitted {
+                Ok(()) => router.call(request.map(|body| timed(body, &limits))).await,
+                Err(problem) => Ok(problem.into_response()),
+            }
+        }
     });
     let stream = TokioIo::new(Watched::new(stream, Side::Server, limits.pause));
     let mut connection = pin!(

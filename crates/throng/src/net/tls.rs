@@ -26,6 +26,8 @@ use rustls::{
 use throng_wire::Digest;
 use zeroize::Zeroizing;
 
+use crate::private_file;
+
 /// A party's certificate and its private key. The key is never shown.
 #[derive(Debug)]
 pub struct Identity {
@@ -50,7 +52,7 @@ impl Identity {
     pub fn read(certificate: &Path, key: &Path) -> Result<Self> {
         let advice = |path: &Path| format!("cannot read {}", path.display());
         let certificate_pem = fs::read_to_string(certificate).with_context(|| advice(certificate))?;
-        let key_pem = Zeroizing::new(fs::read_to_string(key).with_context(|| advice(key))?);
+        let key_pem = private_file::read(key)?;
         Self::from_pem(&certificate_pem, &key_pem)
             .with_context(|| format!("in {} and {}", certificate.display(), key.display()))
     }

@@ -3,6 +3,7 @@
 
 use anyhow::{Context, Result, bail};
 use getrandom::rand_core::CryptoRng;
+use throng_dp::Value;
 use throng_encode::{Encoder, StoredBackstop, label};
 use throng_wire::{Survey, SurveyHash};
 use zeroize::Zeroizing;
@@ -41,15 +42,10 @@ impl Drawer<'_> {
         self,
         survey: &SurveyHash,
         encoder: &Encoder,
-        value: Option<u64>,
+        value: Option<&Value>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Option<Kept<StoredBackstop>>> {
-        let value_bytes = Zeroizing::new(value.map_or([0; 9], |value| {
-            let mut bytes = [1; 9];
-            bytes[1..].copy_from_slice(&value.to_be_bytes());
-            bytes
-        }));
-        let id = self.secret.name(&[b"throng-v1 backstop\0", survey.as_bytes(), &*value_bytes]);
+        let id = self.secret.name(&[b"throng-v1 backstop\0", survey.as_bytes(), &value_bytes(value)]);
         if let Some(bytes) = self.find(&id)? {
             return Ok(Some(Kept { id, what: StoredBackstop::from_bytes(&bytes)?, new: None }));
         }
@@ -89,6 +85,33 @@ impl Drawer<'_> {
     }
 }
 
+/// What stands for a value in the name of its backstop: no two values have the same bytes. A record without any value is
+/// reported as having nothing to say, so it has the same backstop and is spent for once.
+fn value_bytes(value: Option<&Value>) -> Zeroizing<Vec<u8>> {
+    let value = value.filter(|value| !value.is_empty());
+    let length = match value {
+        Some(Value::Record(record)) => 1 + 5 * record.len(),
+        Some(Value::One(_)) | None => 9,
+    };
+    // The size is reserved, so that no half-written copy is left in memory.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(length));
+    match value {
+        None => bytes.extend([0; 9]),
+        Some(Value::One(value)) => {
+            bytes.push(1);
+            bytes.extend(value.to_be_bytes());
+        }
+        Some(Value::Record(record)) => {
+            bytes.push(2);
+            for value in record {
+                bytes.push(u8::from(value.is_some()));
+                bytes.extend(value.unwrap_or_default().to_be_bytes());
+            }
+        }
+    }
+    bytes
+}
+
 fn path(id: &str) -> String {
     format!("{PERMANENT}/{id}")
 }
@@ -115,7 +138,8 @@ mod tests {
         let (encoder, rng) = (encoder(), &mut ChaCha20Rng::from_seed([1; 32]));
         let ledger = PersonalLedger::new(Epsilon::ZERO);
         NamingSecret::generate(rng).write(&StateDir::open(folder.path()).unwrap()).unwrap();
-        let cases = [(1, Some(7)), (1, Some(8)), (1, None), (2, Some(7)), (1, Some(0))];
+        let cases = [(1, Some(7)), (1, Some(8)), (1, None), (2, Some(7)), (1, Some(0))]
+            .map(|(survey, value)| (survey, value.map(Value::One)));
         let mut first = vec![Zeroizing::new(Vec::new()); cases.len()];
         for round in 0..10_u32 {
             let state = StateDir::open(folder.path()).unwrap();
@@ -123,9 +147,9 @@ mod tests {
             let drawer = Drawer { state: &state, secret: &secret, ledger: &ledger };
             for use_number in 0..1000 {
                 let case = (use_number % cases.len() as u32) as usize;
-                let (survey, value) = cases[case];
-                let kept =
-                    drawer.backstop(&SurveyHash::new([survey; 32]), &encoder, value, rng).unwrap().unwrap();
+                let (survey, value) = &cases[case];
+                let hash = SurveyHash::new([*survey; 32]);
+                let kept = drawer.backstop(&hash, &encoder, value.as_ref(), rng).unwrap().unwrap();
                 let bytes = kept.what.to_bytes();
                 if first[case].is_empty() {
                     assert!(round == 0 && kept.new.is_some());
@@ -138,5 +162,30 @@ mod tests {
             }
             assert_eq!(state.names(PERMANENT).unwrap().len(), cases.len());
         }
+    }
+
+    /// Names that are in use stay as they are; other values have other names.
+    #[test]
+    fn every_value_has_bytes_of_its_own() {
+        assert_eq!(*value_bytes(None), [0; 9]);
+        assert_eq!(*value_bytes(Some(&Value::One(258))), [1, 0, 0, 0, 0, 0, 0, 1, 2]);
+        let values: [Value; 9] = [
+            Value::One(0),
+            Value::One(1),
+            vec![Some(0)].into(),
+            vec![Some(1)].into(),
+            vec![Some(0), None].into(),
+            vec![None, Some(0)].into(),
+            vec![Some(0), Some(0)].into(),
+            vec![Some(0), Some(1)].into(),
+            vec![Some(1), Some(0)].into(),
+        ];
+        let mut all: Vec<Vec<u8>> = values.iter().map(|value| value_bytes(Some(value)).to_vec()).collect();
+        all.push(value_bytes(None).to_vec());
+        let count = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), count);
+        assert_eq!(value_bytes(Some(&vec![None, None].into())), value_bytes(None));
     }
 }

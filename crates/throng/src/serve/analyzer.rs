@@ -14,7 +14,11 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::timeout;
 
+use super::directory::ensure_writable;
 use super::layer_keys::LayerKeyFiles;
+use super::log::Log;
+use super::operator_port::{self, OperatorPort};
+use super::vitals::Vitals;
 use super::waits::Waits;
 use crate::analysis::TallyFiles;
 use crate::bundle::Bundle;
@@ -22,7 +26,7 @@ use crate::clock::now_s;
 use crate::keygen::Party;
 use crate::net::{Client, client};
 pub use config::{AnalyzedSurvey, AnalyzerConfig, Budget};
-use puller::Puller;
+use puller::{Counts, Puller};
 
 /// An analyzer whose files were read and found to be right.
 pub struct AnalyzerServer {
@@ -46,6 +50,7 @@ impl AnalyzerServer {
     /// Reads and checks everything that an analyzer runs on. Changes nothing.
     pub fn prepare(config: AnalyzerConfig) -> Result<Self> {
         let party = Party::read(&config.identity)?;
+        ensure_writable(&config.data)?;
         let mut surveys: Vec<Analyzed> = Vec::new();
         for survey in &config.surveys {
             let prepared = Analyzed::new(survey, &config, &party);
@@ -76,18 +81,35 @@ impl AnalyzerServer {
             .collect()
     }
 
+    /// What its operator should look at again.
+    pub fn warnings(&self) -> Vec<String> {
+        let surveys = self.surveys.iter().flat_map(|one| one.bundle.survey().survey().warnings());
+        let surveys = surveys.map(|warning| warning.to_string());
+        surveys.chain(operator_port::warning(self.config.operator_listen)).collect()
+    }
+
     /// Works until `shutdown` is over. `ready` is called once it does.
-    pub async fn serve(self, shutdown: impl Future<Output = ()>, ready: impl FnOnce()) -> Result<()> {
+    pub async fn serve(
+        self,
+        log: &Log,
+        shutdown: impl Future<Output = ()>,
+        ready: impl FnOnce(),
+    ) -> Result<()> {
+        self.warnings().into_iter().for_each(|warning| log.warn("warning").reason(warning).write());
         let Self { config, party, surveys } = self;
-        let all: u64 = surveys.iter().map(|one| u64::from(one.instances())).sum();
-        let memory = (config.memory() / all.max(1) as usize).max(MEMORY_EACH_MIN);
+        let vitals = Vitals::new();
+        let port = OperatorPort::open(config.operator_listen, &vitals).await?;
+        let all: usize = surveys.iter().map(|one| one.instances() as usize).sum();
+        let memory = (config.memory() / all.max(1)).max(MEMORY_EACH_MIN);
         // Keys are not copied around in memory, but read where they are needed.
         let identity = Party::read(&config.identity)?.into_identity();
         let client = Client::new(Some(identity), client::Limits::default());
+        let counts = Counts::new(&vitals);
         let (mut stops, (ended, mut ends)) = (Vec::new(), unbounded_channel());
         for survey in &surveys {
             survey.tallies.create()?;
             for instance in 1..=survey.instances() {
+                let name = &survey.bundle.survey().survey().name;
                 let puller = Puller {
                     survey: Analyzed::new(&survey.files, &config, &party)?,
                     instance,
@@ -97,30 +119,41 @@ impl AnalyzerServer {
                     late_epochs: config.late_epochs,
                     waits: Waits::default(),
                     started: (Instant::now(), now_s()),
+                    pulse: vitals.worker(&format!("analyzer for instance {instance}"), name),
+                    log: log.clone(),
+                    counts: counts.clone(),
                 };
                 let (stop, stopped) = mpsc::channel();
                 let ended = ended.clone();
                 let run = move || {
-                    let run = catch_unwind(AssertUnwindSafe(|| puller.run(&stopped)));
-                    // Nobody waits for it any more if this fails.
-                    let _ = ended.send(run.is_ok());
+                    let _ = catch_unwind(AssertUnwindSafe(|| puller.run(&stopped)));
+                    // If nobody waits for it any more, that is fine.
+                    let _ = ended.send(());
                 };
                 thread::Builder::new().name(format!("instance-{instance}")).spawn(run)?;
                 stops.push(stop);
             }
         }
         drop(ended);
+        vitals.data(&config.data);
+        vitals.memory_limit(config.memory_mib << 20);
+        vitals.start();
+        log.info("serving").write();
         ready();
         tokio::select! {
             () = shutdown => {}
             // Whoever watches over the process starts it again.
-            _ = ends.recv() => bail!("a thread of the analyzer has ended; what it was at is above"),
+            _ = ends.recv() => bail!("a thread of the analyzer has panicked"),
         }
+        vitals.stop();
+        log.info("stopping").write();
         // A batch that it is in the middle of is read again after the next start; one that it has counted is stored first.
         drop(stops);
         let rest = async { while ends.recv().await.is_some() {} };
         // A hop that sends slowly does not keep it from ending.
         let _ = timeout(SHUTDOWN, rest).await;
+        port.close().await?;
+        log.info("stopped").write();
         Ok(())
     }
 }
@@ -147,6 +180,7 @@ impl Analyzed {
             bundle.address(Place::hop(instance, survey.delivery.hops))?;
         }
         let mut keys = LayerKeyFiles::new(files.keys.as_ref().unwrap_or(&config.identity));
+        ensure_writable(keys.dir()).context("layer keys are erased once their epochs are over")?;
         let (layers, _) = keys.read(bundle.survey(), Place::Analyzer, survey.epoch_at(now_s()))?;
         let tallies = TallyFiles::new(&config.data, bundle.survey().hash());
         let changed = puller::modified(&files.survey);

@@ -19,6 +19,17 @@ pub struct GroupCommit {
     queue: mpsc::Sender<Waiting>,
 }
 
+/// Whether the thread that writes for a hop lives.
+#[derive(Debug)]
+pub struct IntakePulse(mpsc::WeakSender<Waiting>);
+
+impl IntakePulse {
+    /// Whether it takes uploads.
+    pub fn is_alive(&self) -> bool {
+        self.0.upgrade().is_some_and(|queue| !queue.is_closed())
+    }
+}
+
 struct Waiting {
     upload: Upload,
     answer: oneshot::Sender<Result<u64, Refusal>>,
@@ -42,6 +53,11 @@ impl GroupCommit {
         thread::Builder::new().name("intake".into()).spawn(write).context("no thread for the intake")?;
         tokio::spawn(answer(groups));
         Ok(Self { queue })
+    }
+
+    /// For who watches it, without keeping the thread that writes alive.
+    pub fn downgrade(&self) -> IntakePulse {
+        IntakePulse(self.queue.downgrade())
     }
 
     /// Takes an upload; returns when it is on disk, with the time bucket of its receipt.

@@ -16,10 +16,14 @@ use throng_wire::survey::Enrolment;
 use throng_wire::{Address, CredentialList, Place, SigningKey, Survey, SurveyHash};
 use tokio::runtime::Handle;
 
+use super::directory::ensure_writable;
 use super::group_commit::GroupCommit;
 use super::layer_keys::LayerKeyFiles;
+use super::log::{Log, Seldom};
+use super::operator_port::{self, OperatorPort};
+use super::vitals::{Counter, Vitals};
 use super::waits::Waits;
-use super::worker::Worker;
+use super::worker::{Counts, Worker};
 use crate::bundle::Bundle;
 use crate::clock::now_s;
 use crate::entropy::system_rng;
@@ -60,6 +64,17 @@ impl Shuffler {
     /// Reads and checks everything that a shuffler runs on. Changes nothing.
     pub fn prepare(config: ShufflerConfig) -> Result<Self> {
         let party = Party::read(&config.identity)?;
+        ensure!(
+            config.listen.ip().is_loopback() || !config.plain_http,
+            "plain HTTP is for one machine only, and {} can be reached from others: listen on 127.0.0.1, or use TLS",
+            config.listen
+        );
+        ensure!(
+            config.listen.port() == 0 || config.operator_listen.is_none_or(|listen| listen != config.listen),
+            "operator_listen is {}, as listen is: give the operator a port of its own",
+            config.listen
+        );
+        ensure_writable(&config.data)?;
         let mut surveys = Vec::new();
         for survey in &config.surveys {
             let prepared = Prepared::new(survey, &config, &party);
@@ -91,6 +106,13 @@ impl Shuffler {
             .collect()
     }
 
+    /// What its operator should look at again.
+    pub fn warnings(&self) -> Vec<String> {
+        let surveys = self.surveys.iter().flat_map(|one| one.bundle.survey().survey().warnings());
+        let surveys = surveys.map(|warning| warning.to_string());
+        surveys.chain(operator_port::warning(self.config.operator_listen)).collect()
+    }
+
     /// Destroys, visibly, what every hop has not released yet, the current epoch included, and makes layer keys that begin
     /// with the next one. Batches that are released stay until they are taken; besides them the journal and the
     /// identity are all that is kept.
@@ -107,23 +129,43 @@ impl Shuffler {
     }
 
     /// Serves until `shutdown` is over. `ready` is called with the address once requests are answered.
-    pub async fn serve(self, shutdown: impl Future<Output = ()>, ready: impl FnOnce(&str)) -> Result<()> {
+    pub async fn serve(
+        self,
+        log: &Log,
+        shutdown: impl Future<Output = ()>,
+        ready: impl FnOnce(&str),
+    ) -> Result<()> {
+        self.warnings().into_iter().for_each(|warning| log.warn("warning").reason(warning).write());
         let Self { config, party, surveys } = self;
+        let vitals = Vitals::new();
+        let port = OperatorPort::open(config.operator_listen, &vitals).await?;
         // Keys are not copied around in memory, but read where they are needed.
         let identity = Party::read(&config.identity)?.into_identity();
         let client = Client::new(Some(identity), client::Limits::default());
         let (mut served, mut workers) = (Vec::new(), Vec::new());
         for survey in surveys {
-            let (running, worker) = survey.start(&config, &party, client.clone())?;
+            let (running, worker) = survey.start(&config, &party, client.clone(), log, &vitals)?;
             served.push(running);
             workers.push(worker);
         }
         let transport = if config.plain_http { Transport::Plain } else { Transport::Tls(party.identity()) };
-        let limits = Limits { connections_max: config.connections_max, ..Limits::default() };
+        let ShufflerConfig { connections_max, requests_per_s_max, .. } = config;
+        let limits = Limits { connections_max, requests_per_s_max, ..Limits::default() };
         let server = Server::bind(config.listen, transport, limits).await?;
+        vitals.data(&config.data);
+        vitals.server(&server);
+        vitals.memory_limit(config.memory_mib << 20);
         let scheme = if config.plain_http { "http" } else { "https" };
-        ready(&format!("{scheme}://{}", server.address()?));
-        server.serve(handlers::router(served), shutdown).await?;
+        let url = format!("{scheme}://{}", server.address()?);
+        vitals.start();
+        log.info("serving").write();
+        ready(&url);
+        let stopping = async {
+            shutdown.await;
+            vitals.stop();
+            log.info("stopping").write();
+        };
+        server.serve(handlers::router(served), stopping).await?;
         // What a worker is in the middle of it does again, with the same result, at the next start: but let it finish.
         for (stop, worker) in workers {
             drop(stop);
@@ -131,6 +173,8 @@ impl Shuffler {
                 .await?
                 .map_err(|_| anyhow!("a hop's own thread panicked"))?;
         }
+        port.close().await?;
+        log.info("stopped").write();
         Ok(())
     }
 }
@@ -148,6 +192,10 @@ struct Running {
     plain: bool,
     instance: u32,
     number: u32,
+    log: Log,
+    /// When its log last said that a request failed.
+    seldom: Seldom,
+    handed_on: Counter,
 }
 
 impl Prepared {
@@ -200,6 +248,7 @@ impl Prepared {
         };
         let rule = crowd_rule(survey)?;
         let mut keys = LayerKeyFiles::new(config.keys.as_ref().unwrap_or(&shuffler.identity));
+        ensure_writable(keys.dir()).context("layer keys are erased once their epochs are over")?;
         keys.read(bundle.survey(), config.place, survey.epoch_at(now_s()))?;
         Ok(Self { instance, hop, rule, keys, credentials, peers, bundle })
     }
@@ -237,12 +286,20 @@ impl Prepared {
         config: &ShufflerConfig,
         party: &Party,
         client: Client,
+        log: &Log,
+        vitals: &Vitals,
     ) -> Result<(Running, WorkerThread)> {
         let (instance, number) = (self.instance, self.hop);
         let (credentials, peers) = (self.credentials.take(), self.peers.clone());
         let (hop, keys) = self.open(config, party)?;
         let hop = Arc::new(hop);
         let last = number == hop.layout().hops();
+        let (place, survey) = (hop.place().to_string(), unique_name(&hop));
+        let log = log.of(&place, &hop.survey().survey().name);
+        let counts = Counts::new(vitals, &place, &survey);
+        let handed_on = counts.handed_on.clone();
+        let intake = GroupCommit::start(Arc::clone(&hop))?;
+        watch(&hop, &intake, vitals);
         let worker = Worker {
             hop: Arc::clone(&hop),
             keys,
@@ -251,14 +308,51 @@ impl Prepared {
             handle: Handle::current(),
             waits: Waits::default(),
             started: (Instant::now(), now_s()),
+            log: log.clone(),
+            pulse: vitals.worker(&place, &survey),
+            counts,
         };
         let (stop, stopped) = mpsc::channel();
         let name = format!("{instance}-{number}");
         let thread = thread::Builder::new().name(name).spawn(move || worker.run(&stopped));
-        let intake = GroupCommit::start(Arc::clone(&hop))?;
-        let running = Running { hop, intake, credentials, peers, plain: config.plain_http, instance, number };
+        let (plain, seldom) = (config.plain_http, Seldom::default());
+        let running =
+            Running { hop, intake, credentials, peers, plain, instance, number, log, seldom, handed_on };
         Ok((running, (stop, thread.context("no thread for a hop")?)))
     }
+}
+
+/// What a hop's operator watches beside its worker.
+fn watch(hop: &Arc<Hop>, intake: &GroupCommit, vitals: &Vitals) {
+    let (place, survey) = (hop.place().to_string(), unique_name(hop));
+    let whose = [("party", place.as_str()), ("survey", survey.as_str())];
+    let keys_left = {
+        let hop = Arc::clone(hop);
+        move || hop.key_epochs_from(hop.survey().survey().epoch_at(now_s()))
+    };
+    let (left, name) = (keys_left.clone(), place.clone());
+    vitals.condition(format!("keys of {place} in {survey}"), move || {
+        let advice = "add some with `throng keygen rotate`, and give the signed list to everyone";
+        (left() < 2).then(|| format!("{name} has no layer keys for this epoch and the next: {advice}"))
+    });
+    let help = "Epochs that there are layer keys for, this one included.";
+    vitals.gauge("throng_key_epochs_left", help, &whose, move || Some(keys_left() as f64));
+    let hop = Arc::clone(hop);
+    let help = "Batches that wait for the next hop or the analyzer.";
+    vitals.gauge("throng_batches_waiting", help, &whose, move || Some(hop.waiting().len() as f64));
+    // A clone would keep the thread that writes alive.
+    let intake = intake.downgrade();
+    let name = place.clone();
+    vitals.condition(format!("intake of {place} in {survey}"), move || {
+        (!intake.is_alive())
+            .then(|| format!("the thread that writes for {name} has ended: start the server again"))
+    });
+}
+
+/// A survey by its name and the beginning of its hash: names may be the same, and numbers may not.
+fn unique_name(hop: &Hop) -> String {
+    let survey = hop.survey();
+    format!("{}@{:.8}", survey.survey().name, survey.hash().to_string())
 }
 
 /// What an epoch of a survey needs. Labelled crowds are thinned before they are counted.

@@ -24,6 +24,11 @@ impl<K: Eq + Hash> Waits<K> {
         wait
     }
 
+    /// Whether something of a kind failed when it was tried last.
+    pub(super) fn any(&self, kind: impl FnMut(&K) -> bool) -> bool {
+        self.0.keys().any(kind)
+    }
+
     pub(super) fn end(&mut self, what: &K) {
         self.0.remove(what);
     }

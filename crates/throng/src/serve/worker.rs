@@ -7,19 +7,22 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::task::{Context as Poller, Poll};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use hyper::{HeaderMap, Method};
-use throng_shuffle::{Channel, Hop};
+use throng_shuffle::{Channel, Error, Hop};
 use throng_wire::{Address, Digest, Outcome, Route};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::runtime::Handle;
 
 use super::layer_keys::LayerKeyFiles;
+use super::log::Log;
+use super::vitals::{Counter, Pulse, Vitals};
 use super::waits::Waits;
 use crate::clock::{has_jumped_ahead, now_s};
 use crate::entropy::system_rng;
 use crate::net::client::{Client, SendError};
-use crate::net::{Outgoing, paths};
+use crate::net::endpoint::Endpoint;
+use crate::net::{Outgoing, Problem, paths};
 
 /// A hop's own thread.
 pub(super) struct Worker {
@@ -29,10 +32,72 @@ pub(super) struct Worker {
     pub(super) next: Option<Address>,
     pub(super) client: Client,
     pub(super) handle: Handle,
-    /// `None` is for the hop as a whole.
-    pub(super) waits: Waits<Option<Channel>>,
+    /// No channel: for the hop as a whole.
+    pub(super) waits: Waits<(Work, Option<Channel>)>,
     /// When it began, by two clocks.
     pub(super) started: (Instant, u64),
+    pub(super) log: Log,
+    pub(super) pulse: Pulse,
+    pub(super) counts: Counts,
+}
+
+/// What a hop has done since it started. An epoch is counted once for each label.
+#[derive(Clone)]
+pub(super) struct Counts {
+    released: Counter,
+    destroyed: Counter,
+    pub(super) handed_on: Counter,
+    failures: [(Work, Counter); 5],
+}
+
+impl Counts {
+    pub(super) fn new(vitals: &Vitals, party: &str, survey: &str) -> Self {
+        let whose = [("party", party), ("survey", survey)];
+        let epoch = |outcome| {
+            let help = "Epochs that were decided since the start, once for each label.";
+            vitals.counter("throng_epochs", help, &[whose[0], whose[1], ("outcome", outcome)])
+        };
+        let handed_on = "Batches that the next hop or the analyzer has acknowledged since the start.";
+        let failures = "What a party tried by itself and failed at, and tries again.";
+        Self {
+            released: epoch("released"),
+            destroyed: epoch("destroyed"),
+            handed_on: vitals.counter("throng_batches_handed_on", handed_on, &whose),
+            failures: Work::ALL.map(|work| {
+                let labels = [whose[0], whose[1], ("work", work.name())];
+                (work, vitals.counter("throng_failures", failures, &labels))
+            }),
+        }
+    }
+}
+
+/// What a hop does by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Work {
+    Clock,
+    Close,
+    Shuffle,
+    HandOn,
+    Keys,
+}
+
+impl Work {
+    const ALL: [Self; 5] = [Self::Clock, Self::Close, Self::Shuffle, Self::HandOn, Self::Keys];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Clock => "clock",
+            Self::Close => "close",
+            Self::Shuffle => "shuffle",
+            Self::HandOn => "hand-on",
+            Self::Keys => "keys",
+        }
+    }
+
+    /// Whether a hop that fails at it is not ready. A next hop that is away is no reason to send respondents away, too.
+    fn is_own(self) -> bool {
+        self != Self::HandOn
+    }
 }
 
 impl Worker {
@@ -40,41 +105,60 @@ impl Worker {
     pub(super) fn run(mut self, stop: &Receiver<()>) {
         while stop.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
             self.round();
+            for work in Work::ALL.into_iter().filter(|work| work.is_own()) {
+                match self.waits.any(|(one, _)| *one == work) {
+                    true => self.pulse.fails(work.name()),
+                    false => self.pulse.succeeds(work.name()),
+                }
+            }
+            self.pulse.round();
         }
     }
 
     /// Everything that is due now. What fails is said, and tried again after a while; nothing else waits for it.
     fn round(&mut self) {
-        if let Err(error) = self.check_clock() {
-            return self.note(None, Err(error));
+        let clock = self.check_clock();
+        let jumped = clock.is_err();
+        self.note(Work::Clock, None, clock);
+        if jumped {
+            return;
         }
         let closed = system_rng().and_then(|mut rng| Ok(self.hop.close_due(now_s(), &mut rng)?));
-        self.note(None, closed);
+        self.note(Work::Close, None, closed);
         for channel in self.hop.undecided() {
-            if self.waits.are_over(&Some(channel)) {
+            if self.waits.are_over(&(Work::Shuffle, Some(channel))) {
                 let shuffled = self.shuffle(channel);
-                self.note(Some(channel), shuffled);
+                self.note(Work::Shuffle, Some(channel), shuffled);
             }
         }
         for channel in self.hop.waiting() {
-            if let Some(next) = self.next.clone().filter(|_| self.waits.are_over(&Some(channel))) {
+            let is_due = self.waits.are_over(&(Work::HandOn, Some(channel)));
+            if let Some(next) = self.next.clone().filter(|_| is_due) {
                 let handed = self.hand_on(&next, channel);
-                self.note(Some(channel), handed);
+                self.note(Work::HandOn, Some(channel), handed);
             }
         }
         let refreshed = self.refresh_keys();
-        self.note(None, refreshed);
+        self.note(Work::Keys, None, refreshed);
     }
 
     /// Says what went wrong, if something did and it was not said just now.
-    fn note(&mut self, channel: Option<Channel>, result: Result<()>) {
+    fn note(&mut self, work: Work, channel: Option<Channel>, result: Result<()>) {
         match result {
-            Ok(()) => self.waits.end(&channel),
+            Ok(()) => self.waits.end(&(work, channel)),
             Err(error) => {
-                if self.waits.are_over(&channel) {
-                    let wait = self.waits.longer(channel).as_secs();
-                    let what = channel.map_or(String::new(), |channel| format!("epoch {}: ", channel.epoch));
-                    self.say(&format!("{what}{error:#}; again after {wait} s"));
+                if self.waits.are_over(&(work, channel)) {
+                    let wait = self.waits.longer((work, channel)).as_secs();
+                    self.counts
+                        .failures
+                        .iter()
+                        .filter(|(one, _)| *one == work)
+                        .for_each(|(_, count)| count.add());
+                    let mut entry = self.log.warn("work-failed").work(work.name());
+                    if let Some(Channel { label, epoch }) = channel {
+                        entry = entry.epoch(epoch).label(label);
+                    }
+                    entry.reason(reason(&error)).again_after_s(wait).write();
                 }
             }
         }
@@ -83,11 +167,12 @@ impl Worker {
     fn shuffle(&self, channel: Channel) -> Result<()> {
         self.hop.process(channel)?;
         let statement = self.hop.statement(channel)?;
-        let outcome = match statement.claimed().outcome {
-            Outcome::Released { .. } => "released",
-            Outcome::Destroyed => "destroyed",
+        let (outcome, count) = match statement.claimed().outcome {
+            Outcome::Released { .. } => ("released", &self.counts.released),
+            Outcome::Destroyed => ("destroyed", &self.counts.destroyed),
         };
-        self.say(&format!("epoch {} of label {} is {outcome}", channel.epoch, channel.label));
+        count.add();
+        self.log.info("epoch-decided").epoch(channel.epoch).label(channel.label).outcome(outcome).write();
         Ok(())
     }
 
@@ -123,13 +208,19 @@ impl Worker {
             let body = Outgoing::reader(Blocking(body), len);
             let path = paths::path(&route, "batch");
             let reply = self.client.request(next, Method::PUT, &path, HeaderMap::new(), body).await?;
-            reply.success().await?.bytes().await
+            match reply.status.is_success() {
+                true => reply.bytes().await.map(Ok),
+                false => reply.problem().await.map(Err),
+            }
         });
-        let answer = sent.map_err(|error: SendError| anyhow::anyhow!("{error}"))?;
+        let answer =
+            sent.map_err(|error| not_sent(next, &error))?.map_err(|problem| answered(next, &problem))?;
         let acknowledged: [u8; 32] =
             answer.try_into().ok().context("the next hop acknowledged something else")?;
         anyhow::ensure!(Digest::new(acknowledged) == expected, "the next hop acknowledged another batch");
         self.hop.acknowledge(channel, expected)?;
+        self.counts.handed_on.add();
+        self.log.info("batch-handed-on").epoch(channel.epoch).label(channel.label).write();
         Ok(())
     }
 
@@ -140,9 +231,44 @@ impl Worker {
         };
         Route { survey: self.hop.survey().hash(), label: channel.label, epoch: channel.epoch, instance }
     }
+}
 
-    fn say(&self, what: &str) {
-        eprintln!("{}: {what}", self.hop.place());
+/// A party that could not be asked, by its place: addresses are not for logs.
+fn not_sent(party: &Address, error: &SendError) -> anyhow::Error {
+    let (place, text) = (party.party.to_string(), error.to_string());
+    match Endpoint::new(party) {
+        Ok(endpoint) => anyhow!("{}", text.replace(&endpoint.authority(), &place)),
+        Err(_) => anyhow!("the address of {place} cannot be called"),
+    }
+}
+
+/// What a party answered, without its own words.
+fn answered(party: &Address, problem: &Problem) -> anyhow::Error {
+    let is_name =
+        |name: &str| name.len() < 40 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+    let name = if is_name(&problem.name) { &problem.name } else { "unnamed" };
+    anyhow!("{} answers {} {name}", party.party, problem.status.as_u16())
+}
+
+/// What went wrong, without a count: how long a file or a batch is tells how large the crowd was.
+pub(super) fn reason(error: &anyhow::Error) -> String {
+    match error.downcast_ref::<Error>() {
+        Some(error) => reason_of(error),
+        None => format!("{error:#}"),
+    }
+}
+
+/// The same for an error of a hop.
+pub(super) fn reason_of(error: &Error) -> String {
+    match error {
+        Error::Memory { .. } => "a batch cannot be shuffled in so little memory; raise memory_mib".into(),
+        Error::TooMany { .. } | Error::RecordLength { .. } => "a batch has records that do not fit".into(),
+        Error::Damaged { file, .. } => {
+            format!(
+                "the {file} file is damaged; restore it, or reset this hop: a damaged epoch is not released"
+            )
+        }
+        other => other.to_string(),
     }
 }
 

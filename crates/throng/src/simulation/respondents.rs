@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 use throng_analyze::Analyzer;
+use throng_dp::Value;
 use throng_encode::Encoder;
 
 use super::streams::{Purpose, Streams};
@@ -35,7 +36,7 @@ pub(super) fn run(
             let mut rng = streams.rng(Purpose::Reports, first / BLOCK);
             for value in crowd.values_from(first).take(size as usize) {
                 // At the respondent: the value becomes fragments, and only they go on.
-                encoder.encode(Some(value), &mut fragments, &mut rng)?;
+                encoder.encode(Some(&Value::from(value)), &mut fragments, &mut rng)?;
                 batch.extend_from_slice(&fragments);
                 if batch.len() >= BATCH {
                     // At the analyzer: fragments that belong to nobody.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use serde_json::Value;
 use throng_analyze::Analyzer;
+use throng_dp::Value;
 use throng_wire::{Place, Survey};
 
 use crate::crowd::{ATTRIBUTE_FRAGMENTS, ONE_HOT, survey};
@@ -13,6 +13,18 @@ use crate::town::{Town, sender};
 /// Everybody answers in one epoch, with what seeds say, and everything is released. Returns the epoch, and what encoders in
 /// memory make of the same values and seeds, by label.
 pub(crate) fn answered(town: &mut Town, people: u64, labels: u32) -> (u64, BTreeMap<u32, Analyzer>) {
+    let domain = town.deployment.bundle.survey().survey().domain();
+    // One of them has nothing to say.
+    answered_with(town, people, labels, |person| (person > 0).then_some((person % domain).into()))
+}
+
+/// The same with other values.
+pub(crate) fn answered_with(
+    town: &mut Town,
+    people: u64,
+    labels: u32,
+    value: impl Fn(u64) -> Option<Value>,
+) -> (u64, BTreeMap<u32, Analyzer>) {
     let survey = town.deployment.bundle.survey().survey().clone();
     let sender = sender();
     // On a machine that has much else to do an epoch may end too early; then the next one is as good.
@@ -21,10 +33,8 @@ pub(crate) fn answered(town: &mut Town, people: u64, labels: u32) -> (u64, BTree
         let mut memory: BTreeMap<u32, Analyzer> = BTreeMap::new();
         let all = (0..people).try_for_each(|person| {
             let label = if labels == 0 { 0 } else { 1 + person as u32 % labels };
-            // One of them has nothing to say.
-            let value = (person > 0).then_some(person % survey.domain());
             let seed = 1000 * epoch + person;
-            let fragments = town.answer(&sender, person as usize, (label, epoch), value, seed)?;
+            let fragments = town.answer(&sender, person as usize, (label, epoch), value(person), seed)?;
             let analyzer = memory.entry(label).or_insert_with(|| Analyzer::of_survey(&survey).unwrap());
             analyzer.add_fragments(&fragments).unwrap();
             analyzer.add_respondents(1);
@@ -37,11 +47,11 @@ pub(crate) fn answered(town: &mut Town, people: u64, labels: u32) -> (u64, BTree
 }
 
 /// The estimates of a release, as its table has them.
-pub(crate) fn estimates(release: &Value) -> Vec<String> {
+pub(crate) fn estimates(release: &serde_json::Value) -> Vec<String> {
     let files = release["files"].as_array().unwrap().iter().map(|file| file.as_str().unwrap());
     let table = files.into_iter().find(|file| file.ends_with("estimates.csv")).unwrap();
     let text = fs::read_to_string(table).unwrap();
-    text.lines().skip(1).map(|line| line.split(',').nth(1).unwrap().to_owned()).collect()
+    text.lines().skip(1).map(|line| line.split(',').nth(2).unwrap().to_owned()).collect()
 }
 
 /// The same of an analyzer in memory.
@@ -91,6 +101,25 @@ fn report_fragments_are_released_as_in_memory() {
 fn sketches_are_released_as_in_memory() {
     let sketch = r#"{ kind = "sketch", domain = 100, rows = 2, cells = 16, seed = 5 }"#;
     a_full_epoch(&survey(sketch, ATTRIBUTE_FRAGMENTS, 12, ""));
+}
+
+/// Several attributes under one budget: everybody reports on one of them, and nobody sees which.
+#[test]
+fn records_are_released_as_in_memory() {
+    let record =
+        r#"{ kind = "record", attributes = [{ name = "age", values = 5 }, { name = "sex", values = 3 }] }"#;
+    let survey = survey(record, ATTRIBUTE_FRAGMENTS, 9, "");
+    let mut town = Town::of(&survey, true, 8);
+    town.start_all();
+    town.start(Place::Analyzer, None);
+    let value = |person: u64| Value::Record(vec![Some(person as u32 % 5), (person % 2 == 0).then_some(2)]);
+    let (epoch, memory) = answered_with(&mut town, 8, 0, |person| Some(value(person)));
+    let release = town.release(&["--epoch", &epoch.to_string(), "--wait-s", "30"]).unwrap();
+    assert_eq!(estimates(&release), in_memory(&memory[&0]));
+    assert_eq!(release["domain"], 8);
+    let names: Vec<&str> =
+        release["top"].as_array().unwrap().iter().map(|line| line["name"].as_str().unwrap()).collect();
+    assert!(names.contains(&"age = 4") && names.contains(&"sex = 2"), "{names:?}");
 }
 
 /// Every label has a crowd of its own, of whom each instance deletes some.

@@ -5,6 +5,9 @@
 #[path = "../support/town.rs"]
 mod town;
 
+#[path = "../support/logs.rs"]
+mod logs;
+
 mod hostile;
 mod respond;
 mod travel;

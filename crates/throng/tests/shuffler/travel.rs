@@ -1,10 +1,13 @@
 //! Fragments through real processes, and who is let in where.
 
+use std::os::unix::fs::PermissionsExt;
+
 use hyper::Method;
 use throng::net::client::SendError;
 use throng_wire::statement::check_cascade;
 use throng_wire::{Credential, Digest, EpochStatement, Outcome, Place, Signed};
 
+use crate::logs;
 use crate::town::{ENVELOPES, Shape, Town, sender, shuffler};
 
 const SHAPE: Shape = Shape { instances: 2, hops: 2, epoch_s: 8, tls: true, labels: false };
@@ -157,14 +160,15 @@ fn a_crowd_that_is_too_small_is_destroyed_by_all_and_labels_are_thinned() {
 /// Attack 14: what is written to a log, or answered to anyone, has no raw count: epoch, label, what became of it.
 fn logs_tell_no_counts(town: &Town) {
     for place in town.hops() {
-        let log = town.log(place);
-        let lines: Vec<&str> = log.lines().filter(|line| !line.starts_with("warning: ")).collect();
-        assert!(lines.len() >= 2, "{log}");
-        for line in lines {
-            let rest = line.strip_prefix(&format!("{place}: epoch ")).unwrap_or_else(|| panic!("{line}"));
-            let (epoch, rest) = rest.split_once(" of label 1 is ").unwrap_or_else(|| panic!("{line}"));
-            assert!(epoch.parse::<u64>().is_ok() && ["released", "destroyed"].contains(&rest), "{line}");
-        }
+        logs::wait_for(town, place, |event| event["outcome"] == "released");
+        let mut outcomes: Vec<String> = logs::events(town, place)
+            .into_iter()
+            .filter(|event| event["event"] == "epoch-decided" && event["label"] == 1)
+            .map(|event| event["outcome"].as_str().unwrap().to_owned())
+            .collect();
+        outcomes.sort();
+        outcomes.dedup();
+        assert_eq!(outcomes, ["destroyed", "released"], "{}", town.log(place));
     }
 }
 
@@ -190,11 +194,37 @@ fn a_configuration_is_checked_before_anything_runs() {
         ("plain_http = false", "plain_http = true", "does not fit plain_http"),
         ("identity = \".\"", "identity = \"..\"", "no identity"),
         ("../survey.toml", "../other.toml", "cannot read"),
+        ("data = \"data\"", "data = \"shuffler.toml\"", "cannot be written"),
+        ("plain_http = false", "plain_http = false\nrequests_per_s_max = 0", "requests_per_s_max"),
     ] {
         std::fs::write(town.config(first), config.replace(from, to)).unwrap();
         let (code, text) = check(first);
         assert!(code == Some(2) && text.contains(said), "{said}: {text}");
     }
+    // Listening addresses that do not fit, and one that should be looked at.
+    std::fs::write(town.config(first), &config).unwrap();
+    let check_with = |name: &str, value: &str| {
+        let output = shuffler(&town.config(first)).env(name, value).arg("--check").output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let listen = town.address(first).url.strip_prefix("https://").unwrap().to_owned();
+    let (code, said) = check_with("THRONG_OPERATOR_LISTEN", &listen);
+    assert!(code == Some(2) && said.contains("a port of its own"), "{said}");
+    let (code, said) = check_with("THRONG_OPERATOR_LISTEN", "0.0.0.0:9443");
+    assert!(
+        code == Some(0) && said.contains("warning: operator_listen = \"0.0.0.0:9443\" can be reached"),
+        "{said}"
+    );
+    // Private keys that are not private.
+    for file in ["signing.key", "tls.key", "layer.keys"] {
+        let path = town.path(first, file);
+        let set = |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        set(0o644);
+        let (code, text) = check(first);
+        assert!(code == Some(2) && text.contains("everyone on this machine"), "{file}: {text}");
+        set(0o600);
+    }
+    assert_eq!(check(first).0, Some(0));
     // A party without TLS could not prove who it is.
     std::fs::write(town.config(first), &config).unwrap();
     let addresses = town.deployment.survey.with_extension("addresses");
@@ -214,7 +244,7 @@ fn a_configuration_is_checked_before_anything_runs() {
     let plain = Town::new(Shape { instances: 1, tls: false, ..SHAPE }, 1);
     let config = std::fs::read_to_string(plain.config(second)).unwrap();
     std::fs::write(plain.config(second), config.replace("127.0.0.1", "0.0.0.0")).unwrap();
-    let output = shuffler(&plain.config(second)).output().unwrap();
+    let output = shuffler(&plain.config(second)).arg("--check").output().unwrap();
     assert!(String::from_utf8_lossy(&output.stderr).contains("plain HTTP is for one machine only"));
 }
 

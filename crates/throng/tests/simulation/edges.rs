@@ -5,7 +5,7 @@ use chacha20::rand_core::{Rng, SeedableRng};
 use throng::exit::{FAILED, REFUSED, code};
 use throng::simulation::{Mode, Simulation};
 use throng_analyze::Analyzer;
-use throng_dp::{Mechanism, SketchShape};
+use throng_dp::{Mechanism, SketchShape, Value};
 use throng_encode::Encoder;
 
 use crate::{MODES, fragmented, fragmented_sketch, mechanisms, one_hot, repeated, simulate, sketch};
@@ -161,7 +161,7 @@ fn a_shuffled_crowd_gives_the_same_tally() {
         let (mut all, mut fragments) = (Vec::new(), Vec::new());
         for (value, &count) in (0..).zip(&counts) {
             for _ in 0..count {
-                encoder.encode(Some(value), &mut fragments, &mut rng).unwrap();
+                encoder.encode(Some(&Value::One(value)), &mut fragments, &mut rng).unwrap();
                 all.extend_from_slice(&fragments);
             }
         }

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -19,6 +19,7 @@ use tempfile::TempDir;
 use throng::keygen::{self, Deployment, Party};
 use throng::net::client::{Client, Limits, SendError};
 use throng::net::{Outgoing, Sender, paths};
+use throng_dp::Value;
 use throng_encode::{Answer, Encoder, Schedule, When};
 use throng_wire::peel::open_fragment;
 use throng_wire::{
@@ -48,6 +49,7 @@ pub(crate) struct Town {
     processes: BTreeMap<Place, Process>,
     /// What processes are started with besides, by place.
     pub(crate) environment: BTreeMap<Place, (&'static str, &'static str)>,
+    operator_ports: BTreeMap<Place, u16>,
 }
 
 struct Process {
@@ -69,13 +71,15 @@ impl Town {
         let shape = Shape { instances, hops, epoch_s, tls, labels };
         let mut rng = throng::entropy::system_rng().unwrap();
         let ports: BTreeMap<Place, u16> = survey.places().zip(free_ports(survey.places().count())).collect();
+        let operator_ports = survey.places().zip(free_ports(survey.places().count())).collect();
         let scheme = if shape.tls { "https" } else { "http" };
         let url = |place: Place| format!("{scheme}://127.0.0.1:{}", ports[&place]);
         let first = now_s() / shape.epoch_s;
         let deployment = keygen::deployment(survey, dir.path(), url, first, &mut rng).unwrap();
         let credentials = Arc::new((0..respondents).map(|_| Credential::generate(&mut rng)).collect());
         let (processes, environment) = (BTreeMap::new(), BTreeMap::new());
-        let town = Self { _dir: dir, deployment, credentials, shape, processes, environment };
+        let town =
+            Self { _dir: dir, deployment, credentials, shape, processes, environment, operator_ports };
         for place in town.hops() {
             town.write_config(place, ports[&place]);
         }
@@ -117,7 +121,8 @@ impl Town {
         let shape = Shape { epoch_s: survey.epoch_s, labels: survey.labels.is_some(), ..self.shape };
         let (processes, environment) = (BTreeMap::new(), BTreeMap::new());
         let credentials = Arc::clone(&self.credentials);
-        Self { _dir: tempfile::tempdir().unwrap(), deployment, credentials, shape, processes, environment }
+        let (dir, operator_ports) = (tempfile::tempdir().unwrap(), self.operator_ports.clone());
+        Self { _dir: dir, deployment, credentials, shape, processes, environment, operator_ports }
     }
 
     pub(crate) fn hops(&self) -> Vec<Place> {
@@ -132,9 +137,9 @@ impl Town {
         fs::write(self.path(place, "credentials"), list.to_file()).unwrap();
         let credentials = if first { "credentials = \"credentials\"" } else { "" };
         let text = format!(
-            "listen = \"127.0.0.1:{port}\"\nplain_http = {}\nidentity = \".\"\ndata = \"data\"\nmemory_mib = 16\n\
+            "listen = \"127.0.0.1:{port}\"\noperator_listen = \"127.0.0.1:{}\"\nplain_http = {}\nidentity = \".\"\ndata = \"data\"\nmemory_mib = 16\n\
              [[surveys]]\nsurvey = \"../survey.toml\"\nplace = \"{place}\"\n{credentials}\n",
-            !self.shape.tls
+            self.operator_ports[&place], !self.shape.tls
         );
         fs::write(self.config(place), text).unwrap();
     }
@@ -158,6 +163,7 @@ impl Town {
     pub(crate) fn start(&mut self, place: Place, abort_after: Option<u64>) {
         let config = self.config(place);
         let mut command = if place == Place::Analyzer { analyzer(&config) } else { shuffler(&config) };
+        command.args(["--log-format", "json"]);
         if let Some(operations) = abort_after {
             command.env("THRONG_TEST_ABORT_AFTER", operations.to_string());
         }
@@ -171,6 +177,27 @@ impl Town {
         let ready = line.contains("listening on") || line.contains("ready");
         assert!(abort_after.is_some() || ready, "{line}{}", self.log(place));
         self.processes.insert(place, Process { child, config });
+    }
+
+    /// Asks a hop to end, as a service manager does.
+    pub(crate) fn terminate(&self, place: Place) {
+        let id = self.processes[&place].child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    }
+
+    /// Waits until a hop has ended by itself; its exit code.
+    pub(crate) fn ended(&mut self, place: Place) -> Option<i32> {
+        self.processes.remove(&place).unwrap().child.wait().unwrap().code()
+    }
+
+    /// What a hop answers to its operator: status and body.
+    pub(crate) fn ask(&self, place: Place, path: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.operator_ports[&place])).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
     }
 
     /// What a hop has written to its log.
@@ -243,7 +270,7 @@ impl Town {
         sender: &Sender,
         person: usize,
         (label, epoch): (u32, u64),
-        value: Option<u64>,
+        value: Option<impl Into<Value>>,
         seed: u64,
     ) -> Result<Vec<u32>, SendError> {
         let bundle = &self.deployment.bundle;
@@ -251,7 +278,7 @@ impl Town {
         let encoder = Encoder::of_survey(survey).unwrap();
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         let mut fragments = Vec::new();
-        encoder.encode(value, &mut fragments, &mut rng).unwrap();
+        encoder.encode(value.map(Into::into).as_ref(), &mut fragments, &mut rng).unwrap();
         let schedule = Schedule::new(survey, When::CurrentEpoch, epoch * survey.epoch_s * 1000).unwrap();
         let tau = encoder.mechanism().coins().draws();
         let answer =

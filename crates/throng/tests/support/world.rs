@@ -51,6 +51,19 @@ delivery = { instances = 3, hops = 2, envelopes = 80, cover = "chaff" }
 claim = { epsilon_central = 1.0, delta = 1e-6, neighbors = "removal", bound = "exact" }
 "#;
 
+/// Records of three attributes, behind a backstop.
+pub(crate) const RECORD: &str = r#"
+version = 1
+name = "people"
+question = "How old are you, of which sex, and where do you live?"
+epoch_s = 3600
+encoding = { kind = "record", attributes = [{ name = "age", values = 9 }, { name = "sex", values = 2 }, { name = "county", values = 773 }] }
+randomizer = { kind = "report-fragments", epsilon_backstop = 5.25, epsilon_fragment = 4.0, fragments = 4 }
+crowd = { respondents_min = 100000, honest_fraction = 0.9, enrolment = "open" }
+delivery = { instances = 3, hops = 2, envelopes = 80, cover = "chaff" }
+claim = { epsilon_central = 1.0, delta = 1e-6, neighbors = "removal", bound = "exact" }
+"#;
+
 /// A domain so large that a value does not come up by accident.
 pub(crate) const SKETCHED: &str = r#"
 version = 1

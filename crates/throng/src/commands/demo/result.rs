@@ -2,238 +2,272 @@
 
 use std::fmt;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use hyper::{HeaderMap, Method};
 use indicatif::HumanCount;
 use serde::Serialize;
-use throng_analyze::{Accuracy, rmse};
-use throng_dp::estimate::clip;
-use throng_dp::{LocalGuarantee, Mechanism, Neighbors};
+use serde_json::Value;
+use throng_analyze::rmse;
+use throng_dp::estimate::Part;
+use throng_wire::{EpochStatement, Outcome, Place, Route, Signed};
 
-use crate::dataset::Dataset;
+use super::{Demo, Running};
+use crate::bundle::Bundle;
+use crate::net::client::{Client, Limits, SendError};
+use crate::net::{Outgoing, paths};
 use crate::picture::Picture;
-use crate::simulation::Simulated;
 
-/// The result of `throng demo`. The names are stable.
-///
-/// Errors are in respondents per pixel, and measured on the unbiased estimates unless a name says otherwise.
+/// The result of `throng demo`. The names are stable. Errors are in respondents per pixel.
 #[derive(Clone, Debug, Serialize)]
 pub struct DemoResult {
-    /// What each report guarantees, whatever happens to it afterwards.
-    pub epsilon_local: f64,
-    /// The neighbor relation of `epsilon_local`.
-    pub neighbors: &'static str,
-    /// How many took part.
+    /// How many took part, as the first hops counted them.
     pub respondents: u64,
+    /// How many the survey needs for a release.
+    pub respondents_min: u64,
     /// How many values there are: the pixels.
     pub domain: u64,
-    /// Columns of the picture.
-    pub width: u32,
-    /// Rows of the picture.
-    pub height: u32,
-    /// Set bits in a report, on average, by theory.
-    pub fragments_per_respondent_expected: f64,
-    /// Set bits in a report, on average, as counted.
-    pub fragments_per_respondent_measured: f64,
+    /// How many shuffler instances.
+    pub instances: u32,
+    /// Those whose batches are in the release.
+    pub instances_present: Vec<u32>,
+    /// Hops of each instance.
+    pub hops: u32,
+    /// How many envelopes every respondent sends to every instance.
+    pub envelopes: u32,
+    /// What the release guarantees, for the crowd that took part.
+    pub epsilon_central: f64,
+    /// Up to this probability.
+    pub delta: f64,
+    /// Which worlds are compared.
+    pub neighbors: String,
+    /// The bound that proves it.
+    pub bound: String,
+    /// What is left of each respondent's privacy whatever fails.
+    pub epsilon_local: f64,
+    /// What one, two, ... bad instances leave together with the analyzer.
+    pub epsilon_if_instances_compromised: Vec<f64>,
     /// Root of the mean squared error over all pixels.
     pub rmse: f64,
     /// What theory says `rmse` is close to.
-    pub standard_error_expected: f64,
-    /// `rmse` of the estimates moved into [0, 255]: smaller, and biased.
-    pub rmse_clipped: f64,
+    pub rmse_expected: f64,
     /// The standard error of a pixel that nobody holds.
     pub noise_floor: f64,
-    /// The largest error.
-    pub simultaneous_error: SimultaneousError,
-    /// The pixels that stand out of the noise.
-    pub heavy_hitters: HeavyHitters,
-    /// Whether respondents were simulated.
-    pub simulated: bool,
-    /// What was simulated and what was real.
-    pub simulation: String,
+    /// Pixels that stand out of the noise.
+    pub significant: u64,
+    /// How many of these somebody holds.
+    pub significant_held: u64,
+    /// How many pixels are held by somebody.
+    pub held: u64,
+    /// What each party saw.
+    pub seen: Vec<Seen>,
+    /// Every party's process.
+    pub processes: Vec<Running>,
     /// What was written.
     pub files: Vec<String>,
-    /// Threads that worked on it.
-    pub workers: usize,
-    /// From the first report to the estimates.
+    /// From the plan to the release.
     pub seconds: f64,
+    /// The estimated counts.
+    #[serde(skip)]
+    estimates: Vec<f64>,
+    /// The largest true count: white in the pictures.
+    #[serde(skip)]
+    brightest: f64,
 }
 
-/// The largest error over the whole picture.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct SimultaneousError {
-    /// The probability that any pixel exceeds the bound.
-    pub beta: f64,
-    /// The bound.
-    pub bound: f64,
-    /// The largest error seen.
-    pub measured: f64,
-}
-
-/// The pixels whose estimates stand out of the noise.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct HeavyHitters {
-    /// The probability that any of them is held by nobody.
-    pub beta: f64,
-    /// The estimate above which a pixel is one.
-    pub threshold: f64,
-    /// How many there are.
-    pub found: u64,
-    /// How many of these somebody holds.
-    pub truly_held: u64,
+/// What a party saw of the epoch, as it signed it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Seen {
+    /// The party.
+    pub role: String,
+    /// What, in a sentence.
+    pub saw: String,
 }
 
 impl DemoResult {
-    /// Compares an outcome with the truth that it estimates. Files, workers and seconds are left to the
-    /// caller.
-    pub fn measure(
-        truth: &Picture,
-        data: &Dataset,
-        mechanism: &Mechanism,
-        simulated: &Simulated,
+    pub(super) fn new(
+        demo: &Demo,
+        bundle: &Bundle,
+        release: &Value,
+        taken: &[u64],
+        (processes, mut seen): (Vec<Running>, Vec<Seen>),
     ) -> Result<Self> {
-        let guarantee = mechanism.guarantee();
-        let estimates = &simulated.estimates;
-        let respondents = estimates.respondents();
-        let accuracy = Accuracy::of(estimates, data.counts(), &mechanism.spread_of(data.counts()));
-        let bound = estimates.simultaneous_error(BETA)?;
-        let heavy = estimates.heavy_hitters(BETA)?;
-        let held = heavy.values.iter().filter(|&&at| truth.pixels()[at] > 0).count();
+        let survey = bundle.survey().survey();
+        let number = |name: &str| release[name].as_f64().with_context(|| format!("a release without {name}"));
+        let list = |name: &str| serde_json::from_value::<Vec<f64>>(release[name].clone());
+        let text = |name: &str| release[name].as_str().unwrap_or_default().to_owned();
+        let present: Vec<u32> = serde_json::from_value(release["instances_present"].clone())?;
+        // The truth is that of those who reached every instance that is there.
+        let instances = u64::from(survey.delivery.instances);
+        let mut truth = vec![0_u64; demo.truth.pixels().len()];
+        for (&value, _) in demo.values.iter().zip(taken).filter(|(_, taken)| **taken == instances) {
+            truth[value as usize] += 1;
+        }
+        let estimates = estimates(release)?;
+        let threshold = number("noise_threshold")?;
+        let significant = || (0..truth.len()).filter(|&pixel| estimates[pixel] > threshold);
+        let part = Part::new(present.len() as u32, survey.delivery.instances)?;
+        let noise = survey.mechanism()?.coins().noise_in_part(part);
+        let respondents = release["respondents_estimated"].as_u64().unwrap_or(0);
+        let variance = |held: u64| respondents as f64 * noise.variance() + noise.per_holder() * held as f64;
+        let mean = truth.iter().map(|&held| variance(held)).sum::<f64>() / truth.len() as f64;
+        let fragments: f64 = respondents as f64 * survey.mechanism()?.fragments_expected() * part.share();
+        seen.push(Seen {
+            role: Place::Analyzer.to_string(),
+            saw: format!("about {:.0} pixel numbers in random order, nobody's", fragments),
+        });
         Ok(Self {
-            epsilon_local: guarantee.epsilon().value(),
-            neighbors: name_of_neighbors(guarantee),
-            respondents,
-            domain: truth.domain(),
-            width: truth.width(),
-            height: truth.height(),
-            fragments_per_respondent_expected: mechanism.fragments_expected(),
-            fragments_per_respondent_measured: simulated.fragments as f64 / respondents as f64,
-            rmse: accuracy.rmse,
-            standard_error_expected: accuracy.rmse_expected,
-            rmse_clipped: rmse(&clip(estimates.counts(), 0.0, 255.0), data.counts()),
-            noise_floor: estimates.noise_floor(),
-            simultaneous_error: SimultaneousError { beta: BETA, bound, measured: accuracy.largest_error },
-            heavy_hitters: HeavyHitters {
-                beta: BETA,
-                threshold: heavy.threshold,
-                found: heavy.values.len() as u64,
-                truly_held: held as u64,
-            },
-            simulated: true,
-            simulation: SIMULATION.replace('\n', " "),
+            respondents: release["respondents"].as_u64().unwrap_or(0),
+            respondents_min: survey.crowd.respondents_min,
+            domain: survey.domain(),
+            instances: survey.delivery.instances,
+            instances_present: present,
+            hops: survey.delivery.hops,
+            envelopes: survey.delivery.envelopes,
+            epsilon_central: number("epsilon_central")?,
+            delta: number("delta")?,
+            neighbors: text("neighbors"),
+            bound: text("bound"),
+            epsilon_local: number("epsilon_local")?,
+            epsilon_if_instances_compromised: list("epsilon_if_instances_compromised")?,
+            rmse: rmse(&estimates, &truth),
+            rmse_expected: mean.sqrt(),
+            noise_floor: number("noise_floor")?,
+            significant: significant().count() as u64,
+            significant_held: significant().filter(|&pixel| truth[pixel] > 0).count() as u64,
+            held: truth.iter().filter(|&&held| held > 0).count() as u64,
+            seen,
+            processes,
             files: Vec::new(),
-            workers: 0,
             seconds: 0.0,
+            brightest: truth.iter().copied().max().unwrap_or(1).max(1) as f64,
+            estimates,
         })
+    }
+
+    /// The estimates as a picture, as bright as the truth is.
+    pub(super) fn picture(&self, truth: &Picture) -> Result<Picture> {
+        let light = |count: &f64| (255.0 * count / self.brightest).clamp(0.0, 255.0).round() as u8;
+        Picture::new(truth.width(), truth.height(), self.estimates.iter().map(light).collect())
+    }
+
+    /// The truth with its brightest pixel white.
+    pub(super) fn bright(&self, truth: &Picture) -> Result<Picture> {
+        let counts: Vec<f64> = truth.pixels().iter().map(|&pixel| f64::from(pixel)).collect();
+        Picture::of_counts(truth.width(), &counts).context("a picture of the same width")
     }
 }
 
-/// The text for a person: one line per number, then what was simulated.
+/// The estimates of a release, from its table.
+fn estimates(release: &Value) -> Result<Vec<f64>> {
+    let files = release["files"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let table = files
+        .into_iter()
+        .find(|file| file.ends_with("estimates.csv"))
+        .context("a release without a table")?;
+    let mut reader = csv::Reader::from_path(table).with_context(|| format!("cannot read {table}"))?;
+    reader.records().map(|line| Ok(line?.get(2).context("a line without an estimate")?.parse()?)).collect()
+}
+
+/// What hops signed about the epoch, in sentences.
+pub(super) fn seen(bundle: &Bundle, epoch: u64, processes: &[Running]) -> Result<Vec<Seen>> {
+    let survey = bundle.survey();
+    let client = Client::new(None, Limits::default());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (layout, mut all) = (throng_wire::Layout::of(survey.survey()), Vec::new());
+    for Running { role, place, .. } in processes {
+        let Place::Hop { instance, hop } = *place else { continue };
+        let route = Route { survey: survey.hash(), label: 0, epoch, instance };
+        let answer: Result<Vec<u8>, SendError> = runtime.block_on(async {
+            let address = bundle.address(*place).map_err(|error| SendError::Refused(error.to_string()))?;
+            let (path, body) = (paths::path(&route, "statement"), Outgoing::bytes(Vec::new()));
+            let reply = client.request(address, Method::GET, &path, HeaderMap::new(), body).await?;
+            reply.success().await?.bytes().await
+        });
+        let outcome = answer.ok().and_then(|bytes| {
+            Some(Signed::<EpochStatement>::from_bytes(&bytes).ok()?.verify(survey).ok()?.outcome)
+        });
+        let saw = match outcome {
+            Some(Outcome::Released { respondents, .. }) if hop == 1 => format!(
+                "{} people, and from each a body of {} bytes that others can open",
+                HumanCount(respondents),
+                layout.body_len(layout.envelopes())
+            ),
+            Some(Outcome::Released { received, forwarded, .. }) => format!(
+                "{} envelopes in random order; {} of them were chaff",
+                HumanCount(received),
+                HumanCount(received - forwarded)
+            ),
+            Some(Outcome::Destroyed) => "too small a crowd, and destroyed it".into(),
+            None => "nothing that it has signed: it is gone".into(),
+        };
+        all.push(Seen { role: role.clone(), saw });
+    }
+    Ok(all)
+}
+
+/// The text for a person.
 impl fmt::Display for DemoResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { simultaneous_error: worst, heavy_hitters: heavy, .. } = self;
-        let mut line = |label: &str, text: String| writeln!(f, "{label:<15}{text}");
-        line("respondents", format!("{}, one for each unit of luminosity", HumanCount(self.respondents)))?;
+        let mut line = |label: &str, text: String| writeln!(f, "{label:<16}{text}");
         line(
-            "domain",
+            "accuracy",
             format!(
-                "{} values, the pixels of a picture {} wide and {} high",
-                HumanCount(self.domain),
-                self.width,
-                self.height
+                "RMSE {:.2} respondents per pixel, {:.2} expected; {} of {} lit pixels found,",
+                self.rmse,
+                self.rmse_expected,
+                HumanCount(self.significant_held),
+                HumanCount(self.held)
             ),
         )?;
-        line("epsilon_local", format!("{} ({})", self.epsilon_local, self.neighbors))?;
+        line("", format!("{} false", HumanCount(self.significant - self.significant_held)))?;
         line(
-            "fragments",
+            "this release",
             format!(
-                "{:.2} per respondent, {:.2} expected",
-                self.fragments_per_respondent_measured, self.fragments_per_respondent_expected
-            ),
-        )?;
-        line(
-            "error",
-            format!(
-                "RMSE {:.2} per pixel, standard error {:.2} expected",
-                self.rmse, self.standard_error_expected
-            ),
-        )?;
-        line("", format!("RMSE {:.2} after clipping to [0, 255]", self.rmse_clipped))?;
-        line(
-            "noise floor",
-            format!("{:.2}, the standard error of a pixel that nobody holds", self.noise_floor),
-        )?;
-        line(
-            "largest error",
-            format!(
-                "{:.1} seen; above {:.1} anywhere with probability at most {}",
-                worst.measured, worst.bound, worst.beta
+                "epsilon_central {:.3}, delta {:e} ({}, bound {}),",
+                self.epsilon_central, self.delta, self.neighbors, self.bound
             ),
         )?;
         line(
-            "heavy hitters",
+            "",
             format!(
-                "{} pixels estimated above {:.1}, {} of them truly lit;",
-                HumanCount(heavy.found),
-                heavy.threshold,
-                HumanCount(heavy.truly_held)
+                "from {} respondents; below {} it would have been destroyed",
+                HumanCount(self.respondents),
+                HumanCount(self.respondents_min)
             ),
         )?;
-        line("", format!("a false one among them with probability at most {}", heavy.beta))?;
+        line("whatever fails", format!("epsilon_local {:.3} ({})", self.epsilon_local, self.neighbors))?;
+        if self.instances_present.len() < self.instances as usize {
+            let present: Vec<String> = self.instances_present.iter().map(u32::to_string).collect();
+            line(
+                "missing",
+                format!("only batches of instance {} came: errors are wider", present.join(", ")),
+            )?;
+        }
+        let left = &self.epsilon_if_instances_compromised;
+        let first = left.first().copied().unwrap_or(self.epsilon_local);
+        line(
+            "collusion",
+            format!("hops of an instance alone learn who took part; with the analyzer, all hops"),
+        )?;
+        line(
+            "",
+            format!("of one instance would get what passed there: epsilon {first:.3} at most is left."),
+        )?;
+        line("", "One honest hop in each instance is enough for the release's guarantee.".into())?;
+        line("who saw what", String::new())?;
+        for Seen { role, saw } in &self.seen {
+            line("", format!("{role:<17} {saw}"))?;
+        }
         for (at, file) in self.files.iter().enumerate() {
             line(if at == 0 { "files" } else { "" }, file.clone())?;
         }
-        let threads = if self.workers == 1 { "thread" } else { "threads" };
-        line("time", format!("{:.1} s on {} {threads}", self.seconds, self.workers))?;
-        writeln!(f, "\n{SIMULATION}")
+        line("time", format!("{:.1} s, {} processes", self.seconds, self.processes.len()))?;
+        writeln!(f, "\n{NOTE}")
     }
 }
 
-fn name_of_neighbors<N: Neighbors>(_: LocalGuarantee<N>) -> &'static str {
-    N::NAME
-}
-
-/// For the two statements about the whole picture: the probability that they are wrong.
-const BETA: f64 = 0.001;
-
-const SIMULATION: &str = "\
-Everything ran in this one process: respondents were simulated from the picture,
-and there was no encryption, no network and no shuffler yet. What is real: each
-respondent's randomizer, the fragments and the estimator. Only the local
-guarantee is stated here, because nothing was shuffled; `throng account` says
-what a shuffled crowd would add to it.";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::simulation::{Mode, Simulation};
-    use throng_dp::{Epsilon, OneHot};
-
-    /// So little noise that every number is known.
-    fn result() -> DemoResult {
-        let truth = Picture::new(3, 1, vec![200, 0, 100]).unwrap();
-        let data = Dataset::of_picture("picture", truth.clone(), 1.0).unwrap();
-        let mechanism = Mechanism::OneHot(OneHot::new(3, Epsilon::new(40.0).unwrap()).unwrap());
-        let (counts, mode) = (data.counts(), Mode::Respondent);
-        let simulation = Simulation { mechanism: &mechanism, counts, mode, seed: 5, threads: 1 };
-        DemoResult::measure(&truth, &data, &mechanism, &simulation.run(|_| ()).unwrap()).unwrap()
-    }
-
-    #[test]
-    fn without_noise_there_is_no_error() {
-        let result = result();
-        assert_eq!((result.respondents, result.domain), (300, 3));
-        assert_eq!(result.fragments_per_respondent_measured, 1.0);
-        assert!((result.fragments_per_respondent_expected - 1.0).abs() < 1e-9);
-        assert!(result.rmse < 1e-6 && result.rmse_clipped < 1e-6 && result.noise_floor < 1e-6);
-        assert!(result.standard_error_expected < 1e-6 && result.simultaneous_error.measured < 1e-6);
-        assert_eq!((result.heavy_hitters.found, result.heavy_hitters.truly_held), (2, 2));
-    }
-
-    #[test]
-    fn the_text_names_the_guarantee_and_what_is_simulated() {
-        let text = result().to_string();
-        assert!(text.contains("40 (removal)") && text.contains("no shuffler yet"), "{text}");
-        assert!(text.lines().all(|line| line.len() <= 80), "{text}");
-        assert!(!text.contains("epsilon_central"));
-    }
-}
+const NOTE: &str = "\
+Every party was a process of its own, with its own keys, over TLS; respondents were
+threads of this program, each with a credential and connections of their own. All ran
+on one machine under one operator: here nothing but honesty keeps the parties apart.
+`throng keygen --help` shows how separate operators do the same.";

@@ -1,6 +1,6 @@
 //! What a plan means, in words that belong in a consent form.
 
-use throng_account::planner::{Plan, Question};
+use throng_account::planner::{Encoding, Plan, Question};
 
 /// A few sentences for people who will be asked.
 pub(super) fn summary(question: &Question, plan: &Plan) -> String {
@@ -12,8 +12,15 @@ pub(super) fn summary(question: &Question, plan: &Plan) -> String {
     // A gambler's even odds after the worst evidence that the guarantee allows.
     let guess = |epsilon: f64| 100.0 / (1.0 + (-epsilon).exp());
     let central = question.epsilon_central.value();
+    let sampled = match plan.encoding {
+        Encoding::Record { attributes } if attributes > 1 => format!(
+            "Of your answers to {attributes} questions one is picked at random on your own device, and nothing is sent \
+             about the others. "
+        ),
+        Encoding::OneHot | Encoding::Sketch { .. } | Encoding::Record { .. } => String::new(),
+    };
     format!(
-        "Your answer is mixed with random noise on your own device before anything is sent, cut into pieces that cannot \
+        "{sampled}Your answer is mixed with random noise on your own device before anything is sent, cut into pieces that cannot \
          be put together again, and passed through {} independent services that mix it with the answers of at least {} \
          people. Whatever is published could have come about almost as easily without you: someone who thought it a \
          toss-up whether you gave a certain answer would, after seeing everything published, be at most {:.0} % sure (a \

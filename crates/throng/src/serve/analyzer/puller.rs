@@ -18,6 +18,8 @@ use crate::bundle::Bundle;
 use crate::clock::{has_jumped_ahead, now_s};
 use crate::net::client::{Client, Reply, SendError};
 use crate::net::{Outgoing, paths};
+use crate::serve::log::Log;
+use crate::serve::vitals::{Counter, Pulse, Vitals};
 use crate::serve::waits::Waits;
 
 /// The thread that comes for the batches of one instance of one survey. Each has its own, so that a hop that answers slowly,
@@ -32,13 +34,45 @@ pub(super) struct Puller {
     pub(super) waits: Waits<Work>,
     /// When it began, by two clocks.
     pub(super) started: (Instant, u64),
+    pub(super) pulse: Pulse,
+    pub(super) log: Log,
+    pub(super) counts: Counts,
 }
 
 /// What a puller does, each of which can fail while the others do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Work {
-    Refresh,
+    Clock,
+    Keys,
     Take,
+}
+
+impl Work {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Clock => "clock",
+            Self::Keys => "keys",
+            Self::Take => "take",
+        }
+    }
+}
+
+/// What an analyzer has done since it started.
+#[derive(Clone)]
+pub(super) struct Counts {
+    counted: Counter,
+    destroyed: Counter,
+    failures: Counter,
+}
+
+impl Counts {
+    pub(super) fn new(vitals: &Vitals) -> Self {
+        let batches = "Batches that were taken since the start, by what became of them.";
+        let batches = |outcome| vitals.counter("throng_batches", batches, &[("outcome", outcome)]);
+        let failures = "What the analyzer tried by itself and failed at, and tries again.";
+        let (counted, destroyed) = (batches("counted"), batches("destroyed"));
+        Self { counted, destroyed, failures: vitals.counter("throng_failures", failures, &[]) }
+    }
 }
 
 impl Puller {
@@ -47,12 +81,31 @@ impl Puller {
         let epoch = Duration::from_secs(self.survey.bundle.survey().survey().epoch_s);
         let pause = (epoch / PAUSES_IN_AN_EPOCH).clamp(PAUSE_MIN, PAUSE_MAX);
         while stop.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-            let refreshed = self.refresh();
-            self.note(Work::Refresh, refreshed);
-            if self.waits.are_over(&Work::Take) {
-                let taken = self.take_waiting(stop);
-                self.note(Work::Take, taken);
+            self.round(stop);
+            // An instance that is away is no fault of this machine; a clock, and keys that cannot be read, are.
+            for work in [Work::Clock, Work::Keys] {
+                match self.waits.any(|failing| *failing == work) {
+                    true => self.pulse.fails(work.name()),
+                    false => self.pulse.succeeds(work.name()),
+                }
             }
+            self.pulse.round();
+        }
+    }
+
+    /// Everything that is due now. What fails is said, and tried again after a while.
+    fn round(&mut self, stop: &Receiver<()>) {
+        let clock = self.check_clock();
+        let jumped = clock.is_err();
+        self.note(Work::Clock, clock);
+        if jumped {
+            return;
+        }
+        let refreshed = self.survey.refresh(self.late_epochs);
+        self.note(Work::Keys, refreshed);
+        if self.waits.are_over(&Work::Take) {
+            let taken = self.take_waiting(stop);
+            self.note(Work::Take, taken);
         }
     }
 
@@ -62,23 +115,16 @@ impl Puller {
             Ok(()) => self.waits.end(&work),
             Err(error) if self.waits.are_over(&work) => {
                 let wait = self.waits.longer(work).as_secs();
-                self.say(&format!("{error:#}; again after {wait} s"));
+                self.counts.failures.add();
+                let log = self.survey.log(&self.log);
+                let entry = log.warn("work-failed").work(work.name()).instance(self.instance);
+                entry.reason(format!("{error:#}")).again_after_s(wait).write();
             }
             Err(_) => {}
         }
     }
 
-    fn say(&self, what: &str) {
-        let name = &self.survey.bundle.survey().survey().name;
-        eprintln!("analyzer: {name}, instance {}: {what}", self.instance);
-    }
-
-    /// Keys that are erased do not come back with the time: while the clock is not believed, none is.
-    fn refresh(&mut self) -> Result<()> {
-        self.check_clock()?;
-        self.survey.refresh(self.late_epochs)
-    }
-
+    /// A clock that has jumped ahead is not believed: keys that are erased do not come back with the time.
     fn check_clock(&self) -> Result<()> {
         ensure!(
             !has_jumped_ahead(self.started),
@@ -89,7 +135,6 @@ impl Puller {
 
     /// Takes everything that waits.
     fn take_waiting(&self, stop: &Receiver<()>) -> Result<()> {
-        self.check_clock()?;
         let (signed, instance) = (self.survey.bundle.survey(), self.instance);
         let path = paths::waiting(signed.hash(), instance);
         let list = self.call(Method::GET, &path, &[])?;
@@ -123,8 +168,14 @@ impl Puller {
                 abort_at("counted");
                 survey.tallies.store(&tally)?;
                 abort_at("stored");
-                let outcome = if tally.counted.is_some() { "counted" } else { "destroyed" };
-                self.say(&format!("epoch {} of label {} is {outcome}", route.epoch, route.label));
+                let (outcome, count) = match tally.counted {
+                    Some(_) => ("counted", &self.counts.counted),
+                    None => ("destroyed", &self.counts.destroyed),
+                };
+                count.add();
+                let log = survey.log(&self.log);
+                let entry = log.info("batch-taken").instance(route.instance).epoch(route.epoch);
+                entry.label(route.label).outcome(outcome).write();
                 batch
             }
         };
@@ -206,6 +257,10 @@ impl Puller {
 }
 
 impl Analyzed {
+    fn log(&self, log: &Log) -> Log {
+        log.of("analyzer", &self.bundle.survey().survey().name)
+    }
+
     fn has_label(&self, label: u32) -> bool {
         let labels = self.bundle.survey().survey().labels.as_ref();
         match labels.map_or(0, |labels| labels.names.len() as u64) {

@@ -8,12 +8,17 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use throng_wire::Place;
 
+use crate::net::server::Limits;
+
 /// What a shuffler is told. Paths are relative to the file's directory.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShufflerConfig {
     /// Where it listens, for example `0.0.0.0:8443`.
     pub listen: SocketAddr,
+    /// Where its operator asks how it is, for example `127.0.0.1:9443`. Nowhere if it is not given.
+    #[serde(default)]
+    pub operator_listen: Option<SocketAddr>,
     /// Plain HTTP instead of TLS. For one machine only: refused unless `listen` is on loopback.
     #[serde(default)]
     pub plain_http: bool,
@@ -27,6 +32,9 @@ pub struct ShufflerConfig {
     /// How many connections it has open at once.
     #[serde(default = "connections_max")]
     pub connections_max: usize,
+    /// How many requests it answers in a second; one connection has a fifth of it.
+    #[serde(default = "requests_per_s_max")]
+    pub requests_per_s_max: u32,
     /// The surveys that it is a hop of.
     pub surveys: Vec<SurveyConfig>,
 }
@@ -60,6 +68,7 @@ impl ShufflerConfig {
             config.memory_mib
         );
         ensure!(config.connections_max > 0, "connections_max = 0 lets nobody in: give at least 1");
+        ensure!(config.requests_per_s_max > 0, "requests_per_s_max = 0 answers nobody: give at least 1");
         let base = path.parent().unwrap_or(Path::new(""));
         let at_base = |path: &mut PathBuf| *path = base.join(&*path);
         at_base(&mut config.identity);
@@ -84,6 +93,10 @@ fn memory_mib() -> u64 {
 
 fn connections_max() -> usize {
     1024
+}
+
+fn requests_per_s_max() -> u32 {
+    Limits::default().requests_per_s_max
 }
 
 const MEMORY_MIB_MIN: u64 = 16;
@@ -119,6 +132,7 @@ credentials = "instance-1-hop-1.credentials"
         assert_eq!(config.identity, Path::new("keys"));
         assert_eq!(config.data, Path::new("/var/lib/throng"));
         assert_eq!(config.memory_each(), 512 << 20);
+        assert_eq!((config.operator_listen, config.requests_per_s_max), (None, 5000));
     }
 
     #[test]
@@ -130,6 +144,8 @@ credentials = "instance-1-hop-1.credentials"
             ("identity = \"keys\"", "identity = \"keys\"\nmemory_mib = 1"),
             ("identity = \"keys\"", "identity = \"keys\"\nmemory = 1"),
             ("identity = \"keys\"", "identity = \"keys\"\nconnections_max = 0"),
+            ("identity = \"keys\"", "identity = \"keys\"\nrequests_per_s_max = 0"),
+            ("identity = \"keys\"", "identity = \"keys\"\noperator_listen = \"9443\""),
         ] {
             let text = SAMPLE.replacen(from, to, 1);
             assert_ne!(text, SAMPLE);

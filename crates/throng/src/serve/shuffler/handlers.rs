@@ -19,7 +19,7 @@ use super::Running;
 use crate::clock::now_s;
 use crate::entropy::system_rng;
 use crate::net::{InstancePath, Outgoing, Peer, Problem, RoutePath, Upload, paths};
-use crate::serve::worker::{Blocking, wire_batch};
+use crate::serve::worker::{Blocking, reason_of, wire_batch};
 
 type Hops = State<Arc<Vec<Running>>>;
 
@@ -32,6 +32,7 @@ pub(super) fn router(hops: Vec<Running>) -> Router {
         .route(&paths::pattern("statement"), get(statement))
         .route(paths::WAITING, get(waiting))
         .fallback(Problem::unknown)
+        .method_not_allowed_fallback(Problem::method)
         .with_state(Arc::new(hops))
 }
 
@@ -47,8 +48,15 @@ async fn take_body(
     hop.hop.admits(channel, upload.len() as usize, now_s()).map_err(problem)?;
     let taken = Taken::new(channel, id, upload.bytes().await?);
     let digest = taken.digest();
-    let time_bucket = hop.intake.take(taken).await.map_err(problem)?;
-    let receipt = hop.hop.receipt(channel, digest, time_bucket).map_err(failed)?;
+    let time_bucket = hop.intake.take(taken).await.map_err(|refusal| {
+        if refusal == Refusal::Full {
+            // Seldom, since each line would be an upload.
+            let reason = "no room, no disk, or no thread that writes: see /readyz";
+            hop.log.error("uploads-not-taken").reason(reason).write_seldom(&hop.seldom);
+        }
+        problem(refusal)
+    })?;
+    let receipt = hop.hop.receipt(channel, digest, time_bucket).map_err(|error| hop.failed(error))?;
     Ok(Outgoing::bytes(receipt.to_bytes()))
 }
 
@@ -101,7 +109,7 @@ async fn take_batch(
     if let Some(problem) = broken {
         return Err(problem);
     }
-    let digest = received.map_err(failed)?;
+    let digest = received.map_err(|error| running.failed(error))?;
     Ok(Outgoing::bytes(digest.as_bytes().to_vec()))
 }
 
@@ -111,7 +119,7 @@ async fn give_batch(
     Extension(peer): Extension<Peer>,
 ) -> Result<Outgoing, Problem> {
     let (running, channel) = last_hop(&hops, &route, peer).await?;
-    let (body, len) = wire_batch(running.hop.outgoing(channel).map_err(failed)?);
+    let (body, len) = wire_batch(running.hop.outgoing(channel).map_err(|error| running.failed(error))?);
     Ok(Outgoing::reader(Blocking(body), len))
 }
 
@@ -124,9 +132,19 @@ async fn acknowledge(
     let (running, channel) = last_hop(&hops, &route, peer).await?;
     let digest: Result<[u8; 32], _> = Upload::new(request, 32)?.bytes().await?.try_into();
     let digest = Digest::new(digest.map_err(|_| problem(Refusal::Length))?);
-    let hop = Arc::clone(&running.hop);
-    let done = tokio::task::spawn_blocking(move || hop.acknowledge(channel, digest)).await;
-    done.map_err(|_| internal())?.map_err(failed)?;
+    let (hop, handed_on) = (Arc::clone(&running.hop), running.handed_on.clone());
+    let done = tokio::task::spawn_blocking(move || {
+        let waited = hop.waiting().contains(&channel);
+        hop.acknowledge(channel, digest)?;
+        if waited {
+            handed_on.add();
+        }
+        Ok(waited)
+    });
+    let waited = done.await.map_err(|_| internal())?.map_err(|error| running.failed(error))?;
+    if waited {
+        running.log.info("batch-handed-on").epoch(channel.epoch).label(channel.label).write();
+    }
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -227,12 +245,15 @@ impl Read for Queue {
     }
 }
 
-fn failed(error: Error) -> Problem {
-    match error {
-        Error::Refused(refusal) => problem(refusal),
-        error => {
-            eprintln!("a request failed: {error}");
-            internal()
+impl Running {
+    /// The answer to a request that this hop could not carry out. Its log says so seldom, since strangers can ask often.
+    fn failed(&self, error: Error) -> Problem {
+        match error {
+            Error::Refused(refusal) => problem(refusal),
+            error => {
+                self.log.error("request-failed").reason(reason_of(&error)).write_seldom(&self.seldom);
+                internal()
+            }
         }
     }
 }

@@ -1,0 +1,202 @@
+//! All parties of the demo: made and started with the commands that operators of a real deployment type.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::Serialize;
+use throng_wire::survey::{Instance, Parties, Party};
+use throng_wire::{Place, Survey};
+
+/// Everything in one directory. Its processes end when it is dropped.
+pub(super) struct Deployment {
+    dir: PathBuf,
+    program: PathBuf,
+    ports: BTreeMap<Place, u16>,
+    processes: Vec<(Running, Child)>,
+    /// The commands so far, as one would type them.
+    pub(super) commands: Vec<String>,
+}
+
+/// A process of the deployment.
+#[derive(Clone, Debug, Serialize)]
+pub struct Running {
+    /// What it is: analyzer, or instance-I-hop-H.
+    pub role: String,
+    /// Its number.
+    pub pid: u32,
+    /// Where it answers; the analyzer comes for what it needs.
+    pub address: String,
+    #[serde(skip)]
+    pub(super) place: Place,
+}
+
+impl Deployment {
+    /// A deployment in an empty directory.
+    pub(super) fn new(dir: PathBuf) -> Result<Self> {
+        let program = std::env::current_exe().context("where is this program?")?;
+        let (ports, processes, commands) = (BTreeMap::new(), Vec::new(), Vec::new());
+        Ok(Self { dir, program, ports, processes, commands })
+    }
+
+    /// Where a file is.
+    pub(super) fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// The survey file.
+    pub(super) fn survey(&self) -> PathBuf {
+        self.path("survey.toml")
+    }
+
+    /// Runs a command in the directory to its end; returns what it prints. Arguments with spaces in them come last.
+    pub(super) fn run(&mut self, line: &str, more: &[&str]) -> Result<String> {
+        let arguments: Vec<&str> = line.split(' ').chain(more.iter().copied()).collect();
+        self.commands.push(typed(&arguments));
+        let output = self.command(&arguments).output().context("cannot start this program again")?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            bail!("`{}` failed: {}", typed(&arguments), said.trim().trim_start_matches("error: "));
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// Makes the keys of all parties, names them in the survey, and has all of them sign it.
+    pub(super) fn make_parties(&mut self, draft: &Survey, step: impl Fn() -> Result<()>) -> Result<()> {
+        let places: Vec<Place> = draft.places().collect();
+        // Bound together, so that no two are the same.
+        let listeners: Vec<TcpListener> =
+            places.iter().map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
+        for (place, listener) in places.iter().zip(&listeners) {
+            self.ports.insert(*place, listener.local_addr()?.port());
+        }
+        drop(listeners);
+        let mut named = BTreeMap::new();
+        for place in &places {
+            step()?;
+            let (operator, jurisdiction) = (format!("throng demo, {place}"), "this machine".to_owned());
+            let names = ["--operator", &operator, "--jurisdiction", &jurisdiction];
+            let identity = self.run(&format!("keygen --json --out {place}"), &names)?;
+            let identity: serde_json::Value = serde_json::from_str(&identity)?;
+            let signing_key = serde_json::from_value(identity["signing_key"].clone())?;
+            named.insert(*place, Party { operator, jurisdiction, signing_key });
+        }
+        let hops = |instance| (1..=draft.delivery.hops).map(move |hop| Place::hop(instance, hop));
+        let cascade = |instance| Instance {
+            hops: hops(instance).filter_map(|place| named.get(&place).cloned()).collect(),
+        };
+        let instances = (1..=draft.delivery.instances).map(cascade).collect();
+        let parties = Parties { analyzer: named.get(&Place::Analyzer).cloned(), instances };
+        let survey = Survey { parties: Some(parties), ..draft.clone() };
+        fs::write(self.survey(), survey.to_toml()?)?;
+        self.commands.push("# the parties are named in survey.toml, by the lines that keygen printed".into());
+        for place in &places {
+            step()?;
+            let url = self.url(*place);
+            let line = format!("keygen sign --out {place} --survey survey.toml --place {place} --url {url}");
+            self.run(&line, &[])?;
+        }
+        let roles: Vec<String> = places.iter().map(Place::to_string).collect();
+        self.run(&format!("keygen bundle --survey survey.toml {}", roles.join(" ")), &[])?;
+        Ok(())
+    }
+
+    /// Makes a credential for every respondent, and the lists of the first hops.
+    pub(super) fn enrol(&mut self, respondents: usize) -> Result<()> {
+        let line = format!("keygen credentials --survey survey.toml --count {respondents} --out enrolment");
+        self.run(&line, &[])?;
+        Ok(())
+    }
+
+    /// Starts every party. When this returns all of them answer.
+    pub(super) fn start(&mut self, survey: &Survey, step: impl Fn() -> Result<()>) -> Result<()> {
+        for place in survey.places() {
+            step()?;
+            let role = place.to_string();
+            let kind = if place == Place::Analyzer { "analyzer" } else { "shuffler" };
+            let config = format!("{role}/{kind}.toml");
+            fs::write(self.path(&config), self.config(place))?;
+            let arguments = ["serve", kind, "--config", &config];
+            self.commands.push(typed(&arguments) + " &");
+            let log = File::create(self.path(format!("{role}/log")))?;
+            let mut child = self.command(&arguments).stdout(Stdio::piped()).stderr(log).spawn()?;
+            let mut line = String::new();
+            let stdout = child.stdout.take().context("a process without output")?;
+            let pid = child.id();
+            let address = if place == Place::Analyzer { String::new() } else { self.url(place) };
+            self.processes.push((Running { role: role.clone(), pid, address, place }, child));
+            BufReader::new(stdout).read_line(&mut line)?;
+            let log = || fs::read_to_string(self.path(format!("{role}/log"))).unwrap_or_default();
+            ensure!(!line.is_empty(), "{role} did not start: {}", log().trim());
+        }
+        Ok(())
+    }
+
+    /// All processes that were started.
+    pub(super) fn processes(&self) -> Vec<Running> {
+        self.processes.iter().map(|(running, _)| running.clone()).collect()
+    }
+
+    /// Those that have ended by themselves.
+    pub(super) fn ended(&mut self) -> Vec<Place> {
+        let ended = |child: &mut Child| child.try_wait().is_ok_and(|status| status.is_some());
+        self.processes
+            .iter_mut()
+            .filter_map(|(running, child)| ended(child).then_some(running.place))
+            .collect()
+    }
+
+    fn url(&self, place: Place) -> String {
+        format!("https://127.0.0.1:{}", self.ports.get(&place).copied().unwrap_or(0))
+    }
+
+    /// The file that the party's operator would write.
+    fn config(&self, place: Place) -> String {
+        if place == Place::Analyzer {
+            return "identity = \".\"\ndata = \"data\"\n\n[budget]\nepsilon_central = 10\ndelta = 1e-5\n\n\
+                    [[surveys]]\nsurvey = \"../survey.toml\"\npopulation = \"respondents of the demo\"\n"
+                .into();
+        }
+        let port = self.ports.get(&place).copied().unwrap_or(0);
+        let credentials = match place {
+            Place::Hop { hop: 1, .. } => format!("credentials = \"../enrolment/{place}.credentials\"\n"),
+            _ => String::new(),
+        };
+        format!(
+            "listen = \"127.0.0.1:{port}\"\nidentity = \".\"\ndata = \"data\"\nmemory_mib = 256\n\n\
+             [[surveys]]\nsurvey = \"../survey.toml\"\nplace = \"{place}\"\n{credentials}"
+        )
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(arguments).current_dir(&self.dir).stdin(Stdio::null());
+        command
+    }
+}
+
+impl Drop for Deployment {
+    fn drop(&mut self) {
+        // All are told first, so that none waits for another.
+        for (_, child) in &mut self.processes {
+            let _ = child.kill();
+        }
+        for (_, child) in &mut self.processes {
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A command as one would type it.
+fn typed(arguments: &[&str]) -> String {
+    let quoted = |argument: &&str| match argument.contains(' ') {
+        true => format!("'{argument}'"),
+        false => (*argument).to_owned(),
+    };
+    let words: Vec<String> = arguments.iter().map(quoted).collect();
+    format!("throng {}", words.join(" "))
+}

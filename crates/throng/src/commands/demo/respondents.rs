@@ -1,0 +1,130 @@
+//! The respondents of the demo: each with a value, a credential and connections of their own.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use indicatif::ProgressBar;
+use rayon::prelude::*;
+use throng_encode::{Answer, Encoder, Schedule, SealedBody, When};
+use throng_wire::{Credential, Digest, Place, Receipt, Signed};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+use zeroize::Zeroizing;
+
+use super::stop::Stop;
+use crate::bundle::Bundle;
+use crate::clock::now_ms;
+use crate::entropy::system_rng;
+use crate::net::client::{Client, Limits, SendError};
+
+/// Randomizes and seals every respondent's answer for an epoch, on all cores.
+pub(super) fn seal(
+    bundle: &Bundle,
+    values: &[u64],
+    epoch: u64,
+    bar: &ProgressBar,
+    stop: &Stop,
+) -> Result<Vec<Answer>> {
+    let survey = bundle.survey().survey();
+    let encoder = Encoder::of_survey(survey)?;
+    let tau = encoder.mechanism().coins().draws();
+    // An answer that is made before the epoch has any time of it to be sent at.
+    let schedule = Schedule::new(survey, When::NextEpoch, epoch * survey.epoch_s * 1000 - 1)?;
+    values
+        .par_iter()
+        .map(|&value| {
+            stop.check()?;
+            let mut rng = system_rng()?;
+            let mut fragments = Zeroizing::new(Vec::new());
+            encoder.encode(Some(&value.into()), &mut fragments, &mut rng)?;
+            let (survey, lists) = (bundle.survey(), bundle.key_lists());
+            let answer = Answer::seal(survey, lists, 0, &schedule, (&fragments, tau), &mut rng)?;
+            bar.inc(1);
+            Ok(answer)
+        })
+        .collect()
+}
+
+/// Reads the credentials that were made for so many respondents.
+pub(super) fn credentials(dir: &Path, respondents: usize) -> Result<Vec<Credential>> {
+    let read = |number: usize| {
+        let path = dir.join(format!("{number:06}.credential"));
+        let text = Zeroizing::new(std::fs::read_to_string(&path).context("a credential is missing")?);
+        Ok(Credential::from_file(&text)?)
+    };
+    (1..=respondents).map(read).collect()
+}
+
+/// Sends every body at its time, each over a connection of its own, and checks the receipts. Tries again until the epoch is
+/// over. Returns for each respondent to how many instances they could answer.
+pub(super) async fn send(
+    bundle: &Arc<Bundle>,
+    answers: Vec<Answer>,
+    credentials: Vec<Credential>,
+    bar: &ProgressBar,
+    stop: &Stop,
+) -> Result<Vec<u64>> {
+    // Nobody shares a connection with anybody.
+    let client = Client::new(None, Limits { idle_connections_max: 0, ..Limits::default() });
+    let places = Arc::new(Semaphore::new(AT_ONCE));
+    let taken: Arc<Vec<AtomicU64>> = Arc::new(answers.iter().map(|_| AtomicU64::new(0)).collect());
+    let mut sending = JoinSet::new();
+    for (person, (answer, credential)) in answers.into_iter().zip(credentials).enumerate() {
+        let credential = Arc::new(credential);
+        for body in answer.bodies {
+            let (client, places, taken) = (client.clone(), Arc::clone(&places), Arc::clone(&taken));
+            let (bundle, credential, bar) = (Arc::clone(bundle), Arc::clone(&credential), bar.clone());
+            sending.spawn(async move {
+                sleep(Duration::from_millis(body.send_at_ms.saturating_sub(now_ms()))).await;
+                let _place = places.acquire().await;
+                if deliver(&client, &bundle, &credential, &body).await.is_ok() {
+                    taken[person].fetch_add(1, Ordering::SeqCst);
+                }
+                bar.inc(1);
+            });
+        }
+    }
+    while let Some(one) = sending.join_next().await {
+        stop.check()?;
+        one?;
+    }
+    Ok(taken.iter().map(|count| count.load(Ordering::SeqCst)).collect())
+}
+
+/// Sends one body until there is a receipt for it, or the epoch is over.
+async fn deliver(
+    client: &Client,
+    bundle: &Bundle,
+    credential: &Credential,
+    body: &SealedBody,
+) -> Result<(), SendError> {
+    let survey = bundle.survey();
+    let place = Place::hop(body.route.instance, 1);
+    let address = bundle.address(place).map_err(|error| SendError::Refused(error.to_string()))?;
+    let token = credential.token(&survey.hash(), place);
+    let end_ms = survey.survey().epoch_end_s(body.route.epoch) * 1000;
+    loop {
+        match client.post_body(address, &body.route, &token, &body.bytes).await {
+            Ok(receipt) => {
+                let receipt = Signed::<Receipt>::from_bytes(&receipt).ok();
+                let receipt = receipt.as_ref().and_then(|receipt| receipt.verify(survey).ok());
+                let holds = receipt.is_some_and(|receipt| receipt.body == Digest::of(&body.bytes));
+                let wrong = || SendError::Refused("the receipt does not hold".into());
+                return holds.then_some(()).ok_or_else(wrong);
+            }
+            Err(SendError::Unreachable(_)) if now_ms() + RETRY_MS < end_ms => {
+                sleep(Duration::from_millis(RETRY_MS)).await;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Connections that are open at once.
+const AT_ONCE: usize = 128;
+
+const RETRY_MS: u64 = 300;
