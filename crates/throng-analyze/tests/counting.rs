@@ -1,0 +1,260 @@
+//! Batches with the statements of their hops: counted as stated, or not at all.
+
+#![allow(clippy::unwrap_used)] // In a test a panic is the message.
+
+#[path = "../../throng-wire/tests/common/mod.rs"]
+mod world;
+
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
+use throng_analyze::{BatchCounter, Error, InstanceTally};
+use throng_wire::peel::{open_body, peel};
+use throng_wire::{
+    Digest, EpochStatement, Fragment, Layout, Outcome, Peeled, Place, Route, Signed, SigningKey, Stop,
+};
+use world::{EPOCH, SHAPE, Shape, World};
+
+const SMALL: Shape = Shape { instances: 1, respondents_min: 5, ..SHAPE };
+
+/// An instance's batch, and what its hops state.
+struct Batch {
+    world: World,
+    envelopes: Vec<u8>,
+    statements: Vec<EpochStatement>,
+}
+
+impl Batch {
+    /// Of `people` respondents, each with the three values that follow their number; and these bytes besides.
+    fn new(people: u32, more: impl Fn(&[u8], usize) -> Vec<u8>) -> Self {
+        let world = World::new(SMALL);
+        let mut envelopes: Vec<u8> = (0..people).flat_map(|person| of_person(&world, person)).collect();
+        let length = Layout::of(world.survey.survey()).envelope_len(Stop::Analyzer);
+        envelopes.extend(more(&envelopes, length));
+        let sent = u64::from(people) * 4;
+        // Who adds envelopes has more respondents than it has people.
+        let forwarded = (envelopes.len() / length) as u64;
+        let respondents = u64::from(people).max(forwarded.div_ceil(4));
+        let (received, batch) = (respondents * 4, Digest::of(&envelopes));
+        assert!(sent <= received);
+        let statement = |hop, forwarded, batch| EpochStatement {
+            route: world.route(),
+            hop,
+            outcome: Outcome::Released { respondents, received, forwarded, batch },
+            key_list: Digest::of(b"list"),
+        };
+        let statements = vec![statement(1, received, Digest::of(b"hop 1")), statement(2, forwarded, batch)];
+        Self { world, envelopes, statements }
+    }
+
+    fn destroyed(by: usize) -> Self {
+        let mut batch = Self::new(5, |_, _| Vec::new());
+        batch.envelopes.clear();
+        batch.statements.iter_mut().skip(by - 1).for_each(|one| one.outcome = Outcome::Destroyed);
+        batch
+    }
+
+    fn key(&self, hop: u32) -> &SigningKey {
+        &self.world.signing[&Place::hop(1, hop)]
+    }
+
+    fn signed(&self) -> Vec<Signed<EpochStatement>> {
+        let sign = |one: &EpochStatement| Signed::new(*one, self.key(one.hop)).unwrap();
+        self.statements.iter().map(sign).collect()
+    }
+
+    fn counter(&self, memory: usize) -> Result<BatchCounter<'_>, Error> {
+        self.counter_of(&self.signed(), memory)
+    }
+
+    fn counter_of(
+        &self,
+        statements: &[Signed<EpochStatement>],
+        memory: usize,
+    ) -> Result<BatchCounter<'_>, Error> {
+        let keys = &self.world.layers[&Place::Analyzer];
+        BatchCounter::new(&self.world.survey, self.world.route(), keys, statements, memory)
+    }
+
+    /// Counts the batch as it comes over a network, in parts of some length. Also says how often it was read.
+    fn count(&self, memory: usize, part_len: usize) -> (InstanceTally, u32) {
+        let mut counter = self.counter(memory).unwrap();
+        assert_eq!(counter.len(), self.envelopes.len() as u64);
+        for pass in 1.. {
+            for part in self.envelopes.chunks(part_len) {
+                counter.read(part).unwrap();
+            }
+            if !counter.end_pass().unwrap() {
+                return (counter.finish().unwrap(), pass);
+            }
+        }
+        unreachable!()
+    }
+}
+
+/// What the analyzer gets of one respondent.
+fn of_person(world: &World, person: u32) -> Vec<u8> {
+    let fragments: Vec<Fragment> = (person..person + 3).map(Fragment::new).collect();
+    let path = world.path(0, EPOCH, 1);
+    let body = path.body(&fragments, &mut ChaCha20Rng::from_seed([1; 32])).unwrap();
+    let layout = Layout::of(world.survey.survey());
+    let opened = open_body(path.route(), &layout, world.keys(1, 1), &body).unwrap();
+    let peeled = opened.chunks_exact(layout.envelope_len(Stop::Hop(2))).filter_map(|envelope| {
+        match peel(path.route(), &layout, 2, world.keys(1, 2), envelope).unwrap() {
+            Peeled::Envelope(inner) => Some(inner),
+            Peeled::Chaff => None,
+        }
+    });
+    peeled.flatten().collect()
+}
+
+const PLENTY: usize = 1 << 24;
+
+/// So little that `seen` envelopes can be remembered at once.
+fn room_for(seen: usize) -> usize {
+    (1 << 20) + 48 * seen
+}
+
+#[test]
+fn little_memory_takes_more_passes_and_gives_the_same_tally() {
+    // The first seven envelopes come again at the end.
+    let batch = Batch::new(20, |envelopes, length| envelopes[..7 * length].to_vec());
+    let (plenty, passes) = batch.count(PLENTY, 1000);
+    assert_eq!(passes, 1);
+    let counted = plenty.counted.as_ref().unwrap();
+    assert_eq!((counted.envelopes, counted.rejected.duplicates), (67, 7));
+    assert_eq!(counted.batch, Digest::of(&batch.envelopes));
+    let counts: Vec<u64> = counted.tally.counts().collect();
+    assert_eq!((counts[0], counts[1], counts[2], counts[19], counts[21]), (1, 2, 3, 3, 1));
+    assert_eq!(counts.iter().sum::<u64>(), 60, "each once");
+    for (seen, part_len) in [(40, 4096), (9, 1), (1, 97)] {
+        let (little, passes) = batch.count(room_for(seen), part_len);
+        assert_eq!(passes as usize, 67usize.div_ceil(seen));
+        assert_eq!(little, plenty, "room for {seen}");
+    }
+}
+
+/// What is opened at once is a part of a batch; an envelope that was in one part is known in the next.
+#[test]
+fn duplicates_are_found_across_parts_and_passes() {
+    // Nothing is sealed to key 0xee; 30,000 of them, of which the last 1,000 are the first again.
+    let batch = Batch::new(5, |_, length| {
+        let envelope = |number: u32| [&[0xee; 8][..], &number.to_be_bytes(), &vec![7; length - 12]].concat();
+        (0..29_000).chain(0..1_000).flat_map(envelope).collect()
+    });
+    assert!(batch.envelopes.len() > 1 << 20, "several parts");
+    let (plenty, _) = batch.count(PLENTY, 1 << 16);
+    let counted = plenty.counted.as_ref().unwrap();
+    assert_eq!((counted.rejected.key, counted.rejected.duplicates), (29_000, 1_000));
+    assert_eq!(counted.tally.counts().sum::<u64>(), 15);
+    let (little, passes) = batch.count(room_for(10_000), 1 << 16);
+    assert!(passes > 3);
+    assert_eq!(little, plenty);
+}
+
+#[test]
+fn a_batch_that_is_not_as_stated_is_not_counted() {
+    let batch = Batch::new(6, |_, _| Vec::new());
+    let wrong = |parts: &[&[u8]]| -> Error {
+        let mut counter = batch.counter(PLENTY).unwrap();
+        let read = parts.iter().try_for_each(|part| counter.read(part));
+        read.and_then(|()| counter.end_pass().map(drop)).unwrap_err()
+    };
+    let all = &batch.envelopes[..];
+    assert_eq!(wrong(&[all, &[0]]), Error::Batch("it is longer"));
+    assert_eq!(wrong(&[&all[1..]]), Error::Batch("it is shorter"));
+    assert_eq!(wrong(&[]), Error::Batch("it is shorter"));
+    let mut other = all.to_vec();
+    other[3] ^= 1;
+    assert_eq!(wrong(&[&other]), Error::Batch("it has another hash"));
+    // The second time, too.
+    let mut counter = batch.counter(room_for(4)).unwrap();
+    counter.read(all).unwrap();
+    assert!(counter.end_pass().unwrap(), "once more");
+    counter.read(&other).unwrap();
+    assert_eq!(counter.end_pass(), Err(Error::Batch("it has another hash")));
+    assert_eq!(counter.finish(), Err(Error::Batch("it was not read to its end")));
+}
+
+#[test]
+fn statements_that_do_not_hold_are_refused() {
+    let batch = Batch::new(6, |_, _| Vec::new());
+    let refused = |statements: &[Signed<EpochStatement>], reason: &str| match batch
+        .counter_of(statements, PLENTY)
+        .map(drop)
+    {
+        Err(Error::Statements(text)) => assert!(text.contains(reason), "{reason}: {text}"),
+        other => panic!("{reason}: {other:?}"),
+    };
+    let honest = batch.signed();
+    refused(&[], "one of every hop");
+    refused(&honest[..1], "one of every hop");
+    refused(&[honest[1].clone(), honest[0].clone()], "hop by hop");
+    let (first, last) = (batch.statements[0], batch.statements[1]);
+    let stranger = Signed::new(last, batch.key(1)).unwrap();
+    refused(&[honest[0].clone(), stranger], "signed");
+    // What the last hop alone can change.
+    let changed = |change: &dyn Fn(&mut EpochStatement)| {
+        let mut other = last;
+        change(&mut other);
+        [honest[0].clone(), Signed::new(other, batch.key(2)).unwrap()]
+    };
+    for route in [
+        Route { epoch: EPOCH - 1, ..last.route },
+        Route { epoch: EPOCH + 1, ..last.route },
+        Route { label: 1, ..last.route },
+    ] {
+        refused(&changed(&|one| one.route = route), "another epoch, label, instance or survey");
+    }
+    let outcome = |change: &dyn Fn(&mut u64, &mut u64, &mut u64)| {
+        changed(&|one| {
+            if let Outcome::Released { respondents, received, forwarded, .. } = &mut one.outcome {
+                change(respondents, received, forwarded);
+            }
+        })
+    };
+    refused(&outcome(&|respondents, _, _| *respondents += 1), "another crowd");
+    refused(&outcome(&|_, received, _| *received -= 1), "more or less");
+    refused(&outcome(&|_, received, forwarded| *forwarded = *received + 1), "more or less");
+    // What both of them can.
+    let both = |change: &dyn Fn(&mut u64, &mut u64, &mut u64)| {
+        [first, last].map(|mut one| {
+            if let Outcome::Released { respondents, received, forwarded, .. } = &mut one.outcome {
+                change(respondents, received, forwarded);
+            }
+            Signed::new(one, batch.key(one.hop)).unwrap()
+        })
+    };
+    refused(&both(&|respondents, _, _| *respondents += 1), "another number of envelopes");
+    refused(
+        &both(&|respondents, received, forwarded| {
+            (*respondents, *received) = (4, 16);
+            *forwarded = (*forwarded).min(16);
+        }),
+        "smaller than the survey asks for",
+    );
+    let endless = both(&|respondents, received, forwarded| {
+        *respondents = u64::MAX / 4;
+        (*received, *forwarded) = (*respondents * 4, *respondents * 4);
+    });
+    let error = batch.counter_of(&endless, PLENTY).map(drop).unwrap_err();
+    assert_eq!(error, Error::Batch("it is longer than any batch can be"));
+}
+
+#[test]
+fn a_destroyed_epoch_is_known_and_has_nothing_to_read() {
+    for by in 1..=2 {
+        let batch = Batch::destroyed(by);
+        let mut counter = batch.counter(PLENTY).unwrap();
+        assert!(counter.is_empty());
+        assert_eq!(counter.batch(), Digest::of(&[]));
+        assert!(!counter.end_pass().unwrap());
+        let tally = counter.finish().unwrap();
+        assert_eq!(tally, InstanceTally { route: batch.world.route(), counted: None });
+        let mut counter = batch.counter(PLENTY).unwrap();
+        assert_eq!(counter.read(&[0]), Err(Error::Batch("it is longer")));
+    }
+    let mut revived = Batch::destroyed(1);
+    let honest = Batch::new(5, |_, _| Vec::new());
+    revived.statements[1].outcome = honest.statements[1].outcome;
+    assert!(matches!(revived.counter(PLENTY).map(drop), Err(Error::Statements(_))));
+}

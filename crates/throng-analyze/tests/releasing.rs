@@ -1,0 +1,139 @@
+//! From the tallies of instances to a release: which belong together, and what they say.
+
+#![allow(clippy::unwrap_used)] // In a test a panic is the message.
+
+use throng_account::bound::Bound;
+use throng_account::ledger::{Entry, Ledger, Recorded};
+use throng_account::terms::{Kept, Terms};
+use throng_analyze::{Counted, Crowd, Error, InstanceTally, Rejected, Release};
+use throng_dp::estimate::Part;
+use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
+use throng_wire::{Digest, Route, Survey, SurveyHash};
+
+const EPOCH: u64 = 9;
+
+fn survey() -> Survey {
+    Survey::from_toml(
+        r#"
+version = 1
+name = "which-pixel"
+question = "Which pixel of the drawing do you hold?"
+epoch_s = 86400
+encoding = { kind = "one-hot", domain = 784 }
+randomizer = { kind = "attribute-fragments", epsilon_local = 5.25 }
+crowd = { respondents_min = 3000, honest_fraction = 0.9, enrolment = "credential" }
+delivery = { instances = 3, hops = 2, envelopes = 24, cover = "chaff" }
+claim = { epsilon_central = 1.0, delta = 1e-6, neighbors = "removal", bound = "exact" }
+"#,
+    )
+    .unwrap()
+}
+
+fn route(instance: u32) -> Route {
+    Route { survey: survey().hash().unwrap(), label: 0, epoch: EPOCH, instance }
+}
+
+/// An instance that counted so many respondents, of whom `held` hold value 5.
+fn part(instance: u32, respondents: u64, held: u64) -> InstanceTally {
+    let mut tally = survey().mechanism().unwrap().tally().unwrap();
+    tally.add_respondents(respondents);
+    tally.add_count(5, held).unwrap();
+    let rejected = Rejected { seal: u64::from(instance), ..Rejected::default() };
+    let batch = Digest::of(&instance.to_be_bytes());
+    InstanceTally {
+        route: route(instance),
+        counted: Some(Counted { batch, envelopes: held + 1, rejected, tally }),
+    }
+}
+
+fn destroyed(instance: u32) -> InstanceTally {
+    InstanceTally { route: route(instance), counted: None }
+}
+
+fn budget() -> CentralGuarantee<Removal> {
+    CentralGuarantee::new(Epsilon::new(5.0).unwrap(), Delta::new(1e-5).unwrap())
+}
+
+/// What the survey guarantees for a crowd, and its entry in a ledger.
+fn recorded(respondents: u64, survey_hash: &str, epoch: u64) -> (Kept, Recorded) {
+    let survey = survey();
+    let mechanism = survey.mechanism().unwrap();
+    let claimed = CentralGuarantee::new(Epsilon::new(1.0).unwrap(), Delta::new(1e-6).unwrap());
+    let terms = Terms {
+        coins: mechanism.coins(),
+        width: survey.domain(),
+        rows: None,
+        instances: 3,
+        envelopes: 24,
+        honest_fraction: 0.9,
+        deletion: None,
+        claimed,
+        bound: Bound::named("exact").unwrap(),
+    };
+    let kept = terms.guarantee(respondents).unwrap();
+    let entry = Entry { survey: survey_hash.to_owned(), epoch, spending: terms.spending(&kept) };
+    (kept, Ledger::new(budget()).record("people", entry).unwrap())
+}
+
+#[test]
+fn a_crowd_is_the_smallest_of_its_instances() {
+    let crowd = Crowd::of(&[part(3, 3_002, 7), destroyed(2), part(1, 3_001, 9)]).unwrap();
+    assert_eq!(crowd.respondents, 3_001);
+    assert_eq!((crowd.present, crowd.destroyed), (vec![1, 3], vec![2]));
+    assert_eq!(crowd.route, route(1));
+    assert_eq!(crowd.rejected, Rejected { seal: 4, ..Rejected::default() });
+}
+
+#[test]
+fn parts_of_different_releases_are_refused() {
+    let change = |change: fn(&mut Route)| {
+        let mut other = part(2, 3_000, 1);
+        change(&mut other.route);
+        Crowd::of(&[part(1, 3_000, 1), other]).unwrap_err()
+    };
+    let different = Error::Parts("they are of different surveys, labels or epochs");
+    assert_eq!(change(|route| route.epoch += 1), different);
+    assert_eq!(change(|route| route.label += 1), different);
+    assert_eq!(change(|route| route.survey = SurveyHash::new([1; 32])), different);
+    assert_eq!(change(|route| route.instance = 1), Error::Parts("two are of one instance"));
+    assert_eq!(Crowd::of(&[]).unwrap_err(), Error::Nothing);
+    assert_eq!(Crowd::of(&[destroyed(1), destroyed(2)]).unwrap_err(), Error::Nothing);
+}
+
+/// Two of three instances, which counted 3,000 and 3,005: the estimates are about 3,003, and scaled.
+#[test]
+fn a_release_of_some_instances_is_scaled() {
+    let survey = survey();
+    let hash = survey.hash().unwrap().to_string();
+    let parts = [part(1, 3_000, 600), destroyed(2), part(3, 3_005, 650)];
+    let (kept, entry) = recorded(3_000, &hash, EPOCH);
+    let release = Release::new(&survey, &parts, kept, &entry).unwrap();
+    let mechanism = survey.mechanism().unwrap();
+    let mut sums = mechanism.tally().unwrap();
+    sums.add_count(5, 1_250).unwrap();
+    sums.add_respondents(3_003);
+    let expected = mechanism.estimate_in_part(&sums, Part::new(2, 3).unwrap()).unwrap();
+    assert_eq!(release.estimates().counts(), expected.counts());
+    assert_eq!(release.estimates().respondents(), 3_003);
+    assert!(release.estimates().counts()[5] > 1_250.0, "a third is missing");
+    let whole = mechanism.estimate(&sums).unwrap();
+    assert!(release.estimates().standard_error(0) > whole.standard_error(0));
+    // The guarantee is that of the smallest crowd, and the floor is beside it.
+    assert_eq!((release.central(), release.honest()), (kept.central, 2_700));
+    assert_eq!(release.floor(), mechanism.floor());
+    assert_eq!((release.spent(), release.survey()), (entry.spent(), survey.hash().unwrap()));
+}
+
+#[test]
+fn a_release_needs_its_own_entry_in_a_ledger() {
+    let survey = survey();
+    let hash = survey.hash().unwrap().to_string();
+    let parts = [part(1, 3_000, 600)];
+    for (of, epoch) in [(hash.as_str(), EPOCH + 1), ("another", EPOCH)] {
+        let (kept, entry) = recorded(3_000, of, epoch);
+        let refused = Release::new(&survey, &parts, kept, &entry).map(drop).unwrap_err();
+        assert_eq!(refused, Error::Parts("the entry of the ledger is of another survey or epoch"));
+    }
+    let (kept, entry) = recorded(3_000, &hash, EPOCH);
+    assert_eq!(Release::new(&survey, &[destroyed(1)], kept, &entry).map(drop).unwrap_err(), Error::Nothing);
+}
