@@ -355,3 +355,9 @@ fn small() -> Picture {
 fn throng(dir: &TempDir, arguments: &[&str]) -> Output {
     command(dir, arguments).output().unwrap()
 }
+
+/// What is typed and what comes back, in files that are named after what they show. `TRYCMD=overwrite` writes them anew.
+#[test]
+fn commands_say_what_their_transcripts_say() {
+    trycmd::TestCases::new().case("tests/cmd/*.trycmd");
+}

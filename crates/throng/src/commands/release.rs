@@ -25,6 +25,7 @@ pub fn run(args: &ReleaseArgs, format: Format) -> Result<()> {
     let label = match &args.label {
         None if names.is_empty() => 0,
         None => bail!("the survey has labels: name one of {} with --label", names.join(", ")),
+        Some(_) if names.is_empty() => bail!("the survey has no labels: leave --label out"),
         Some(name) => {
             let at = names.iter().position(|known| known == name);
             at.ok_or_else(|| anyhow!("the survey has no label {name}; it has: {}", names.join(", ")))? as u32
