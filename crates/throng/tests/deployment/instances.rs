@@ -72,12 +72,12 @@ fn a_release_is_made_without_an_instance_and_refined_when_it_is_back() {
     side_by_side(&[
         ("without a last hop", &|| refined(Place::hop(2, 2), &three_instances(ATTRIBUTE_FRAGMENTS, 9))),
         ("without a first hop", &|| refined(Place::hop(2, 1), &three_instances(REPORT_FRAGMENTS, 16))),
+        ("with a hop that destroys", &destroyed),
     ]);
 }
 
 /// A hop that its operator resets destroys what it had: the release stays as it is, and says so.
-#[test]
-fn a_release_says_which_instance_destroyed_its_part() {
+fn destroyed() {
     let killed = Place::hop(2, 1);
     let (mut town, answered) = without(killed, &three_instances(ATTRIBUTE_FRAGMENTS, 9));
     let before = ledger(&town);

@@ -7,7 +7,7 @@ use throng_analyze::Analyzer;
 use throng_dp::Value;
 use throng_wire::{Place, Survey};
 
-use crate::crowd::{ATTRIBUTE_FRAGMENTS, ONE_HOT, survey};
+use crate::crowd::{ATTRIBUTE_FRAGMENTS, ONE_HOT, REPORT_FRAGMENTS, side_by_side, survey};
 use crate::town::{Town, sender};
 
 /// Everybody answers in one epoch, with what seeds say, and everything is released. Returns the epoch, and what encoders in
@@ -86,26 +86,18 @@ fn a_full_epoch(survey: &Survey) {
 }
 
 #[test]
-fn one_hot_surveys_are_released_as_in_memory() {
-    a_full_epoch(&survey(ONE_HOT, ATTRIBUTE_FRAGMENTS, 9, ""));
-}
-
-#[test]
-fn report_fragments_are_released_as_in_memory() {
-    let randomizer =
-        r#"{ kind = "report-fragments", epsilon_backstop = 4.0, epsilon_fragment = 3.0, fragments = 4 }"#;
-    a_full_epoch(&survey(ONE_HOT, randomizer, 16, ""));
-}
-
-#[test]
-fn sketches_are_released_as_in_memory() {
+fn every_kind_of_survey_is_released_as_in_memory() {
     let sketch = r#"{ kind = "sketch", domain = 100, rows = 2, cells = 16, seed = 5 }"#;
-    a_full_epoch(&survey(sketch, ATTRIBUTE_FRAGMENTS, 12, ""));
+    side_by_side(&[
+        ("one-hot", &|| a_full_epoch(&survey(ONE_HOT, ATTRIBUTE_FRAGMENTS, 9, ""))),
+        ("report fragments", &|| a_full_epoch(&survey(ONE_HOT, REPORT_FRAGMENTS, 16, ""))),
+        ("sketch", &|| a_full_epoch(&survey(sketch, ATTRIBUTE_FRAGMENTS, 12, ""))),
+        ("records", &records),
+    ]);
 }
 
 /// Several attributes under one budget: everybody reports on one of them, and nobody sees which.
-#[test]
-fn records_are_released_as_in_memory() {
+fn records() {
     let record =
         r#"{ kind = "record", attributes = [{ name = "age", values = 5 }, { name = "sex", values = 3 }] }"#;
     let survey = survey(record, ATTRIBUTE_FRAGMENTS, 9, "");

@@ -9,12 +9,11 @@ use std::time::{Duration, Instant};
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use hyper::Method;
-use serde_json::Value;
 use throng::analysis::TallyFiles;
 use throng::net::client::SendError;
 use throng_analyze::InstanceTally;
-use throng_dp::Estimates;
 use throng_dp::estimate::Part;
+use throng_dp::{Estimates, Value};
 use throng_encode::{Answer, Encoder, Routing, Schedule, When};
 use throng_wire::{Place, Survey};
 
@@ -95,15 +94,15 @@ pub(crate) fn sealed(town: &Town, epoch: u64, person: u64) -> Answer {
     let survey = bundle.survey().survey();
     let (encoder, mut rng) = (Encoder::of_survey(survey).unwrap(), rng(epoch, person));
     let mut fragments = Vec::new();
-    encoder.encode(value(person, survey), &mut fragments, &mut rng).unwrap();
+    encoder.encode(value(person, survey).as_ref(), &mut fragments, &mut rng).unwrap();
     let schedule = Schedule::new(survey, When::CurrentEpoch, epoch * survey.epoch_s * 1000).unwrap();
     let tau = encoder.mechanism().coins().draws();
     Answer::seal(bundle.survey(), bundle.key_lists(), 0, &schedule, (&fragments, tau), &mut rng).unwrap()
 }
 
 /// One of them has nothing to say.
-fn value(person: u64, survey: &Survey) -> Option<u64> {
-    (person > 0).then_some(person % survey.domain())
+fn value(person: u64, survey: &Survey) -> Option<Value> {
+    (person > 0).then(|| Value::from(person % survey.domain()))
 }
 
 fn rng(epoch: u64, person: u64) -> ChaCha20Rng {
@@ -136,7 +135,7 @@ impl Answered {
         let encoder = Encoder::of_survey(&self.survey).unwrap();
         let mut rng = rng(self.epoch, person);
         let mut fragments = Vec::new();
-        encoder.encode(value(person, &self.survey), &mut fragments, &mut rng).unwrap();
+        encoder.encode(value(person, &self.survey).as_ref(), &mut fragments, &mut rng).unwrap();
         let delivery = &self.survey.delivery;
         let tau = encoder.mechanism().coins().draws();
         Routing { tau, instances: delivery.instances, envelopes: delivery.envelopes }
@@ -155,13 +154,15 @@ fn formatted(estimates: &Estimates) -> Vec<(String, String)> {
 }
 
 /// The estimates and standard errors of a release, as its table has them.
-pub(crate) fn table(release: &Value) -> Vec<(String, String)> {
+pub(crate) fn table(release: &serde_json::Value) -> Vec<(String, String)> {
     let files = release["files"].as_array().unwrap().iter().map(|file| file.as_str().unwrap());
     let table = files.into_iter().find(|file| file.ends_with("estimates.csv")).unwrap();
     let text = fs::read_to_string(table).unwrap();
+    // The last columns: estimate, standard error, significant.
     let line = |line: &str| {
-        let mut cells = line.split(',').skip(1).map(str::to_owned);
-        (cells.next().unwrap(), cells.next().unwrap())
+        let mut cells = line.rsplit(',').skip(1).map(str::to_owned);
+        let error = cells.next().unwrap();
+        (cells.next().unwrap(), error)
     };
     text.lines().skip(1).map(line).collect()
 }
@@ -180,7 +181,7 @@ pub(crate) fn ledger(town: &Town) -> Vec<String> {
 }
 
 /// A release of an epoch whose batches are all there.
-pub(crate) fn release(town: &Town, epoch: u64) -> Value {
+pub(crate) fn release(town: &Town, epoch: u64) -> serde_json::Value {
     town.release(&["--epoch", &epoch.to_string()]).unwrap_or_else(|(code, said)| panic!("{code}: {said}"))
 }
 

@@ -78,8 +78,7 @@ impl Town {
         let deployment = keygen::deployment(survey, dir.path(), url, first, &mut rng).unwrap();
         let credentials = Arc::new((0..respondents).map(|_| Credential::generate(&mut rng)).collect());
         let (processes, environment) = (BTreeMap::new(), BTreeMap::new());
-        let town =
-            Self { _dir: dir, deployment, credentials, shape, processes, environment, operator_ports };
+        let town = Self { _dir: dir, deployment, credentials, shape, processes, environment, operator_ports };
         for place in town.hops() {
             town.write_config(place, ports[&place]);
         }
