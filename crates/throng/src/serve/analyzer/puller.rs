@@ -304,7 +304,7 @@ pub(super) fn modified(survey: &Path) -> Option<SystemTime> {
 }
 
 fn failed(error: SendError) -> anyhow::Error {
-    anyhow::Error::msg(error.to_string())
+    error.into()
 }
 
 /// In a debug build: where the process ends as if it had been killed, for tests.
