@@ -79,15 +79,18 @@ fn a_picture_comes_back_through_real_processes() {
     assert!(saw[0]["saw"].as_str().unwrap().starts_with("150 people"), "{saw:?}");
 
     let out = dir.path().join("throng-demo");
-    assert_eq!(
-        names(&out),
-        ["commands.sh", "estimate.png", "result.json", "side-by-side.png", "truth.png"]
-    );
+    assert_eq!(names(&out), ["commands.sh", "estimate.png", "result.json", "side-by-side.png", "truth.png"]);
     assert_eq!(fs::read(out.join("result.json")).unwrap(), output.stdout);
     let truth = Picture::open(&out.join("truth.png")).unwrap();
     assert_eq!((truth.width(), truth.height()), (SIDE * 12, SIDE * 12));
     let commands = fs::read_to_string(out.join("commands.sh")).unwrap();
-    for part in ["throng plan", "throng keygen sign", "throng serve shuffler", "throng serve analyzer", "throng release"] {
+    for part in [
+        "throng plan",
+        "throng keygen sign",
+        "throng serve shuffler",
+        "throng serve analyzer",
+        "throng release",
+    ] {
         assert!(commands.contains(part), "{commands}");
     }
     assert_eq!(names(&dir.path().join("tmp")), [""; 0], "no temporary file");
@@ -105,7 +108,9 @@ fn an_instance_without_one_of_its_hops_delivers_nothing() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let stdout = text(&output.stdout);
-    for part in ["only batches of instance 1, 3 came", "RMSE", "epsilon_central", "whatever fails", "it is gone"] {
+    for part in
+        ["only batches of instance 1, 3 came", "RMSE", "epsilon_central", "whatever fails", "it is gone"]
+    {
         assert!(stdout.contains(part), "{part} is missing in:\n{stdout}");
     }
     assert!(stdout.is_ascii(), "a pipe gets plain text");

@@ -53,7 +53,8 @@ fn the_steps_of_the_guide_lead_to_a_release() {
         .iter()
         .map(|block| format!("{}{block}", if block.contains("throng respond") { &early } else { "" }))
         .collect();
-    let script = format!("set -eu\ntrap 'kill $(jobs -p) 2>/dev/null' EXIT\n{}", on_this_machine(&script, &ports));
+    let script =
+        format!("set -eu\ntrap 'kill $(jobs -p) 2>/dev/null' EXIT\n{}", on_this_machine(&script, &ports));
 
     let dir = tempfile::tempdir().unwrap();
     let program = Path::new(env!("CARGO_BIN_EXE_throng")).parent().unwrap();
