@@ -24,6 +24,8 @@ pub struct BatchCounter<'a> {
     /// What the hops agree on; `None` if the epoch was destroyed.
     crowd: Option<u64>,
     expected: (u64, Digest),
+    /// How many bytes the envelopes have in all.
+    len: u64,
     passes: u64,
     pass: u64,
     /// What has been read in this pass.
@@ -56,12 +58,16 @@ impl<'a> BatchCounter<'a> {
             Some(Outcome::Released { forwarded, batch, .. }) => (forwarded, batch),
             _ => (0, Digest::of(&[])),
         };
+        let opener = BatchOpener::new(survey.survey(), route, keys);
+        let len = expected.0.checked_mul(opener.envelope_len() as u64);
+        let len = len.ok_or(Error::Batch("it is longer than any batch can be"))?;
         let seen_max = (memory.saturating_sub(PART_LEN) / SEEN_LEN).max(1) as u64;
         Ok(Self {
-            opener: BatchOpener::new(survey.survey(), route, keys),
+            opener,
             route,
             crowd,
             expected,
+            len,
             passes: expected.0.div_ceil(seen_max).max(1),
             pass: 0,
             read: 0,
@@ -79,7 +85,7 @@ impl<'a> BatchCounter<'a> {
 
     /// How many bytes the envelopes of the batch have in all.
     pub fn len(&self) -> u64 {
-        self.expected.0 * self.opener.envelope_len() as u64
+        self.len
     }
 
     /// Whether there is nothing to read, as of an epoch that was destroyed.

@@ -1,6 +1,6 @@
 //! What time it is.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Seconds since 1970-01-01T00:00:00Z. A clock that is set before that says 0.
 pub fn now_s() -> u64 {
@@ -10,7 +10,26 @@ pub fn now_s() -> u64 {
 /// Milliseconds since 1970-01-01T00:00:00Z.
 pub fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    stepped(since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX)))
+}
+
+/// Whether the clock has jumped ahead since a process began, which a second clock shows that nobody can set. What such a
+/// process does by the time cannot be undone when the time is right again: it closes no epoch and erases no key.
+pub fn has_jumped_ahead((began, began_s): (Instant, u64)) -> bool {
+    now_s() > began_s + (began.elapsed() + JUMP).as_secs()
+}
+
+/// A debug build takes a clock that tests can step: `THRONG_TEST_CLOCK_FILE` names a file with the seconds to add, which is
+/// read each time.
+fn stepped(now_ms: u64) -> u64 {
+    #[cfg(debug_assertions)]
+    if let Some(path) = std::env::var_os("THRONG_TEST_CLOCK_FILE")
+        && let Ok(text) = std::fs::read_to_string(path)
+        && let Ok(seconds) = text.trim().parse::<i64>()
+    {
+        return now_ms.saturating_add_signed(seconds.saturating_mul(1000));
+    }
+    now_ms
 }
 
 /// A time as RFC 3339 writes it, in UTC: `2026-01-31T12:00:00Z`.
@@ -29,6 +48,9 @@ pub fn rfc3339(since_1970_s: u64) -> String {
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
+
+/// A clock that is ahead by more than this has jumped.
+const JUMP: Duration = Duration::from_secs(300);
 
 #[cfg(test)]
 mod tests {

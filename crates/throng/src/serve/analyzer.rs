@@ -3,13 +3,16 @@
 mod config;
 mod puller;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use std::thread;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use throng_wire::{LayerKeys, Place};
 use tokio::runtime::Handle;
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::time::timeout;
 
 use super::directory::ensure_writable;
 use super::layer_keys::LayerKeyFiles;
@@ -96,37 +99,59 @@ impl AnalyzerServer {
         let Self { config, party, surveys } = self;
         let vitals = Vitals::new();
         let port = OperatorPort::open(config.operator_listen, &vitals).await?;
+        let all: usize = surveys.iter().map(|one| one.instances() as usize).sum();
+        let memory = (config.memory() / all.max(1)).max(MEMORY_EACH_MIN);
+        // Keys are not copied around in memory, but read where they are needed.
+        let identity = Party::read(&config.identity)?.into_identity();
+        let client = Client::new(Some(identity), client::Limits::default());
+        let counts = Counts::new(&vitals);
+        let (mut stops, (ended, mut ends)) = (Vec::new(), unbounded_channel());
         for survey in &surveys {
             survey.tallies.create()?;
+            for instance in 1..=survey.instances() {
+                let name = &survey.bundle.survey().survey().name;
+                let puller = Puller {
+                    survey: Analyzed::new(&survey.files, &config, &party)?,
+                    instance,
+                    client: client.clone(),
+                    handle: Handle::current(),
+                    memory,
+                    late_epochs: config.late_epochs,
+                    waits: Waits::default(),
+                    started: (Instant::now(), now_s()),
+                    pulse: vitals.worker(&format!("analyzer for instance {instance}"), name),
+                    log: log.clone(),
+                    counts: counts.clone(),
+                };
+                let (stop, stopped) = mpsc::channel();
+                let ended = ended.clone();
+                let run = move || {
+                    let _ = catch_unwind(AssertUnwindSafe(|| puller.run(&stopped)));
+                    // If nobody waits for it any more, that is fine.
+                    let _ = ended.send(());
+                };
+                thread::Builder::new().name(format!("instance-{instance}")).spawn(run)?;
+                stops.push(stop);
+            }
         }
-        let identity = party.into_identity();
-        let client = Client::new(Some(identity), client::Limits::default());
-        let puller = Puller {
-            surveys,
-            client,
-            handle: Handle::current(),
-            memory: config.memory(),
-            late_epochs: config.late_epochs,
-            waits: Waits::default(),
-            pulse: vitals.worker("analyzer", "all surveys"),
-            log: log.clone(),
-            counts: Counts::new(&vitals),
-        };
+        drop(ended);
         vitals.data(&config.data);
         vitals.memory_limit(config.memory_mib << 20);
-        let (stop, stopped) = mpsc::channel();
-        let thread = thread::Builder::new().name("analyzer".into()).spawn(move || puller.run(&stopped));
-        let thread = thread.context("no thread for the analyzer")?;
         vitals.start();
         log.info("serving").write();
         ready();
-        shutdown.await;
+        tokio::select! {
+            () = shutdown => {}
+            // Whoever watches over the process starts it again.
+            _ = ends.recv() => bail!("a thread of the analyzer has panicked"),
+        }
         vitals.stop();
         log.info("stopping").write();
         // A batch that it is in the middle of is read again after the next start; one that it has counted is stored first.
-        drop(stop);
-        let joined = tokio::task::spawn_blocking(move || thread.join()).await?;
-        joined.map_err(|_| anyhow!("the analyzer's own thread panicked"))?;
+        drop(stops);
+        let rest = async { while ends.recv().await.is_some() {} };
+        // A hop that sends slowly does not keep it from ending.
+        let _ = timeout(SHUTDOWN, rest).await;
         port.close().await?;
         log.info("stopped").write();
         Ok(())
@@ -134,6 +159,10 @@ impl AnalyzerServer {
 }
 
 impl Analyzed {
+    fn instances(&self) -> u32 {
+        self.bundle.survey().survey().delivery.instances
+    }
+
     fn new(files: &AnalyzedSurvey, config: &AnalyzerConfig, party: &Party) -> Result<Self> {
         let bundle = Bundle::read(&files.survey)?;
         let survey = bundle.survey().survey();
@@ -158,3 +187,9 @@ impl Analyzed {
         Ok(Self { bundle, files: files.clone(), keys, layers, tallies, changed })
     }
 }
+
+/// Every instance of every survey has its part of the memory, but not less than this.
+const MEMORY_EACH_MIN: usize = 4 << 20;
+
+/// How long batches that are being read may still take when the analyzer ends.
+const SHUTDOWN: Duration = Duration::from_secs(10);

@@ -18,7 +18,7 @@ use super::layer_keys::LayerKeyFiles;
 use super::log::Log;
 use super::vitals::{Counter, Pulse, Vitals};
 use super::waits::Waits;
-use crate::clock::now_s;
+use crate::clock::{has_jumped_ahead, now_s};
 use crate::entropy::system_rng;
 use crate::net::client::{Client, SendError};
 use crate::net::endpoint::Endpoint;
@@ -180,10 +180,8 @@ impl Worker {
     /// and a key that is erased do not come back with the time. Whoever has set the clock right, or on purpose, starts
     /// the hop again.
     fn check_clock(&self) -> Result<()> {
-        let (begun, began_s) = self.started;
-        let latest = began_s + begun.elapsed().as_secs() + CLOCK_JUMP_S;
         anyhow::ensure!(
-            now_s() <= latest,
+            !has_jumped_ahead(self.started),
             "the clock has jumped ahead: nothing is closed; set it right, or start again"
         );
         Ok(())
@@ -302,6 +300,3 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// How long a later hop keeps keys for batches that have not come.
 const GRACE_EPOCHS: u64 = 2;
-
-/// A clock that is ahead by more than this has jumped.
-const CLOCK_JUMP_S: u64 = 300;

@@ -2,6 +2,12 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
+mod budgets;
+#[path = "../support/crowd.rs"]
+mod crowd;
+mod instances;
+mod restarts;
+mod rotation;
 mod surveys;
 #[path = "../support/town.rs"]
 mod town;

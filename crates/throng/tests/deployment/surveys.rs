@@ -7,28 +7,8 @@ use throng_analyze::Analyzer;
 use throng_dp::Value;
 use throng_wire::{Place, Survey};
 
+use crate::crowd::{ATTRIBUTE_FRAGMENTS, ONE_HOT, survey};
 use crate::town::{Town, sender};
-
-/// A survey with an epoch that a test can wait for.
-pub(crate) fn survey(encoding: &str, randomizer: &str, envelopes: u32, labels: &str) -> Survey {
-    let text = format!(
-        r#"
-version = 1
-name = "numbers"
-question = "Which number?"
-epoch_s = 4
-encoding = {encoding}
-randomizer = {randomizer}
-crowd = {{ respondents_min = 6, honest_fraction = 1.0, enrolment = "credential" }}
-claim = {{ epsilon_central = 8.0, delta = 1e-3, neighbors = "removal", bound = "exact" }}
-delivery = {{ instances = 2, hops = 2, envelopes = {envelopes}, cover = "chaff" }}
-{labels}"#
-    );
-    Survey::from_toml(&text).unwrap()
-}
-
-pub(crate) const ONE_HOT: &str = r#"{ kind = "one-hot", domain = 8 }"#;
-pub(crate) const ATTRIBUTE_FRAGMENTS: &str = r#"{ kind = "attribute-fragments", epsilon_local = 4.0 }"#;
 
 /// Everybody answers in one epoch, with what seeds say, and everything is released. Returns the epoch, and what encoders in
 /// memory make of the same values and seeds, by label.

@@ -7,8 +7,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -23,8 +23,8 @@ use throng_dp::Value;
 use throng_encode::{Answer, Encoder, Schedule, When};
 use throng_wire::peel::open_fragment;
 use throng_wire::{
-    Address, Credential, Digest, EpochStatement, Fragment, LayerKeys, Layout, Opened, Path as Way, Place,
-    Receipt, Route, Signed, Stop, Survey,
+    Address, Credential, CredentialList, Digest, EpochStatement, Fragment, LayerKeys, Layout, Opened,
+    Path as Way, Place, Receipt, Route, Signed, Stop, Survey,
 };
 
 /// The sizes of a deployment.
@@ -44,9 +44,11 @@ pub(crate) const CROWD: u64 = 5;
 pub(crate) struct Town {
     _dir: TempDir,
     pub(crate) deployment: Deployment,
-    pub(crate) credentials: Vec<Credential>,
+    pub(crate) credentials: Arc<Vec<Credential>>,
     pub(crate) shape: Shape,
     processes: BTreeMap<Place, Process>,
+    /// What processes are started with besides, by place.
+    pub(crate) environment: BTreeMap<Place, (&'static str, &'static str)>,
     operator_ports: BTreeMap<Place, u16>,
 }
 
@@ -74,9 +76,10 @@ impl Town {
         let url = |place: Place| format!("{scheme}://127.0.0.1:{}", ports[&place]);
         let first = now_s() / shape.epoch_s;
         let deployment = keygen::deployment(survey, dir.path(), url, first, &mut rng).unwrap();
-        let credentials: Vec<Credential> = (0..respondents).map(|_| Credential::generate(&mut rng)).collect();
+        let credentials = Arc::new((0..respondents).map(|_| Credential::generate(&mut rng)).collect());
+        let (processes, environment) = (BTreeMap::new(), BTreeMap::new());
         let town =
-            Self { _dir: dir, deployment, credentials, shape, processes: BTreeMap::new(), operator_ports };
+            Self { _dir: dir, deployment, credentials, shape, processes, environment, operator_ports };
         for place in town.hops() {
             town.write_config(place, ports[&place]);
         }
@@ -84,6 +87,42 @@ impl Town {
                         delta = 0.01\n[[surveys]]\nsurvey = \"../survey.toml\"\n";
         fs::write(town.config(Place::Analyzer), analyzer).unwrap();
         town
+    }
+
+    /// A second survey of the same parties and respondents, answered through the returned town; the processes are those of
+    /// this one, once they are started with what is then in their files.
+    pub(crate) fn second(&self, draft: &Survey) -> Self {
+        let first = &self.deployment;
+        let parties = first.bundle.survey().survey().parties.clone();
+        let survey = Survey { parties, ..draft.clone() };
+        let path = first.survey.with_file_name("second.toml");
+        fs::write(&path, survey.to_toml().unwrap()).unwrap();
+        let (epoch, schedule) = (now_s() / survey.epoch_s, keygen::Schedule::of(&survey));
+        let mut rng = throng::entropy::system_rng().unwrap();
+        let mut dirs = Vec::new();
+        for (&place, dir) in &first.dirs {
+            let (party, signed) = (Party::read(dir).unwrap(), dir.join("second"));
+            fs::create_dir(&signed).unwrap();
+            let signer = keygen::Signer::new(&party, &survey, place).unwrap();
+            signer.sign(&signed, &self.address(place).url, epoch, schedule, &mut rng).unwrap();
+            let mut more = "[[surveys]]\nsurvey = \"../second.toml\"\nkeys = \"second\"\n".to_owned();
+            if let Place::Hop { hop, .. } = place {
+                more += &format!("place = \"{place}\"\n");
+                let list = CredentialList::new(self.credentials.iter(), &survey.hash().unwrap(), place);
+                fs::write(dir.join("second.credentials"), list.to_file()).unwrap();
+                more += if hop == 1 { "credentials = \"second.credentials\"\n" } else { "" };
+            }
+            let config = fs::read_to_string(self.config(place)).unwrap();
+            fs::write(self.config(place), config + &more).unwrap();
+            dirs.push(signed);
+        }
+        let bundle = keygen::bundle(&path, &dirs.iter().collect::<Vec<_>>(), epoch).unwrap();
+        let deployment = Deployment { survey: path, bundle, dirs: first.dirs.clone() };
+        let shape = Shape { epoch_s: survey.epoch_s, labels: survey.labels.is_some(), ..self.shape };
+        let (processes, environment) = (BTreeMap::new(), BTreeMap::new());
+        let credentials = Arc::clone(&self.credentials);
+        let (dir, operator_ports) = (tempfile::tempdir().unwrap(), self.operator_ports.clone());
+        Self { _dir: dir, deployment, credentials, shape, processes, environment, operator_ports }
     }
 
     pub(crate) fn hops(&self) -> Vec<Place> {
@@ -94,7 +133,7 @@ impl Town {
     fn write_config(&self, place: Place, port: u16) {
         let hash = self.deployment.bundle.survey().hash();
         let first = matches!(place, Place::Hop { hop: 1, .. });
-        let list = throng_wire::CredentialList::new(&self.credentials, &hash, place);
+        let list = CredentialList::new(self.credentials.iter(), &hash, place);
         fs::write(self.path(place, "credentials"), list.to_file()).unwrap();
         let credentials = if first { "credentials = \"credentials\"" } else { "" };
         let text = format!(
@@ -128,6 +167,9 @@ impl Town {
         if let Some(operations) = abort_after {
             command.env("THRONG_TEST_ABORT_AFTER", operations.to_string());
         }
+        command
+            .env("THRONG_TEST_CLOCK_FILE", self.path(place, "clock"))
+            .envs(self.environment.get(&place).copied());
         let log = fs::OpenOptions::new().create(true).append(true).open(self.path(place, "log")).unwrap();
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut line = String::new();
@@ -179,6 +221,19 @@ impl Town {
     pub(crate) fn restart(&mut self, place: Place) {
         self.kill(place);
         self.start(place, None);
+    }
+
+    /// Waits until a process has ended by itself.
+    pub(crate) fn wait_for_end(&mut self, place: Place) {
+        self.processes.remove(&place).unwrap().child.wait().unwrap();
+    }
+
+    /// Sets a running process's clock so many seconds ahead, or back.
+    pub(crate) fn step_clock(&self, place: Place, seconds: i64) {
+        // In one step: a file that is half written would be a third time.
+        let (new, clock) = (self.path(place, "clock.new"), self.path(place, "clock"));
+        fs::write(&new, seconds.to_string()).unwrap();
+        fs::rename(new, clock).unwrap();
     }
 
     /// Starts a hop again if it has ended; says whether it had.

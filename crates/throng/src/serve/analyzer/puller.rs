@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result, bail, ensure};
 use hyper::{HeaderMap, Method};
@@ -15,28 +15,50 @@ use tokio::runtime::Handle;
 
 use super::Analyzed;
 use crate::bundle::Bundle;
-use crate::clock::now_s;
+use crate::clock::{has_jumped_ahead, now_s};
 use crate::net::client::{Client, Reply, SendError};
 use crate::net::{Outgoing, paths};
 use crate::serve::log::Log;
 use crate::serve::vitals::{Counter, Pulse, Vitals};
 use crate::serve::waits::Waits;
 
-/// The analyzer's own thread.
+/// The thread that comes for the batches of one instance of one survey. Each has its own, so that a hop that answers slowly,
+/// or for ever, keeps nobody but its own instance waiting.
 pub(super) struct Puller {
-    pub(super) surveys: Vec<Analyzed>,
+    pub(super) survey: Analyzed,
+    pub(super) instance: u32,
     pub(super) client: Client,
     pub(super) handle: Handle,
     pub(super) memory: usize,
     pub(super) late_epochs: u64,
-    /// By survey, and instance or 0 for the survey itself.
-    pub(super) waits: Waits<(usize, u32)>,
+    pub(super) waits: Waits<Work>,
+    /// When it began, by two clocks.
+    pub(super) started: (Instant, u64),
     pub(super) pulse: Pulse,
     pub(super) log: Log,
     pub(super) counts: Counts,
 }
 
+/// What a puller does, each of which can fail while the others do not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Work {
+    Clock,
+    Keys,
+    Take,
+}
+
+impl Work {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Clock => "clock",
+            Self::Keys => "keys",
+            Self::Take => "take",
+        }
+    }
+}
+
 /// What an analyzer has done since it started.
+#[derive(Clone)]
 pub(super) struct Counts {
     counted: Counter,
     destroyed: Counter,
@@ -56,51 +78,66 @@ impl Counts {
 impl Puller {
     /// Works until the other end of `stop` is gone.
     pub(super) fn run(mut self, stop: &Receiver<()>) {
-        let shortest = self.surveys.iter().map(|one| one.bundle.survey().survey().epoch_s).min().unwrap_or(1);
-        let pause = (Duration::from_secs(shortest) / PAUSES_IN_AN_EPOCH).clamp(PAUSE_MIN, PAUSE_MAX);
+        let epoch = Duration::from_secs(self.survey.bundle.survey().survey().epoch_s);
+        let pause = (epoch / PAUSES_IN_AN_EPOCH).clamp(PAUSE_MIN, PAUSE_MAX);
         while stop.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-            for survey in 0..self.surveys.len() {
-                let refreshed = self.surveys[survey].refresh(self.late_epochs);
-                self.note((survey, 0), refreshed);
-                for instance in 1..=self.surveys[survey].instances() {
-                    if self.waits.are_over(&(survey, instance)) {
-                        let taken = self.take_waiting(survey, instance, stop);
-                        self.note((survey, instance), taken);
-                    }
+            self.round(stop);
+            // An instance that is away is no fault of this machine; a clock, and keys that cannot be read, are.
+            for work in [Work::Clock, Work::Keys] {
+                match self.waits.any(|failing| *failing == work) {
+                    true => self.pulse.fails(work.name()),
+                    false => self.pulse.succeeds(work.name()),
                 }
-            }
-            // An instance that is away is no fault of this machine; keys that cannot be read are.
-            match self.waits.any(|(_, instance)| *instance == 0) {
-                true => self.pulse.fails("keys"),
-                false => self.pulse.succeeds("keys"),
             }
             self.pulse.round();
         }
     }
 
+    /// Everything that is due now. What fails is said, and tried again after a while.
+    fn round(&mut self, stop: &Receiver<()>) {
+        let clock = self.check_clock();
+        let jumped = clock.is_err();
+        self.note(Work::Clock, clock);
+        if jumped {
+            return;
+        }
+        let refreshed = self.survey.refresh(self.late_epochs);
+        self.note(Work::Keys, refreshed);
+        if self.waits.are_over(&Work::Take) {
+            let taken = self.take_waiting(stop);
+            self.note(Work::Take, taken);
+        }
+    }
+
     /// Says what went wrong, if something did and it was not said just now.
-    fn note(&mut self, which: (usize, u32), result: Result<()>) {
+    fn note(&mut self, work: Work, result: Result<()>) {
         match result {
-            Ok(()) => self.waits.end(&which),
-            Err(error) if self.waits.are_over(&which) => {
-                let wait = self.waits.longer(which).as_secs();
-                let (survey, instance) = which;
+            Ok(()) => self.waits.end(&work),
+            Err(error) if self.waits.are_over(&work) => {
+                let wait = self.waits.longer(work).as_secs();
                 self.counts.failures.add();
-                let log = self.surveys[survey].log(&self.log);
-                let entry = log.warn("work-failed").work(if instance == 0 { "keys" } else { "take" });
-                let entry = if instance == 0 { entry } else { entry.instance(instance) };
+                let log = self.survey.log(&self.log);
+                let entry = log.warn("work-failed").work(work.name()).instance(self.instance);
                 entry.reason(format!("{error:#}")).again_after_s(wait).write();
             }
             Err(_) => {}
         }
     }
 
-    /// Takes everything that waits at an instance.
-    fn take_waiting(&self, survey: usize, instance: u32, stop: &Receiver<()>) -> Result<()> {
-        let survey = &self.surveys[survey];
-        let signed = survey.bundle.survey();
+    /// A clock that has jumped ahead is not believed: keys that are erased do not come back with the time.
+    fn check_clock(&self) -> Result<()> {
+        ensure!(
+            !has_jumped_ahead(self.started),
+            "the clock has jumped ahead: nothing is taken, and no key is erased; set it right, or start again"
+        );
+        Ok(())
+    }
+
+    /// Takes everything that waits.
+    fn take_waiting(&self, stop: &Receiver<()>) -> Result<()> {
+        let (signed, instance) = (self.survey.bundle.survey(), self.instance);
         let path = paths::waiting(signed.hash(), instance);
-        let list = self.call(survey.last_hop(instance)?, Method::GET, &path, &[])?;
+        let list = self.call(Method::GET, &path, &[])?;
         let (channels, rest) = list.as_chunks::<12>();
         ensure!(rest.is_empty(), "the last hop's list of batches has another length");
         // One that cannot be taken does not keep the others waiting.
@@ -110,7 +147,7 @@ impl Puller {
                 break;
             }
             let route = Route { survey: signed.hash(), label, epoch, instance };
-            let taken = self.take(survey, route).with_context(|| format!("epoch {epoch} of label {label}"));
+            let taken = self.take(route).with_context(|| format!("epoch {epoch} of label {label}"));
             result = result.and(taken);
         }
         result
@@ -118,14 +155,16 @@ impl Puller {
 
     /// Takes one batch: reads and counts it, stores the tally, and acknowledges. What was stored before is acknowledged
     /// again, and never counted again.
-    fn take(&self, survey: &Analyzed, route: Route) -> Result<()> {
+    fn take(&self, route: Route) -> Result<()> {
+        let survey = &self.survey;
+        ensure!(survey.has_label(route.label), "the survey has no such label");
         let current = survey.bundle.survey().survey().epoch_at(now_s());
         ensure!(route.epoch < current, "it is released before it is over by the clock of this machine");
         let stored = survey.tallies.read(survey.bundle.survey().survey(), &route)?;
         let batch = match stored {
             Some(tally) => tally.counted.map_or(Digest::of(&[]), |counted| counted.batch),
             None => {
-                let (tally, batch) = self.count(survey, route)?;
+                let (tally, batch) = self.count(route)?;
                 abort_at("counted");
                 survey.tallies.store(&tally)?;
                 abort_at("stored");
@@ -141,17 +180,18 @@ impl Puller {
             }
         };
         let path = paths::path(&route, "ack");
-        self.call(survey.last_hop(route.instance)?, Method::POST, &path, batch.as_bytes())?;
+        self.call(Method::POST, &path, batch.as_bytes())?;
         abort_at("acknowledged");
         Ok(())
     }
 
     /// Reads a batch, as often as its length asks for, and counts it.
-    fn count(&self, survey: &Analyzed, route: Route) -> Result<(InstanceTally, Digest)> {
+    fn count(&self, route: Route) -> Result<(InstanceTally, Digest)> {
+        let survey = &self.survey;
         let covers = survey.layers.public().iter().any(|key| key.lifetime.covers(route.epoch));
         let mut counter = None;
         loop {
-            let (statements, first, mut reply) = self.open(survey, route)?;
+            let (statements, first, mut reply) = self.open(route)?;
             let counter = match &mut counter {
                 Some(counter) => counter,
                 empty => empty.insert(BatchCounter::new(
@@ -180,10 +220,10 @@ impl Puller {
     }
 
     /// Begins to read a batch: the statements of all hops, the first bytes after them, and the rest.
-    fn open(&self, survey: &Analyzed, route: Route) -> Result<(Vec<Signed<EpochStatement>>, Vec<u8>, Reply)> {
-        let len = survey.bundle.survey().survey().delivery.hops as usize * STATEMENT_LEN;
+    fn open(&self, route: Route) -> Result<(Vec<Signed<EpochStatement>>, Vec<u8>, Reply)> {
+        let len = self.survey.bundle.survey().survey().delivery.hops as usize * STATEMENT_LEN;
         let path = paths::path(&route, "batch");
-        let to = survey.last_hop(route.instance)?;
+        let to = self.survey.last_hop(self.instance)?;
         let opened = self.handle.block_on(async {
             let reply =
                 self.client.request(to, Method::GET, &path, HeaderMap::new(), Outgoing::bytes(Vec::new()));
@@ -204,7 +244,9 @@ impl Puller {
         Ok((statements?, first, reply))
     }
 
-    fn call(&self, to: &Address, method: Method, path: &str, body: &[u8]) -> Result<Vec<u8>> {
+    /// Asks the last hop for something short.
+    fn call(&self, method: Method, path: &str, body: &[u8]) -> Result<Vec<u8>> {
+        let to = self.survey.last_hop(self.instance)?;
         let sent = self.handle.block_on(async {
             let body = Outgoing::bytes(body.to_vec());
             let reply = self.client.request(to, method, path, HeaderMap::new(), body).await?;
@@ -219,8 +261,12 @@ impl Analyzed {
         log.of("analyzer", &self.bundle.survey().survey().name)
     }
 
-    fn instances(&self) -> u32 {
-        self.bundle.survey().survey().delivery.instances
+    fn has_label(&self, label: u32) -> bool {
+        let labels = self.bundle.survey().survey().labels.as_ref();
+        match labels.map_or(0, |labels| labels.names.len() as u64) {
+            0 => label == 0,
+            count => (1..=count).contains(&u64::from(label)),
+        }
     }
 
     fn last_hop(&self, instance: u32) -> Result<&Address> {
@@ -269,7 +315,7 @@ fn abort_at(_place: &str) {
     }
 }
 
-/// How often last hops are asked while an epoch lasts, within these limits.
+/// How often a last hop is asked while an epoch lasts, within these limits.
 const PAUSES_IN_AN_EPOCH: u32 = 100;
 const PAUSE_MIN: Duration = Duration::from_millis(200);
 const PAUSE_MAX: Duration = Duration::from_secs(30);

@@ -1,0 +1,97 @@
+//! Instances that are away when an epoch is released, and come back or do not.
+
+use std::fs;
+
+use hyper::Method;
+use serde_json::json;
+use throng_wire::{Place, Survey};
+
+use crate::crowd::{
+    ATTRIBUTE_FRAGMENTS, Answered, ONE_HOT, REPORT_FRAGMENTS, everyone, ledger, release, side_by_side,
+    survey, table, tally, tick, until, until_counted,
+};
+use crate::town::{Town, shuffler};
+
+/// Three instances of two hops.
+fn three_instances(randomizer: &str, envelopes: u32) -> Survey {
+    let mut survey = survey(ONE_HOT, randomizer, envelopes, "");
+    survey.delivery.instances = 3;
+    survey
+}
+
+/// Everybody answers, a hop of instance 2 is killed before the tick, and the other two are released.
+fn without(killed: Place, survey: &Survey) -> (Town, Answered) {
+    let mut town = Town::of(survey, true, 9);
+    town.start_all();
+    town.start(Place::Analyzer, None);
+    let answered = everyone(&mut town, 9, |_, _| {});
+    town.kill(killed);
+    let epoch = answered.epoch;
+    until_counted(&town, &[1, 3], epoch);
+
+    let released = release(&town, epoch);
+    assert_eq!((&released["instances_present"], &released["instances"]), (&json!([1, 3]), &json!(3)));
+    assert_eq!((&released["respondents"], &released["instances_destroyed"]), (&json!(9), &json!([])));
+    let (part, whole) = (answered.in_memory(&[1, 3]), answered.in_memory(&[1, 2, 3]));
+    assert_eq!(table(&released), part, "two of three, scaled");
+    let error = |lines: &[(String, String)]| lines[0].1.parse::<f64>().unwrap();
+    assert!(error(&part) > error(&whole), "{part:?} {whole:?}");
+    assert_eq!(ledger(&town).len(), 1);
+
+    // No batch of the dead instance exists.
+    assert!(tally(&town, 2, epoch).is_none());
+    let (route, last) = (town.route(2, epoch), Place::hop(2, 2));
+    if killed == last {
+        assert!(!town.data(last).join("batch").exists());
+    } else {
+        tick(&town, epoch);
+        assert_eq!(town.call(Some(Place::Analyzer), last, Method::GET, route, "batch", &[]).0, 404);
+    }
+    (town, answered)
+}
+
+/// The hop comes back, and with it the batch: the same release, finer, at no cost.
+fn refined(killed: Place, survey: &Survey) {
+    let (mut town, answered) = without(killed, survey);
+    let (epoch, before) = (answered.epoch, ledger(&town));
+    let first = release(&town, epoch);
+    town.start(killed, None);
+    until_counted(&town, &[2], epoch);
+    let released = release(&town, epoch);
+    assert_eq!(released["instances_present"], json!([1, 2, 3]));
+    assert_eq!(table(&released), answered.in_memory(&[1, 2, 3]), "as if nothing had been late");
+    assert_eq!(ledger(&town), before, "one entry, and the same");
+    for same in ["epsilon_spent", "epsilon_central", "respondents"] {
+        assert_eq!(released[same], first[same], "{same}");
+    }
+    assert!(released["noise_floor"].as_f64() < first["noise_floor"].as_f64());
+}
+
+#[test]
+fn a_release_is_made_without_an_instance_and_refined_when_it_is_back() {
+    side_by_side(&[
+        ("without a last hop", &|| refined(Place::hop(2, 2), &three_instances(ATTRIBUTE_FRAGMENTS, 9))),
+        ("without a first hop", &|| refined(Place::hop(2, 1), &three_instances(REPORT_FRAGMENTS, 16))),
+    ]);
+}
+
+/// A hop that its operator resets destroys what it had: the release stays as it is, and says so.
+#[test]
+fn a_release_says_which_instance_destroyed_its_part() {
+    let killed = Place::hop(2, 1);
+    let (mut town, answered) = without(killed, &three_instances(ATTRIBUTE_FRAGMENTS, 9));
+    let before = ledger(&town);
+    let reset = shuffler(&town.config(killed)).arg("--reset").output().unwrap();
+    assert!(reset.status.success(), "{}", String::from_utf8_lossy(&reset.stderr));
+    town.start(killed, None);
+    until("the destroyed epoch is known", || tally(&town, 2, answered.epoch).is_some());
+    assert!(tally(&town, 2, answered.epoch).unwrap().counted.is_none());
+    let released = release(&town, answered.epoch);
+    assert_eq!(released["instances_present"], json!([1, 3]));
+    assert_eq!(released["instances_destroyed"], json!([2]));
+    assert_eq!(table(&released), answered.in_memory(&[1, 3]));
+    assert_eq!(ledger(&town), before);
+    let kept: Vec<_> =
+        fs::read_dir(town.data(killed)).unwrap().map(|file| file.unwrap().file_name()).collect();
+    assert!(kept.len() >= 2, "the journal is kept: {kept:?}");
+}

@@ -1,0 +1,228 @@
+//! Respondents who answer from seeds, and what an analyzer in memory makes of the same.
+#![allow(dead_code)]
+
+use std::fs;
+use std::ops::Range;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
+use hyper::Method;
+use serde_json::Value;
+use throng::analysis::TallyFiles;
+use throng::net::client::SendError;
+use throng_analyze::InstanceTally;
+use throng_dp::Estimates;
+use throng_dp::estimate::Part;
+use throng_encode::{Answer, Encoder, Routing, Schedule, When};
+use throng_wire::{Place, Survey};
+
+use crate::town::{Town, sender};
+
+/// A survey with an epoch that a test can wait for.
+pub(crate) fn survey(encoding: &str, randomizer: &str, envelopes: u32, labels: &str) -> Survey {
+    let text = format!(
+        r#"
+version = 1
+name = "numbers"
+question = "Which number?"
+epoch_s = 4
+encoding = {encoding}
+randomizer = {randomizer}
+crowd = {{ respondents_min = 6, honest_fraction = 1.0, enrolment = "credential" }}
+claim = {{ epsilon_central = 8.0, delta = 1e-3, neighbors = "removal", bound = "exact" }}
+delivery = {{ instances = 2, hops = 2, envelopes = {envelopes}, cover = "chaff" }}
+{labels}"#
+    );
+    Survey::from_toml(&text).unwrap()
+}
+
+pub(crate) const ONE_HOT: &str = r#"{ kind = "one-hot", domain = 8 }"#;
+pub(crate) const ATTRIBUTE_FRAGMENTS: &str = r#"{ kind = "attribute-fragments", epsilon_local = 4.0 }"#;
+
+pub(crate) const REPORT_FRAGMENTS: &str =
+    r#"{ kind = "report-fragments", epsilon_backstop = 4.0, epsilon_fragment = 3.0, fragments = 4 }"#;
+
+/// One instance of two hops.
+pub(crate) fn one_instance() -> Survey {
+    let mut survey = survey(ONE_HOT, ATTRIBUTE_FRAGMENTS, 16, "");
+    survey.delivery.instances = 1;
+    survey
+}
+
+/// Two instances of two hops, with more people than have to answer.
+pub(crate) fn two_instances() -> Town {
+    Town::of(&survey(ONE_HOT, ATTRIBUTE_FRAGMENTS, 9, ""), true, 13)
+}
+
+/// Who answered in an epoch.
+#[derive(Clone, Debug)]
+pub(crate) struct Answered {
+    pub(crate) epoch: u64,
+    pub(crate) people: u64,
+    pub(crate) survey: Survey,
+}
+
+/// Everybody answers in one epoch. `between` is called once half of them have; if the epoch is over too early, as on a
+/// machine that has much else to do, everything happens again in another one.
+pub(crate) fn everyone(town: &mut Town, people: u64, mut between: impl FnMut(&mut Town, u64)) -> Answered {
+    loop {
+        let epoch = town.next_epoch();
+        let half = answer(town, epoch, 0..people / 2);
+        between(town, epoch);
+        if half.and_then(|()| answer(town, epoch, people / 2..people)).is_ok() {
+            let survey = town.deployment.bundle.survey().survey().clone();
+            return Answered { epoch, people, survey };
+        }
+    }
+}
+
+/// Some people answer.
+pub(crate) fn answer(town: &Town, epoch: u64, people: Range<u64>) -> Result<(), SendError> {
+    let sender = sender();
+    for person in people {
+        for body in sealed(town, epoch, person).bodies {
+            town.send(&sender, body.route, person as usize, &body.bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// One person's answer. What is in it follows from a seed; the seals do not.
+pub(crate) fn sealed(town: &Town, epoch: u64, person: u64) -> Answer {
+    let bundle = &town.deployment.bundle;
+    let survey = bundle.survey().survey();
+    let (encoder, mut rng) = (Encoder::of_survey(survey).unwrap(), rng(epoch, person));
+    let mut fragments = Vec::new();
+    encoder.encode(value(person, survey), &mut fragments, &mut rng).unwrap();
+    let schedule = Schedule::new(survey, When::CurrentEpoch, epoch * survey.epoch_s * 1000).unwrap();
+    let tau = encoder.mechanism().coins().draws();
+    Answer::seal(bundle.survey(), bundle.key_lists(), 0, &schedule, (&fragments, tau), &mut rng).unwrap()
+}
+
+/// One of them has nothing to say.
+fn value(person: u64, survey: &Survey) -> Option<u64> {
+    (person > 0).then_some(person % survey.domain())
+}
+
+fn rng(epoch: u64, person: u64) -> ChaCha20Rng {
+    ChaCha20Rng::seed_from_u64(1000 * epoch + person)
+}
+
+impl Answered {
+    /// The estimates and standard errors of an analyzer in memory that has what was routed to these instances.
+    pub(crate) fn in_memory(&self, instances: &[u32]) -> Vec<(String, String)> {
+        let mechanism = self.survey.mechanism().unwrap();
+        let mut tally = mechanism.tally().unwrap();
+        for person in 0..self.people {
+            for &instance in instances {
+                tally.add_fragments(&self.routed(person)[instance as usize - 1]).unwrap();
+            }
+        }
+        tally.add_respondents(self.people);
+        let part = Part::new(instances.len() as u32, self.survey.delivery.instances).unwrap();
+        formatted(&mechanism.estimate_in_part(&tally, part).unwrap())
+    }
+
+    /// How many fragments were routed to an instance.
+    pub(crate) fn fragments(&self, instance: u32) -> u64 {
+        (0..self.people).map(|person| self.routed(person)[instance as usize - 1].len() as u64).sum()
+    }
+
+    /// What one person's seed makes of their value: the fragments for each instance, in the order in which a respondent
+    /// draws them.
+    fn routed(&self, person: u64) -> Vec<Vec<u32>> {
+        let encoder = Encoder::of_survey(&self.survey).unwrap();
+        let mut rng = rng(self.epoch, person);
+        let mut fragments = Vec::new();
+        encoder.encode(value(person, &self.survey), &mut fragments, &mut rng).unwrap();
+        let delivery = &self.survey.delivery;
+        let tau = encoder.mechanism().coins().draws();
+        Routing { tau, instances: delivery.instances, envelopes: delivery.envelopes }
+            .route(&fragments, &mut rng)
+    }
+}
+
+fn formatted(estimates: &Estimates) -> Vec<(String, String)> {
+    let error = |value| format!("{:.3}", estimates.standard_error(value));
+    estimates
+        .counts()
+        .iter()
+        .enumerate()
+        .map(|(value, count)| (format!("{count:.3}"), error(value)))
+        .collect()
+}
+
+/// The estimates and standard errors of a release, as its table has them.
+pub(crate) fn table(release: &Value) -> Vec<(String, String)> {
+    let files = release["files"].as_array().unwrap().iter().map(|file| file.as_str().unwrap());
+    let table = files.into_iter().find(|file| file.ends_with("estimates.csv")).unwrap();
+    let text = fs::read_to_string(table).unwrap();
+    let line = |line: &str| {
+        let mut cells = line.split(',').skip(1).map(str::to_owned);
+        (cells.next().unwrap(), cells.next().unwrap())
+    };
+    text.lines().skip(1).map(line).collect()
+}
+
+/// What the analyzer has stored of an instance's batch.
+pub(crate) fn tally(town: &Town, instance: u32, epoch: u64) -> Option<InstanceTally> {
+    let survey = town.deployment.bundle.survey();
+    let files = TallyFiles::new(&town.path(Place::Analyzer, "data"), survey.hash());
+    files.read(survey.survey(), &town.route(instance, epoch)).unwrap()
+}
+
+/// The lines of the analyzer's ledger.
+pub(crate) fn ledger(town: &Town) -> Vec<String> {
+    let text = fs::read_to_string(town.path(Place::Analyzer, "data/ledger")).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+/// A release of an epoch whose batches are all there.
+pub(crate) fn release(town: &Town, epoch: u64) -> Value {
+    town.release(&["--epoch", &epoch.to_string()]).unwrap_or_else(|(code, said)| panic!("{code}: {said}"))
+}
+
+/// Runs towns side by side, as most of their time is waiting for the end of an epoch. A panic names its thread.
+pub(crate) fn side_by_side(towns: &[(&str, &(dyn Fn() + Sync))]) {
+    thread::scope(|scope| {
+        for (name, town) in towns {
+            thread::Builder::new().name((*name).to_owned()).spawn_scoped(scope, town).unwrap();
+        }
+    });
+}
+
+/// Waits until every one of these instances is counted.
+pub(crate) fn until_counted(town: &Town, instances: &[u32], epoch: u64) {
+    until("they are counted", || instances.iter().all(|&one| tally(town, one, epoch).is_some()));
+}
+
+/// What a last hop gives to the analyzer, once it is there.
+pub(crate) fn batch(town: &Town, instance: u32, epoch: u64) -> Vec<u8> {
+    let (last, route) = (Place::hop(instance, town.shape.hops), town.route(instance, epoch));
+    let mut bytes = Vec::new();
+    until("the batch is there", || {
+        let (status, body) = town.call(Some(Place::Analyzer), last, Method::GET, route, "batch", &[]);
+        bytes = body;
+        status == 200
+    });
+    bytes
+}
+
+/// Waits for something that has to happen.
+pub(crate) fn until(what: &str, mut happened: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !happened() {
+        assert!(start.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
+        thread::sleep(Duration::from_millis(30));
+    }
+}
+
+/// Waits for the end of an epoch.
+pub(crate) fn tick(town: &Town, epoch: u64) {
+    until("the tick", || crate::town::now_s() >= (epoch + 1) * town.shape.epoch_s);
+}
+
+/// Far more than anything takes on a machine that has much else to do.
+const PATIENCE: Duration = Duration::from_secs(120);
