@@ -16,6 +16,7 @@
 mod batch;
 mod channel;
 mod crowd;
+mod distinct;
 mod draw;
 mod error;
 mod hop;
@@ -25,6 +26,7 @@ mod memory_store;
 mod permutation;
 mod records;
 mod refusal;
+mod ring;
 mod shuffling;
 mod store;
 
