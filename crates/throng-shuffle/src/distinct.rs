@@ -1,12 +1,10 @@
 //! Each of a batch's records once.
 
-use rayon::prelude::*;
-use siphasher::sip::SipHasher13;
-
+use crate::sip::sip_1_3;
 use crate::{Records, Seed};
 
 /// Keeps the first of each set of equal records, in their order. Hashes find candidates, and bytes decide. The hash is
-/// under a secret key, so that nobody can send records that are slow to tell apart: SipHash-1-3, as in std's tables.
+/// under a secret key, so that nobody can send records that are slow to tell apart.
 pub(crate) fn keep_distinct(records: &mut Records, key: &Seed) {
     let repeated = repeated(records, key);
     if !repeated.is_empty() {
@@ -16,10 +14,8 @@ pub(crate) fn keep_distinct(records: &mut Records, key: &Seed) {
 
 /// The places of records that equal an earlier one, in rising order.
 fn repeated(records: &Records, key: &Seed) -> Vec<usize> {
-    let half = key.first_chunk().unwrap_or(&[0; 16]);
-    let sip = SipHasher13::new_with_key(half);
     let mut hashes = Vec::new();
-    records.par_iter().with_min_len(1 << 10).map(|record| sip.hash(record)).collect_into_vec(&mut hashes);
+    sip_1_3(records, key, &mut hashes);
     places_repeated(&hashes, |one, other| records.get(one) == records.get(other))
 }
 

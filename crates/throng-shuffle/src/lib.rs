@@ -28,6 +28,7 @@ mod records;
 mod refusal;
 mod ring;
 mod shuffling;
+mod sip;
 mod store;
 
 pub use batch::Manifest;

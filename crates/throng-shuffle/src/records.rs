@@ -51,9 +51,9 @@ impl Records {
         self.bytes.chunks_exact(self.length)
     }
 
-    /// The records in their order, for all threads of the current pool.
-    pub(crate) fn par_iter(&self) -> impl IndexedParallelIterator<Item = &[u8]> {
-        self.bytes.par_chunks_exact(self.length)
+    /// How many bytes each has.
+    pub(crate) fn length(&self) -> usize {
+        self.length
     }
 
     /// The record at a place. Panics if there is none.

@@ -12,13 +12,11 @@
 use std::io::{BufWriter, Read, Write};
 use std::thread;
 
-use rayon::prelude::*;
-use siphasher::sip::SipHasher24;
-
 use crate::batch::{BatchReader, BatchWriter, Manifest};
 use crate::distinct::keep_distinct;
 use crate::draw::derive;
 use crate::ring::{Fill, Use, joined, ring};
+use crate::sip::sip_2_4;
 use crate::store::{Store, StoreFile};
 use crate::{Error, Permutation, Records, Seed};
 
@@ -43,13 +41,14 @@ impl Shuffle<'_> {
     /// when this returns.
     pub fn run(&self, seed: &Seed, keep: impl Fn(u64) -> bool) -> Result<Manifest, Error> {
         let bits = self.bucket_bits()?;
-        let mut output = BatchWriter::create(self.store, self.output, self.length)?;
         if bits == 0 {
             let all = self.kept(keep)?;
+            let mut output = BatchWriter::create(self.store, self.output, self.length)?;
             output.write(permuted(all, seed, 0, Vec::new())?.0.as_bytes())?;
             return Ok(output.finish()?);
         }
         let names: Vec<String> = (0..1_u32 << bits).map(|bucket| self.bucket_name(bucket)).collect();
+        let output = BatchWriter::create(self.store, self.output, self.length)?;
         self.scatter(&names, bits, &derive(seed, "scatter", 0), keep)?;
         let manifest = self.collect(&names, seed, output)?;
         self.store.remove_all(&names)?;
@@ -119,15 +118,14 @@ impl Shuffle<'_> {
             let reading = scope.spawn(move || read_parts(&mut input, &fill));
             let (grouped, write) = ring::<Grouped>(2);
             let writing = scope.spawn(move || write_grouped(&mut buckets, &write));
-            let (mut place, mut chosen) = (0, Vec::new());
+            let (mut place, mut hashes) = (0, Vec::new());
             while let Some(part) = parts.full() {
                 let mut part = Records::from_bytes(self.length, part)?;
                 retain(&mut part, &mut place, &keep);
-                let hash = |record| (keyed_hash(key, record) >> (64 - bits)) as u32;
-                part.par_iter().with_min_len(1 << 10).map(hash).collect_into_vec(&mut chosen);
+                sip_2_4(&part, key, &mut hashes);
                 // The writer is gone if it failed, and says why below.
                 let Some(mut group) = grouped.empty() else { break };
-                group.fill(&part, &chosen, names.len());
+                group.fill(&part, &hashes, bits);
                 grouped.pass_on(group);
                 parts.give_back(part.into_bytes());
             }
@@ -247,16 +245,18 @@ struct Grouped {
 }
 
 impl Grouped {
-    fn fill(&mut self, part: &Records, chosen: &[u32], buckets: usize) {
-        let length = part.as_bytes().len().checked_div(part.len()).unwrap_or(0);
-        let mut sizes = vec![0; buckets];
-        chosen.iter().for_each(|&bucket| sizes[bucket as usize] += length);
+    /// By the first bits of a hash of each record.
+    fn fill(&mut self, part: &Records, hashes: &[u64], bits: u32) {
+        let length = part.length();
+        let bucket = |hash: &u64| (hash >> (64 - bits)) as usize;
+        let mut sizes = vec![0; 1 << bits];
+        hashes.iter().for_each(|hash| sizes[bucket(hash)] += length);
         self.ends.clear();
         self.ends.extend(sizes.iter().scan(0, |end, size| Some(std::mem::replace(end, *end + size))));
         self.bytes.resize(part.as_bytes().len(), 0);
         // Where each bucket begins, until all its records are there.
-        for (record, &bucket) in part.iter().zip(chosen) {
-            let start = &mut self.ends[bucket as usize];
+        for (record, hash) in part.iter().zip(hashes) {
+            let start = &mut self.ends[bucket(hash)];
             self.bytes[*start..][..length].copy_from_slice(record);
             *start += length;
         }
@@ -294,12 +294,6 @@ fn permuted(
 
 fn distinct_key(seed: &Seed, bucket: u64) -> Seed {
     derive(seed, "distinct", bucket)
-}
-
-/// SipHash-2-4 under the first half of a seed.
-fn keyed_hash(key: &Seed, record: &[u8]) -> u64 {
-    let half = key.first_chunk().unwrap_or(&[0; 16]);
-    SipHasher24::new_with_key(half).hash(record)
 }
 
 /// How many bits count `bytes` divided by `limit`, rounded up.
@@ -409,6 +403,76 @@ mod tests {
         let short =
             Shuffle { store: &store, input: "spool", length: 6000, records: 5, output: "b", memory: 1 << 20 };
         assert!(matches!(short.run(&seed(1), |_| true), Err(Error::Damaged { .. })), "a record is missing");
+    }
+
+    /// Distinct records, and room for several buckets at a time.
+    fn large() -> (MemoryStore, Vec<u32>) {
+        let (store, numbers) = (MemoryStore::new(), Vec::from_iter(0..20_000));
+        let mut file = store.create("spool").unwrap();
+        file.write_all(&numbers.iter().flat_map(|number: &u32| number.to_be_bytes()).collect::<Vec<u8>>())
+            .unwrap();
+        file.sync().unwrap();
+        (store, numbers)
+    }
+
+    fn large_shuffle(store: &MemoryStore) -> Shuffle<'_> {
+        Shuffle { store, input: "spool", length: 4, records: 20_000, output: "batch", memory: 1 << 17 }
+    }
+
+    #[test]
+    fn buckets_that_threads_work_on_at_once_come_out_in_order() {
+        let (store, numbers) = large();
+        let shuffle = large_shuffle(&store);
+        assert_eq!(shuffle.bucket_bits().unwrap(), 2);
+        let manifest = shuffle.run(&seed(1), |_| true).unwrap();
+        let bytes = store.bytes("batch").unwrap();
+        assert_eq!(manifest.digest, throng_wire::Digest::of(&bytes));
+        let mut left: Vec<u32> =
+            bytes.as_chunks().0.iter().map(|number| u32::from_be_bytes(*number)).collect();
+        assert_ne!(left, numbers);
+        left.sort_unstable();
+        assert_eq!(left, numbers);
+    }
+
+    /// Whatever fails, whichever thread finds out: the shuffle ends with an error, and later gives the one order.
+    #[test]
+    fn a_shuffle_that_fails_anywhere_is_done_again_with_the_same_order() {
+        let (store, _) = large();
+        let whole = store.copy();
+        let expected = large_shuffle(&whole).run(&seed(1), |_| true).unwrap();
+        for operations in 0.. {
+            let store = store.copy();
+            store.fail_after(operations);
+            let outcome = large_shuffle(&store).run(&seed(1), |_| true);
+            store.restart(operations as usize % 3);
+            if let Ok(manifest) = outcome {
+                assert!(operations > 10 && manifest == expected);
+                assert_eq!(store.bytes("batch"), whole.bytes("batch"), "what is done is synced");
+                break;
+            }
+            assert_eq!(large_shuffle(&store).run(&seed(1), |_| true).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn a_record_that_is_sent_often_does_not_fill_the_memory() {
+        let mut kinds = vec![9; 1000];
+        kinds.extend([1, 2, 9, 3]);
+        let store = store(&kinds, 100);
+        let shuffle = Shuffle {
+            store: &store,
+            input: "spool",
+            length: 100,
+            records: 1004,
+            output: "b",
+            memory: 1 << 18,
+        };
+        let bucket = shuffle.read_bucket("spool", &seed(1), 1000, Vec::new()).unwrap();
+        assert!(bucket.len() <= 1000 && bucket.capacity() <= 2000, "{} {}", bucket.len(), bucket.capacity());
+        let mut left = Records::from_bytes(100, bucket).unwrap();
+        keep_distinct(&mut left, &seed(2));
+        assert!(left.iter().map(|record| record[0]).eq([9, 1, 2, 3]));
+        assert_eq!(run(&store, 100, 1004, 1 << 18, &seed(3)).len(), 4);
     }
 
     #[test]
