@@ -79,7 +79,7 @@ impl Records {
     }
 
     /// The memory that they are in.
-    pub(crate) fn into_bytes(self) -> Vec<u8> {
+    pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
@@ -89,8 +89,8 @@ impl Records {
         self.permuted_in(permutation, Vec::new())
     }
 
-    /// The same as [`Records::permuted`], in memory that was used before.
-    pub(crate) fn permuted_in(&self, permutation: &Permutation, mut bytes: Vec<u8>) -> Self {
+    /// The same as [`Records::permuted`], in memory that was used before: fresh memory takes longer to get than to fill.
+    pub fn permuted_in(&self, permutation: &Permutation, mut bytes: Vec<u8>) -> Self {
         assert_eq!(permutation.len(), self.len(), "one place per record");
         if bytes.capacity() < self.bytes.len() {
             bytes = vec![0; self.bytes.len()];
