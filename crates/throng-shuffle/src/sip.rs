@@ -1,7 +1,7 @@
 //! SipHash (Aumasson and Bernstein 2012) of many records of one length.
 //!
-//! Each step of SipHash waits for the one before, so a processor has time for two records at once; it takes two thirds of
-//! the time of one after the other. Tests hold it to the crate `siphasher`.
+//! Each step of SipHash waits for the one before, so a processor has time for two records at once. Tests hold it to the
+//! crate `siphasher`.
 
 use rayon::prelude::*;
 
@@ -110,7 +110,7 @@ mod tests {
         let key: Seed = std::array::from_fn(|place| place as u8 * 7);
         let half = key.first_chunk().unwrap();
         for (length, count) in [(1, 1), (7, 2), (8, 3), (61, 2 * CHUNK + 1), (128, CHUNK + 6), (300, 5)] {
-            let bytes = (0..length * count).map(|place| (place * place >> 3) as u8).collect();
+            let bytes = (0..length * count).map(|place| ((place * place) >> 3) as u8).collect();
             let records = Records::from_bytes(length, bytes).unwrap();
             let mut hashes = vec![5; 3];
             sip_2_4(&records, &key, &mut hashes);
