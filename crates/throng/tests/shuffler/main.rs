@@ -5,6 +5,7 @@
 #[path = "../support/town.rs"]
 mod town;
 
+mod full;
 mod hostile;
 mod respond;
 mod travel;

@@ -113,17 +113,33 @@ impl Town {
     /// Starts a hop; it answers when this returns. With `abort_after`, it ends itself after so many operations of its
     /// store, which may be before it answers.
     pub(crate) fn start(&mut self, place: Place, abort_after: Option<u64>) {
-        let config = self.config(place);
-        let mut command = shuffler(&config);
+        let mut command = shuffler(&self.config(place));
         if let Some(operations) = abort_after {
             command.env("THRONG_TEST_ABORT_AFTER", operations.to_string());
         }
+        let line = self.spawn(place, command);
+        assert!(abort_after.is_some() || line.contains("listening on"), "{line}{}", self.log(place));
+    }
+
+    /// Starts a hop whose files cannot grow beyond so many blocks of the shell's (512 or 1024 bytes): writing more fails,
+    /// as it does on a full disk.
+    pub(crate) fn start_with_little_room(&mut self, place: Place, blocks: u32) {
+        let program = shuffler(&self.config(place));
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"")).arg("sh");
+        command.arg(program.get_program()).args(program.get_args()).stdin(Stdio::null());
+        let line = self.spawn(place, command);
+        assert!(line.contains("listening on"), "{line}{}", self.log(place));
+    }
+
+    /// Starts a hop's process; returns its first line.
+    fn spawn(&mut self, place: Place, mut command: Command) -> String {
         let log = fs::OpenOptions::new().create(true).append(true).open(self.path(place, "log")).unwrap();
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        assert!(abort_after.is_some() || line.contains("listening on"), "{line}{}", self.log(place));
-        self.processes.insert(place, Process { child, config });
+        self.processes.insert(place, Process { child, config: self.config(place) });
+        line
     }
 
     /// What a hop has written to its log.
