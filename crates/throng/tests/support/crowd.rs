@@ -95,7 +95,9 @@ pub(crate) fn sealed(town: &Town, epoch: u64, person: u64) -> Answer {
     let survey = bundle.survey().survey();
     let (encoder, mut rng) = (Encoder::of_survey(survey).unwrap(), rng(epoch, person));
     let mut fragments = Vec::new();
-    encoder.encode(value(person, survey), &mut fragments, &mut rng).unwrap();
+    encoder
+        .encode(value(person, survey).map(throng_dp::Value::from).as_ref(), &mut fragments, &mut rng)
+        .unwrap();
     let schedule = Schedule::new(survey, When::CurrentEpoch, epoch * survey.epoch_s * 1000).unwrap();
     let tau = encoder.mechanism().coins().draws();
     Answer::seal(bundle.survey(), bundle.key_lists(), 0, &schedule, (&fragments, tau), &mut rng).unwrap()
@@ -136,7 +138,13 @@ impl Answered {
         let encoder = Encoder::of_survey(&self.survey).unwrap();
         let mut rng = rng(self.epoch, person);
         let mut fragments = Vec::new();
-        encoder.encode(value(person, &self.survey), &mut fragments, &mut rng).unwrap();
+        encoder
+            .encode(
+                value(person, &self.survey).map(throng_dp::Value::from).as_ref(),
+                &mut fragments,
+                &mut rng,
+            )
+            .unwrap();
         let delivery = &self.survey.delivery;
         let tau = encoder.mechanism().coins().draws();
         Routing { tau, instances: delivery.instances, envelopes: delivery.envelopes }

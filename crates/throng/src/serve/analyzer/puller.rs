@@ -207,7 +207,7 @@ impl Puller {
                 "there is no layer key for this epoch: put back a copy of layer.keys"
             );
             counter.read(&first)?;
-            while let Some(chunk) = self.handle.block_on(reply.chunk()).map_err(failed)? {
+            while let Some(chunk) = self.handle.block_on(reply.chunk())? {
                 counter.read(&chunk)?;
             }
             if !counter.end_pass()? {
@@ -237,7 +237,7 @@ impl Puller {
             }
             Ok((head, reply))
         });
-        let (mut head, reply) = opened.map_err(failed)?;
+        let (mut head, reply) = opened?;
         let first = head.split_off(len);
         let statements: Result<Vec<_>, _> =
             head.chunks_exact(STATEMENT_LEN).map(Signed::from_bytes).collect();
@@ -252,7 +252,7 @@ impl Puller {
             let reply = self.client.request(to, method, path, HeaderMap::new(), body).await?;
             reply.success().await?.bytes().await
         });
-        sent.map_err(failed)
+        Ok(sent?)
     }
 }
 
@@ -301,10 +301,6 @@ impl Analyzed {
 /// When the addresses beside a survey file were written.
 pub(super) fn modified(survey: &Path) -> Option<SystemTime> {
     fs::metadata(survey.with_extension("addresses")).and_then(|file| file.modified()).ok()
-}
-
-fn failed(error: SendError) -> anyhow::Error {
-    anyhow::Error::msg(error.to_string())
 }
 
 /// In a debug build: where the process ends as if it had been killed, for tests.
