@@ -42,20 +42,18 @@ pub enum Spending {
     /// Counts of bits that were randomized for this release, of which one respondent moves `moved`: the exact
     /// trade-off is composed. Bits behind a backstop are the same in every epoch: those are [`Spending::Backstop`].
     Bits {
-        /// Honest respondents who hide each count. In a sketch whose rows are visible that is not all of them: record
-        /// its [`Spending::Guarantee`].
-        honest: u64,
+        /// Who hides each count. In a sketch whose rows are visible that is not all of them: record its
+        /// [`Spending::Guarantee`].
+        crowd: Hiding,
         /// What each bit was randomized with.
         epsilon_local: Epsilon,
         /// How many counts one respondent moves: 1 for one-hot, more for split attributes or runs.
         moved: u32,
-        /// What is added to delta on top of the trade-off: overflowing envelopes.
-        delta: Delta,
     },
     /// One epoch of report fragments. All epochs of a survey share its backstop.
     Backstop {
-        /// Honest respondents.
-        honest: u64,
+        /// Who hides each count.
+        crowd: Hiding,
         /// The backstop.
         epsilon_backstop: Epsilon,
         /// Each report fragment.
@@ -64,11 +62,47 @@ pub enum Spending {
         fragments: u32,
         /// Whether the respondents are those of the survey's other epochs.
         membership: Membership,
-        /// What is added to delta on top of the trade-off: overflowing envelopes.
-        delta: Delta,
+        /// What this epoch guarantees alone, where it is not one of plain counts: a sketch whose rows are visible.
+        alone: Option<CentralGuarantee<Removal>>,
     },
     /// Only its guarantee is known.
     Guarantee(CentralGuarantee<Removal>),
+}
+
+/// The crowd of a release.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hiding {
+    /// Honest respondents, who hide one another.
+    pub honest: u64,
+    /// The probability that something else happened than is accounted for: that a body overflowed, for example.
+    pub miss: Delta,
+    /// What was deleted at random beside it, in a labelled crowd.
+    pub deletion: CentralGuarantee<Removal>,
+}
+
+/// A release that is in a ledger. Without one no release can be made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded {
+    survey: String,
+    epoch: u64,
+    spent: CentralGuarantee<Removal>,
+}
+
+impl Recorded {
+    /// Which survey.
+    pub fn survey(&self) -> &str {
+        &self.survey
+    }
+
+    /// Which of its epochs.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// What the population has spent with it, over all releases.
+    pub fn spent(&self) -> CentralGuarantee<Removal> {
+        self.spent
+    }
 }
 
 impl Ledger {
@@ -93,26 +127,13 @@ impl Ledger {
         Ok(Epsilon::new((self.budget.epsilon().value() - spent).max(0.0))?)
     }
 
-    /// Records a release, to be called before it is made. Refuses one that would exceed the budget, or one that is
-    /// recorded already: a release is made once.
-    pub fn record(&mut self, population: &str, entry: Entry) -> Result<CentralGuarantee<Removal>, Error> {
-        entry.spending.check()?;
-        let entries = self.entries(population);
-        if entries.iter().any(|e| (&e.survey, e.epoch) == (&entry.survey, entry.epoch)) {
-            return Err(Error::Refused(format!(
-                "epoch {} of survey {} is in the ledger already; release it from there",
-                entry.epoch, entry.survey
-            )));
-        }
-        let mut all = entries.to_vec();
-        all.push(entry);
-        for series in [Series::Whole, Series::Fragments] {
-            for (source, _) in sources(&all, series) {
-                if !self.losses.iter().any(|(known, _)| *known == source) {
-                    self.losses.push((source, source.loss(self.budget.delta())?));
-                }
-            }
-        }
+    /// Records a release, to be called before it is made. Refuses one that would exceed the budget.
+    ///
+    /// An epoch of a survey is one entry. Its labels have no respondent in common, and a batch that comes late is of the
+    /// same respondents: with a further part the entry becomes that of the smaller crowd.
+    pub fn record(&mut self, population: &str, entry: Entry) -> Result<Recorded, Error> {
+        let (survey, epoch) = (entry.survey.clone(), entry.epoch);
+        let all = self.with(population, entry)?;
         let spent = match self.compose(&all) {
             Ok(spent) => spent,
             Err(Error::NotApplicable(reason)) => return Err(Error::Refused(reason)),
@@ -127,7 +148,32 @@ impl Ledger {
             )));
         }
         self.populations.insert(population.to_owned(), all);
-        Ok(spent)
+        Ok(Recorded { survey, epoch, spent })
+    }
+
+    /// Puts back a release that was recorded before, whatever the budget is now.
+    pub fn restore(&mut self, population: &str, entry: Entry) -> Result<(), Error> {
+        let all = self.with(population, entry)?;
+        self.populations.insert(population.to_owned(), all);
+        Ok(())
+    }
+
+    /// The entries of a population with one more, whose loss is worked out.
+    fn with(&mut self, population: &str, entry: Entry) -> Result<Vec<Entry>, Error> {
+        entry.spending.check()?;
+        let mut all = self.entries(population).to_vec();
+        match all.iter_mut().find(|known| (&known.survey, known.epoch) == (&entry.survey, entry.epoch)) {
+            Some(known) => known.spending = known.spending.worse(entry.spending)?,
+            None => all.push(entry),
+        }
+        for series in [Series::Whole, Series::Fragments] {
+            for (source, _) in sources(&all, series) {
+                if !self.losses.iter().any(|(known, _)| *known == source) {
+                    self.losses.push((source, source.loss(self.budget.delta())?));
+                }
+            }
+        }
+        Ok(all)
     }
 
     /// The smallest of the plain sum and the composed trade-offs, at the budget's delta.
@@ -146,15 +192,9 @@ impl Ledger {
         let sum = known.map(basic).filter(|sum| sum.delta() <= delta).map(|sum| sum.epsilon());
         let whole = sources(entries, Series::Whole);
         let fragments = Some(sources(entries, Series::Fragments)).filter(|other| *other != whole);
-        let extra: f64 = entries.iter().map(|entry| entry.spending.extra_delta()).sum();
-        let rest = Delta::new(delta.value() - extra);
-        let composed = |sources: &[(Source, u64)]| match rest {
-            // A budget without any delta has what the local guarantees add up to.
-            Ok(rest) if rest > Delta::ZERO || extra == 0.0 => self.composition(sources).epsilon(rest),
-            _ => Err(Error::NotApplicable(
-                "the releases' own delta exceeds the budget's; give it a larger one".into(),
-            )),
-        };
+        let crowds = entries.iter().filter_map(|entry| entry.spending.crowd());
+        let miss: f64 = crowds.map(|crowd| crowd.miss.value()).sum();
+        let composed = |sources: &[(Source, u64)]| self.epsilon(&self.composition(sources), miss);
         // Each of them holds, so the smallest does.
         let answers = [composed(&whole)].into_iter().chain(fragments.as_deref().map(composed));
         let best = answers.reduce(|one, other| match (one, other) {
@@ -169,6 +209,29 @@ impl Ledger {
             (None, None) => Epsilon::ZERO,
         };
         Ok(CentralGuarantee::new(epsilon, delta))
+    }
+
+    /// The epsilon of a composition at the budget's delta, if with probability `miss` something else happened than was
+    /// composed: whatever that is, it adds (1 + e^ε) miss to delta.
+    fn epsilon(&self, composition: &Composition, miss: f64) -> Result<Epsilon, Error> {
+        let delta = self.budget.delta();
+        if miss == 0.0 {
+            return composition.epsilon(delta);
+        }
+        let mut epsilon = Epsilon::ZERO;
+        for _ in 0..ROUNDS {
+            let rest = delta.value() - (1.0 + epsilon.value().exp()) * miss;
+            if rest <= 0.0 {
+                break;
+            }
+            let next = composition.epsilon(Delta::new(rest)?)?;
+            // What was set aside was enough for an epsilon that is no larger.
+            if next <= epsilon {
+                return Ok(epsilon);
+            }
+            epsilon = Epsilon::new(next.value() * (1.0 + 1e-6))?;
+        }
+        Err(Error::NotApplicable("the releases' own delta exceeds the budget's; give it a larger one".into()))
     }
 
     fn composition(&self, sources: &[(Source, u64)]) -> Composition {
@@ -208,9 +271,14 @@ fn sources(entries: &[Entry], series: Series) -> Vec<(Source, u64)> {
     };
     let mut backstops: BTreeMap<&str, Vec<Spending>> = BTreeMap::new();
     for entry in entries {
+        if let Some(Hiding { deletion, .. }) = entry.spending.crowd()
+            && deletion != NOTHING
+        {
+            add(Source::Known(deletion), 1);
+        }
         match entry.spending {
-            Spending::Bits { honest, epsilon_local, moved, .. } => {
-                add(Source::Count { honest, epsilon: epsilon_local }, moved);
+            Spending::Bits { crowd, epsilon_local, moved } => {
+                add(Source::Count { honest: crowd.honest, epsilon: epsilon_local }, moved);
             }
             Spending::Guarantee(known) => add(Source::Known(known), 1),
             Spending::Backstop { .. } => backstops.entry(&entry.survey).or_default().push(entry.spending),
@@ -218,23 +286,27 @@ fn sources(entries: &[Entry], series: Series) -> Vec<(Source, u64)> {
     }
     for epochs in backstops.values() {
         let (mut least, mut backstop, mut identical) = (u64::MAX, Epsilon::ZERO, true);
+        let mut sketch: Option<CentralGuarantee<Removal>> = None;
         for epoch in epochs {
-            if let Spending::Backstop { honest, epsilon_backstop, membership, .. } = *epoch {
-                least = least.min(honest);
+            if let Spending::Backstop { crowd, epsilon_backstop, membership, alone, .. } = *epoch {
+                least = least.min(crowd.honest);
                 backstop = if epsilon_backstop > backstop { epsilon_backstop } else { backstop };
                 identical &= membership == Membership::Identical;
+                sketch = sketch.into_iter().chain(alone).reduce(worse);
             }
         }
-        if epochs.len() == 1 || identical {
+        if let Some(alone) = sketch.filter(|_| epochs.len() == 1) {
+            add(Source::Known(alone), 1);
+        } else if sketch.is_none() && (epochs.len() == 1 || identical) {
             // All that is seen is a post-processing of the same sums of backstops.
             add(Source::Count { honest: least, epsilon: backstop }, 1);
-        } else if series == Series::Whole {
+        } else if series == Series::Whole || sketch.is_some() {
             add(Source::Known(CentralGuarantee::new(backstop, Delta::ZERO)), 1);
         } else {
             // Two epochs can be differenced: the same bits do not hide anyone twice.
             for epoch in epochs {
-                if let Spending::Backstop { honest, epsilon_fragment, fragments, .. } = *epoch {
-                    add(Source::Count { honest, epsilon: epsilon_fragment }, fragments);
+                if let Spending::Backstop { crowd, epsilon_fragment, fragments, .. } = *epoch {
+                    add(Source::Count { honest: crowd.honest, epsilon: epsilon_fragment }, fragments);
                 }
             }
         }
@@ -269,13 +341,56 @@ impl Spending {
         Ok(())
     }
 
-    fn extra_delta(&self) -> f64 {
-        match *self {
-            Self::Bits { delta, .. } | Self::Backstop { delta, .. } => delta.value(),
-            Self::Guarantee(_) => 0.0,
+    /// What two parts of one release spend: nobody is in both, but as the same respondent.
+    fn worse(self, other: Self) -> Result<Self, Error> {
+        let (mut one, mut two) = (self, other);
+        if let (Some(left), Some(right)) = (one.crowd_mut(), two.crowd_mut()) {
+            let miss = if left.miss < right.miss { right.miss } else { left.miss };
+            let deletion = worse(left.deletion, right.deletion);
+            *left = Hiding { honest: left.honest.min(right.honest), miss, deletion };
+            *right = *left;
+        }
+        if let (Some(left), Some(right)) = (one.known_mut(), two.known_mut()) {
+            *left = worse(*left, *right);
+            *right = *left;
+        }
+        if one == two {
+            return Ok(one);
+        }
+        Err(Error::Refused("a part of this release is in the ledger under other terms".into()))
+    }
+
+    fn crowd(mut self) -> Option<Hiding> {
+        self.crowd_mut().copied()
+    }
+
+    fn crowd_mut(&mut self) -> Option<&mut Hiding> {
+        match self {
+            Self::Bits { crowd, .. } | Self::Backstop { crowd, .. } => Some(crowd),
+            Self::Guarantee(_) => None,
+        }
+    }
+
+    fn known_mut(&mut self) -> Option<&mut CentralGuarantee<Removal>> {
+        match self {
+            Self::Guarantee(known) => Some(known),
+            Self::Backstop { alone, .. } => alone.as_mut(),
+            Self::Bits { .. } => None,
         }
     }
 }
+
+/// The larger epsilon and the larger delta: what both keep.
+fn worse(one: CentralGuarantee<Removal>, two: CentralGuarantee<Removal>) -> CentralGuarantee<Removal> {
+    let epsilon = if one.epsilon() < two.epsilon() { two.epsilon() } else { one.epsilon() };
+    let delta = if one.delta() < two.delta() { two.delta() } else { one.delta() };
+    CentralGuarantee::new(epsilon, delta)
+}
+
+const NOTHING: CentralGuarantee<Removal> = CentralGuarantee::new(Epsilon::ZERO, Delta::ZERO);
+
+/// How often an epsilon is raised for what is set aside for it; mostly twice is enough.
+const ROUNDS: usize = 60;
 
 #[cfg(test)]
 mod tests {
@@ -286,16 +401,20 @@ mod tests {
         CentralGuarantee::new(Epsilon::new(epsilon).unwrap(), Delta::new(delta).unwrap())
     }
 
+    fn crowd(honest: u64, miss: f64) -> Hiding {
+        Hiding { honest, miss: Delta::new(miss).unwrap(), deletion: NOTHING }
+    }
+
     fn bits(epoch: u64) -> Entry {
         let epsilon_local = Epsilon::new(4.0).unwrap();
-        let spending = Spending::Bits { honest: 5_000, epsilon_local, moved: 1, delta: Delta::ZERO };
+        let spending = Spending::Bits { crowd: crowd(5_000, 0.0), epsilon_local, moved: 1 };
         Entry { survey: "pixels".into(), epoch, spending }
     }
 
     #[test]
     fn releases_compose_tighter_than_they_add() {
         let mut ledger = Ledger::new(guarantee(2.0, 1e-6));
-        let one = ledger.record("people", bits(1)).unwrap().epsilon().value();
+        let one = ledger.record("people", bits(1)).unwrap().spent().epsilon().value();
         let exact =
             exact::epsilon_certified(5_000, Epsilon::new(4.0).unwrap(), Delta::new(1e-6).unwrap()).unwrap();
         assert!(
@@ -304,7 +423,7 @@ mod tests {
         );
         let mut spent = one;
         for epoch in 2..=9 {
-            spent = ledger.record("people", bits(epoch)).unwrap().epsilon().value();
+            spent = ledger.record("people", bits(epoch)).unwrap().spent().epsilon().value();
         }
         assert!(spent < 0.5 * 9.0 * one && spent > 2.5 * one, "{spent} after nine of {one}");
         assert_eq!(ledger.entries("people").len(), 9);
@@ -317,7 +436,7 @@ mod tests {
         let mut ledger = Ledger::new(guarantee(1.0, 1e-6));
         let entry =
             |epoch| Entry { survey: "s".into(), epoch, spending: Spending::Guarantee(guarantee(0.4, 1e-8)) };
-        let one = ledger.record("p", entry(1)).unwrap().epsilon().value();
+        let one = ledger.record("p", entry(1)).unwrap().spent().epsilon().value();
         assert!((0.399..=0.4).contains(&one), "{one}");
         ledger.record("p", entry(2)).unwrap();
         assert!(matches!(ledger.record("p", entry(3)), Err(Error::Refused(_))));
@@ -325,12 +444,80 @@ mod tests {
         assert!(ledger.record("q", entry(3)).is_ok());
     }
 
+    /// A label more, or a batch that comes late: whoever is in one part is not in another, or is the same person.
     #[test]
-    fn a_release_is_recorded_once() {
+    fn parts_of_a_release_are_one_entry_of_the_smallest_crowd() {
         let mut ledger = Ledger::new(guarantee(5.0, 1e-6));
-        ledger.record("p", bits(1)).unwrap();
-        assert!(matches!(ledger.record("p", bits(1)), Err(Error::Refused(_))));
+        let one = ledger.record("p", bits(1)).unwrap();
+        assert_eq!(ledger.record("p", bits(1)).unwrap(), one);
+        assert_eq!((one.survey(), one.epoch(), ledger.entries("p").len()), ("pixels", 1, 1));
+        let part = |honest| {
+            let mut entry = bits(1);
+            if let Spending::Bits { crowd, .. } = &mut entry.spending {
+                crowd.honest = honest;
+            }
+            entry
+        };
+        assert_eq!(ledger.record("p", part(6_000)).unwrap(), one, "a larger crowd costs nothing more");
+        let smaller = ledger.record("p", part(2_000)).unwrap().spent().epsilon();
+        assert!(smaller > one.spent().epsilon());
+        let mut alone = Ledger::new(guarantee(5.0, 1e-6));
+        assert_eq!(alone.record("p", part(2_000)).unwrap().spent().epsilon(), smaller);
         assert_eq!(ledger.entries("p").len(), 1);
+
+        let mut other_terms = bits(1);
+        other_terms.spending = Spending::Guarantee(guarantee(0.1, 1e-9));
+        assert!(matches!(ledger.record("p", other_terms), Err(Error::Refused(_))));
+        let mut tight = Ledger::new(guarantee(one.spent().epsilon().value() * 1.01, 1e-6));
+        tight.record("p", bits(1)).unwrap();
+        assert!(matches!(tight.record("p", part(2_000)), Err(Error::Refused(_))), "a part can be too much");
+        assert_eq!(tight.entries("p"), [bits(1)]);
+    }
+
+    /// What a miss costs grows with the epsilon that it is set aside for: (1 + e^epsilon) of it.
+    #[test]
+    fn a_miss_counts_at_the_epsilon_that_is_stated() {
+        let missing = |epoch, miss| {
+            let mut entry = bits(epoch);
+            if let Spending::Bits { crowd: hiding, .. } = &mut entry.spending {
+                *hiding = crowd(5_000, miss);
+            }
+            entry
+        };
+        let spend = |miss, delta| {
+            let mut ledger = Ledger::new(guarantee(9.0, delta));
+            (1..=4).map(|epoch| ledger.record("p", missing(epoch, miss)).unwrap().spent().epsilon()).last()
+        };
+        let epsilon = spend(1e-8, 1e-6).unwrap();
+        let rest = 1e-6 - 4e-8 * (1.0 + epsilon.value().exp());
+        let (low, high) = (spend(0.0, rest * 1.001).unwrap(), spend(0.0, rest * 0.999).unwrap());
+        assert!(low.value() <= epsilon.value() * (1.0 + 2e-6) && epsilon <= high, "{low} {epsilon} {high}");
+    }
+
+    /// Sketches say nothing of their counts, and deletions are seen beside them.
+    #[test]
+    fn deletions_and_sketches_behind_a_backstop_are_composed_as_what_is_known_of_them() {
+        let deletion = guarantee(0.3, 1e-9);
+        let mut labelled = bits(1);
+        if let Spending::Bits { crowd, .. } = &mut labelled.spending {
+            crowd.deletion = deletion;
+        }
+        let mut ledger = Ledger::new(guarantee(5.0, 1e-6));
+        let plain = ledger.record("p", bits(1)).unwrap().spent().epsilon().value();
+        let more = ledger.record("q", labelled).unwrap().spent().epsilon().value() - plain;
+        assert!((0.2..0.301).contains(&more), "{more}");
+
+        let sketch = |number| {
+            let mut entry = epoch(number, Membership::Changing);
+            if let Spending::Backstop { alone, .. } = &mut entry.spending {
+                *alone = Some(guarantee(1.5, 1e-8));
+            }
+            entry
+        };
+        let one = ledger.record("r", sketch(1)).unwrap().spent().epsilon().value();
+        assert!((1.49..=1.501).contains(&one), "{one}");
+        let two = ledger.record("r", sketch(2)).unwrap().spent().epsilon().value();
+        assert!((3.99..=4.001).contains(&two), "the whole backstop: {two}");
     }
 
     #[test]
@@ -340,20 +527,20 @@ mod tests {
             Entry { survey: "s".into(), epoch: 1, spending: Spending::Guarantee(guarantee(0.1, 1e-6)) };
         assert!(matches!(ledger.record("p", entry), Err(Error::Refused(_))));
         let mut costly = bits(1);
-        if let Spending::Bits { delta, .. } = &mut costly.spending {
-            *delta = Delta::new(1e-7).unwrap();
+        if let Spending::Bits { crowd, .. } = &mut costly.spending {
+            crowd.miss = Delta::new(1e-7).unwrap();
         }
         assert!(matches!(ledger.record("p", costly), Err(Error::Refused(_))));
     }
 
     fn epoch(epoch: u64, membership: Membership) -> Entry {
         let spending = Spending::Backstop {
-            honest: 5_000,
+            crowd: crowd(5_000, 1e-11),
             epsilon_backstop: Epsilon::new(4.0).unwrap(),
             epsilon_fragment: Epsilon::new(2.5).unwrap(),
             fragments: 2,
             membership,
-            delta: Delta::new(1e-10).unwrap(),
+            alone: None,
         };
         Entry { survey: "pixels".into(), epoch, spending }
     }
@@ -364,9 +551,9 @@ mod tests {
     fn a_backstop_hides_nobody_twice() {
         let budget = guarantee(4.5, 1e-6);
         let (mut changing, mut identical) = (Ledger::new(budget), Ledger::new(budget));
-        let one = changing.record("p", epoch(1, Membership::Changing)).unwrap().epsilon().value();
+        let one = changing.record("p", epoch(1, Membership::Changing)).unwrap().spent().epsilon().value();
         identical.record("p", epoch(1, Membership::Identical)).unwrap();
-        let two = changing.record("p", epoch(2, Membership::Changing)).unwrap().epsilon().value();
+        let two = changing.record("p", epoch(2, Membership::Changing)).unwrap().spent().epsilon().value();
         let series = crate::epochs::BackstopSeries {
             honest: 5_000,
             epsilon_backstop: Epsilon::new(4.0).unwrap(),
@@ -396,14 +583,14 @@ mod tests {
         let mut ledger = Ledger::new(guarantee(5.0, 1e-6));
         let small = |number| {
             let mut entry = epoch(number, Membership::Changing);
-            if let Spending::Backstop { honest, .. } = &mut entry.spending {
-                *honest = 30;
+            if let Spending::Backstop { crowd, .. } = &mut entry.spending {
+                crowd.honest = 30;
             }
             entry
         };
         ledger.record("p", small(1)).unwrap();
         for number in 2..6 {
-            let spent = ledger.record("p", small(number)).unwrap().epsilon().value();
+            let spent = ledger.record("p", small(number)).unwrap().spent().epsilon().value();
             assert!((3.99..=4.001).contains(&spent), "{spent}");
         }
     }
@@ -412,7 +599,7 @@ mod tests {
     fn without_any_delta_the_local_guarantees_add_up() {
         let mut ledger = Ledger::new(guarantee(8.5, 0.0));
         ledger.record("p", bits(1)).unwrap();
-        let two = ledger.record("p", bits(2)).unwrap().epsilon().value();
+        let two = ledger.record("p", bits(2)).unwrap().spent().epsilon().value();
         assert!((8.0..8.001).contains(&two), "{two}");
         assert!(matches!(ledger.record("p", bits(3)), Err(Error::Refused(_))));
     }

@@ -11,6 +11,7 @@
 //! | what does a crowd label cost? | [`label`], [`deletion`] |
 //! | what is left if parties are compromised? | [`attacker`] |
 //! | which parameters does a survey need? | [`planner`] |
+//! | what do the terms of a survey guarantee, for the crowd that took part? | [`terms`] |
 //! | what would a trusted party have to add? | [`gaussian`] |
 
 pub mod amplification;
@@ -25,5 +26,6 @@ pub mod gaussian;
 pub mod label;
 pub mod ledger;
 pub mod planner;
+pub mod terms;
 
 pub use error::Error;

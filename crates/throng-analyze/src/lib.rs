@@ -1,13 +1,28 @@
-//! ANALYZE: fragments become tallies, tallies become estimates with their errors.
+//! ANALYZE: batches become tallies, tallies become estimates with their errors, and those become releases.
+//!
+//! | question | where |
+//! |---|---|
+//! | what is in the batch of an instance? | [`BatchCounter`], [`InstanceTally`] |
+//! | what does it say about the crowd? | [`Analyzer`], [`ranking`] |
+//! | what is published, under which guarantee? | [`Release`] |
+//! | how far is that from a known truth? | [`Accuracy`] |
 //!
 //! Pure: values in, values out.
 
 mod accuracy;
 mod analyzer;
 mod batch;
+mod error;
+mod instance_tally;
 mod ranking;
+mod release;
+#[cfg(test)]
+mod testing;
 
 pub use accuracy::{Accuracy, rmse};
 pub use analyzer::Analyzer;
-pub use batch::{BatchOpener, Rejected};
+pub use batch::{BatchCounter, BatchOpener, Rejected};
+pub use error::Error;
+pub use instance_tally::{Counted, InstanceTally};
 pub use ranking::{Ranked, ranking};
+pub use release::{Crowd, Release};

@@ -6,6 +6,6 @@ mod postprocess;
 mod tally;
 
 pub use estimates::{Collisions, Estimates, HeavyHitters, Spread};
-pub use noise::BitNoise;
+pub use noise::{BitNoise, Part};
 pub use postprocess::{clip, non_negative, norm_sub};
 pub use tally::Tally;

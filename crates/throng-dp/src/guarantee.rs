@@ -172,7 +172,7 @@ pub struct CentralGuarantee<N> {
 
 impl<N: Neighbors> CentralGuarantee<N> {
     /// (epsilon, delta)-DP.
-    pub fn new(epsilon: Epsilon, delta: Delta) -> Self {
+    pub const fn new(epsilon: Epsilon, delta: Delta) -> Self {
         Self { epsilon, delta, neighbors: PhantomData }
     }
 

@@ -2,7 +2,7 @@
 
 use rand_core::CryptoRng;
 
-use crate::estimate::{BitNoise, Estimates, Spread, Tally};
+use crate::estimate::{BitNoise, Estimates, Part, Spread, Tally};
 use crate::fragmenting::ReportFragments;
 use crate::randomizer::count_sketch::CountSketch;
 use crate::randomizer::one_hot::OneHot;
@@ -181,14 +181,34 @@ impl Mechanism {
     pub fn estimate(&self, tally: &Tally) -> Result<Estimates, Error> {
         each!(self, mechanism => mechanism.estimate(tally))
     }
+
+    /// The same from the sums of some shuffler instances alone: scaled up, with wider errors. The tally's respondents are
+    /// those of one instance, each of whom sends fragments to all.
+    pub fn estimate_in_part(&self, tally: &Tally, part: Part) -> Result<Estimates, Error> {
+        let noise = self.coins().noise_in_part(part);
+        match self {
+            Self::OneHot(one_hot) => one_hot.estimate_through(tally, &noise),
+            Self::RepeatedOneHot(repeated) => repeated.run().estimate_through(tally, &noise),
+            Self::FragmentedOneHot(fragments) => fragments.backstop().estimate_through(tally, &noise),
+            Self::Sketch(sketch) => sketch.estimate_through(tally, &noise),
+            Self::FragmentedSketch(fragments) => fragments.backstop().estimate_through(tally, &noise),
+        }
+    }
 }
 
 impl Coins {
     /// What they amount to for an estimator.
     pub fn noise(&self) -> BitNoise {
+        self.noise_in_part(Part::ALL)
+    }
+
+    /// The same where only a part of the fragments arrives.
+    pub fn noise_in_part(&self, part: Part) -> BitNoise {
         match *self {
-            Self::Runs { coin, runs } => BitNoise::repeated(coin, runs),
-            Self::Fragments { backstop, fragment, tau } => BitNoise::fragmented(backstop, fragment, tau),
+            Self::Runs { coin, runs } => BitNoise::repeated_in_part(coin, runs, part),
+            Self::Fragments { backstop, fragment, tau } => {
+                BitNoise::fragmented_in_part(backstop, fragment, tau, part)
+            }
         }
     }
 

@@ -6,9 +6,9 @@
 use throng_account::attacker::{Compromised, Exposure, Left};
 use throng_account::bound::Bound;
 use throng_account::deletion::Deletion;
-use throng_account::label::{Label, kept_everywhere, with_deletion};
-use throng_account::planner::Traffic;
-use throng_dp::{CentralGuarantee, Coins, Delta, Epsilon, LocalGuarantee, Mechanism, Removal};
+use throng_account::label::Label;
+use throng_account::terms::{Kept, Terms};
+use throng_dp::{CentralGuarantee, Coins, Delta, Epsilon, LocalGuarantee, Removal};
 use throng_wire::Survey;
 use throng_wire::survey::{Cover, Enrolment, Labels};
 
@@ -52,46 +52,10 @@ impl CheckedClaim {
     pub fn check(survey: &Survey) -> Result<Self, Error> {
         let unknown = |error: throng_account::Error| Error::Claim(error.to_string());
         let mechanism = survey.mechanism()?;
-        let claim = &survey.claim;
-        let claimed = CentralGuarantee::new(Epsilon::new(claim.epsilon_central)?, Delta::new(claim.delta)?);
-        let mut honest = (survey.crowd.respondents_min as f64 * survey.crowd.honest_fraction).floor() as u64;
-        let bound = Bound::named(&claim.bound).map_err(unknown)?;
-        let deletion = survey.labels.as_ref().map(deletion).transpose()?;
-
-        // What delta has left for the release itself: without overflowing bodies, and without deletion.
-        let overflow = traffic(survey, &mechanism).overflow_delta(
-            survey.delivery.envelopes,
-            survey.crowd.respondents_min,
-            claimed.epsilon(),
-        );
-        let nothing = CentralGuarantee::new(Epsilon::ZERO, overflow);
-        let aside = match &deletion {
-            Some(deletion) => {
-                let instances = survey.delivery.instances;
-                // That more are deleted than this has a share of delta, in both worlds that are compared.
-                let share = claim.delta * DELETION_SHARE;
-                let failure = share / (1.0 + claim.epsilon_central.exp());
-                honest = kept_everywhere(honest, deletion, instances, failure).map_err(unknown)?;
-                let beyond = CentralGuarantee::new(Epsilon::ZERO, overflow + Delta::new(share)?);
-                with_deletion(beyond, deletion, instances).map_err(unknown)?
-            }
-            None => nothing,
-        };
-        let rest = claim.delta - aside.delta().value();
-        if overflow >= claimed.delta() || rest <= 0.0 {
-            return Err(Error::Claim(format!(
-                "{} envelopes to each instance are too few to hide how many fragments there are: that alone \
-                 takes {:e} of delta {:e}",
-                survey.delivery.envelopes,
-                aside.delta().value(),
-                claim.delta
-            )));
-        }
-        let rows = mechanism.sketch().map(|sketch| sketch.shape().rows);
-        let release = bound
-            .epsilon_central(honest, bit_epsilon(&mechanism), Delta::new(rest.next_down())?, rows)
-            .map_err(unknown)?;
-        let central = CentralGuarantee::new(release + aside.epsilon(), claimed.delta());
+        let terms = terms(survey)?;
+        let Kept { central, overflow, honest, .. } =
+            terms.guarantee(survey.crowd.respondents_min).map_err(unknown)?;
+        let (claim, claimed) = (&survey.claim, terms.claimed);
         if central.epsilon() > claimed.epsilon() {
             return Err(Error::Claim(format!(
                 "it says epsilon_central {} at delta {:e}, but with {honest} honest respondents the bound {} \
@@ -229,26 +193,23 @@ impl CheckedClaim {
     }
 }
 
-/// The epsilon of the coin that each bit of the report, or of the backstop, is flipped with.
-fn bit_epsilon(mechanism: &Mechanism) -> Epsilon {
-    match mechanism.coins() {
-        Coins::Runs { coin, .. } => coin.epsilon(),
-        Coins::Fragments { backstop, .. } => backstop.epsilon(),
-    }
+/// What a survey's guarantee rests on, for an accountant.
+pub fn terms(survey: &Survey) -> Result<Terms, Error> {
+    let mechanism = survey.mechanism()?;
+    let claim = &survey.claim;
+    let sketch = mechanism.sketch().map(|sketch| sketch.shape());
+    Ok(Terms {
+        coins: mechanism.coins(),
+        width: sketch.map_or(survey.domain(), |shape| u64::from(shape.cells)),
+        rows: sketch.map(|shape| shape.rows),
+        instances: survey.delivery.instances,
+        envelopes: survey.delivery.envelopes,
+        honest_fraction: survey.crowd.honest_fraction,
+        deletion: survey.labels.as_ref().map(deletion).transpose()?,
+        claimed: CentralGuarantee::new(Epsilon::new(claim.epsilon_central)?, Delta::new(claim.delta)?),
+        bound: Bound::named(&claim.bound).map_err(|error| Error::Claim(error.to_string()))?,
+    })
 }
-
-/// How many fragments a respondent of the survey has.
-fn traffic(survey: &Survey, mechanism: &Mechanism) -> Traffic {
-    let (coin, fragments) = match mechanism.coins() {
-        Coins::Runs { coin, .. } => (coin, None),
-        Coins::Fragments { backstop, fragment, tau } => (backstop, Some((fragment, tau))),
-    };
-    let width = mechanism.sketch().map_or(survey.domain(), |sketch| u64::from(sketch.shape().cells));
-    Traffic { width, coin, fragments, instances: survey.delivery.instances }
-}
-
-/// The part of delta for crowds that lose more to deletion than is counted on.
-const DELETION_SHARE: f64 = 0.01;
 
 /// The randomized deletion that every instance does before it counts a labelled crowd.
 fn deletion(labels: &Labels) -> Result<Deletion, Error> {

@@ -7,6 +7,7 @@
 //! A record is its length (4 bytes), its bytes, and the first 8 bytes of their SHA-256.
 
 use throng_wire::codec::Reader;
+use throng_wire::statement::STATEMENT_LEN;
 use throng_wire::{Digest, EpochStatement, Signed};
 
 use crate::store::{Store, StoreFile, read_small};
@@ -124,9 +125,6 @@ fn entry_of(bytes: &[u8]) -> Option<Entry> {
     };
     Some(Entry { channel, step })
 }
-
-/// An epoch statement with its signature.
-pub(crate) const STATEMENT_LEN: usize = 141 + 64;
 
 const NAME: &str = "journal";
 const CHECK_LEN: usize = 8;

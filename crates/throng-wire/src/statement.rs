@@ -145,5 +145,8 @@ pub fn check_hops(survey: &Survey, statements: &[EpochStatement]) -> Result<Opti
     Ok((released == statements.len()).then_some(crowd))
 }
 
+/// The bytes of a signed statement: 141, and the signature.
+pub const STATEMENT_LEN: usize = 141 + 64;
+
 const RELEASED: u8 = 1;
 const DESTROYED: u8 = 2;

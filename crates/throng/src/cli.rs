@@ -1,6 +1,7 @@
 //! The command line as typed. Each command checks its own arguments before any work starts.
 
 pub mod keygen;
+pub mod release;
 pub mod serve;
 
 use std::num::NonZeroUsize;
@@ -28,8 +29,9 @@ Examples:
   throng simulate --help       a survey on your own data, beside the truth
   throng experiment list       the paper's tables, measured again
   throng keygen --help         the keys of a real deployment, step by step
-  throng serve --help          a shuffler of a real deployment
+  throng serve --help          a shuffler or the analyzer of a real deployment
   throng respond --help        answer a survey
+  throng release --help        what an epoch says, with its errors and its guarantee
 
 Results go to stdout, progress and notes to stderr.
 Exit codes: 0 done, 1 refused by a privacy or crowd rule, 2 failed."
@@ -103,6 +105,13 @@ pub enum Command {
     ///
     /// The state directory has all that must not be lost. It is as private as your values are.
     Respond(RespondArgs),
+
+    /// Make a release: what an epoch says, with its errors and its guarantee
+    ///
+    /// Of the batches that `throng serve analyzer` has counted. The guarantee is worked out for the crowd that really took
+    /// part, and the ledger of the population has to agree before anything is estimated. Batches that are missing make
+    /// the errors wider; one that comes late refines the same release.
+    Release(release::ReleaseArgs),
 }
 
 /// The arguments of `throng demo`.

@@ -5,6 +5,7 @@ pub mod demo;
 pub mod experiment;
 pub mod keygen;
 pub mod plan;
+pub mod release;
 pub mod respond;
 pub mod serve;
 pub mod simulate;
@@ -23,6 +24,7 @@ pub fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Plan(args) => plan::run(&args, format),
         Command::Account(args) => account::run(&args, format),
         Command::Experiment(args) => experiment::run(&args, format),
+        Command::Release(args) => release::run(&args, format),
         Command::Keygen(args) => keygen::run(&args, format),
         Command::Serve(args) => serve::run(&args, format),
         Command::Respond(args) => respond::run(&args, format),

@@ -18,6 +18,7 @@
 //! # Ok::<(), anyhow::Error>(())
 //! ```
 
+pub mod analysis;
 pub mod bundle;
 pub mod cli;
 pub mod clock;

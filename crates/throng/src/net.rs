@@ -16,7 +16,7 @@ mod watched;
 
 pub use body::{Outgoing, Upload};
 pub use client::{Client, Reply, SendError};
-pub use paths::RoutePath;
+pub use paths::{InstancePath, RoutePath};
 pub use problem::Problem;
 pub use sender::Sender;
 pub use server::{Peer, Server, Transport};

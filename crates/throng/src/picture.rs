@@ -86,6 +86,16 @@ impl Picture {
         Self { width: self.width, height: self.height, pixels }
     }
 
+    /// A picture from counts, row by row, the largest of which is white and all that are not positive black. `None` unless
+    /// the rows have this width.
+    pub fn of_counts(width: u32, counts: &[f64]) -> Option<Self> {
+        let height = u32::try_from(counts.len()).ok()?.checked_div(width)?;
+        let largest = counts.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        let pixels = counts.iter().map(|count| (255.0 * count / largest).clamp(0.0, 255.0).round() as u8);
+        (u64::from(width) * u64::from(height) == counts.len() as u64)
+            .then(|| Self::new(width, height, pixels.collect()).ok())?
+    }
+
     /// This picture on the left, another of the same height on the right, and a gap between them. Panics if
     /// the heights differ.
     pub fn beside(&self, right: &Self) -> Self {

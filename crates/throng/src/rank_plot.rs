@@ -7,6 +7,19 @@ use crate::plot::{Axis, Plot, Series, Style};
 /// The true counts by rank, the estimates of the same values, and where noise begins.
 pub fn rank_plot(title: impl Into<String>, truth: &[u64], estimates: &Estimates, threshold: f64) -> Plot {
     let by_rank = ranks(truth);
+    let mut plot = estimates_by_rank(title, &by_rank, estimates, threshold);
+    let points = log_spaced(by_rank.len()).map(|r| ((r + 1) as f64, truth[by_rank[r]] as f64)).collect();
+    plot.series.insert(1, Series { name: "truth".into(), points, style: Style::Line });
+    plot
+}
+
+/// Estimates of values in some order, and where noise begins.
+pub fn estimates_by_rank(
+    title: impl Into<String>,
+    by_rank: &[usize],
+    estimates: &Estimates,
+    threshold: f64,
+) -> Plot {
     let ranks = || log_spaced(by_rank.len());
     let line = |name: String, height: f64| Series {
         name,
@@ -22,11 +35,6 @@ pub fn rank_plot(title: impl Into<String>, truth: &[u64], estimates: &Estimates,
                 name: "estimate".into(),
                 points: ranks().map(|r| ((r + 1) as f64, estimates.counts()[by_rank[r]])).collect(),
                 style: Style::Points,
-            },
-            Series {
-                name: "truth".into(),
-                points: ranks().map(|r| ((r + 1) as f64, truth[by_rank[r]] as f64)).collect(),
-                style: Style::Line,
             },
             line(format!("noise floor {:.1}", estimates.noise_floor()), estimates.noise_floor()),
             line(format!("noise ends at {threshold:.1}"), threshold),

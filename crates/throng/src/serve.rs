@@ -1,13 +1,18 @@
 //! The parties that run for as long as a survey does, as servers.
 
+pub mod analyzer;
 pub mod directory;
 pub mod group_commit;
+mod layer_keys;
 pub mod log;
 pub mod operator_port;
+mod reasons;
 pub mod shuffler;
 pub mod vitals;
+mod waits;
 mod worker;
 
+pub use analyzer::{AnalyzerConfig, AnalyzerServer};
 pub use log::{Log, LogFormat};
 pub use operator_port::OperatorPort;
 pub use shuffler::{Shuffler, ShufflerConfig};

@@ -51,6 +51,12 @@ impl Tally {
         self.respondents = self.respondents.saturating_add(respondents);
     }
 
+    /// The same sums over another number of respondents.
+    #[must_use]
+    pub fn over(self, respondents: u64) -> Self {
+        Self { respondents, ..self }
+    }
+
     /// Counts one anonymous fragment.
     pub fn add_fragment(&mut self, attribute: u32) -> Result<(), Error> {
         self.add_fragments(&[attribute])

@@ -146,7 +146,8 @@ impl BitRandomizer for SetValued {
         // Each holder's bit was sampled once in s times: scale up by s.
         let s = f64::from(self.slots);
         let counts = sampled.counts().iter().map(|count| s * count).collect();
-        let per_holder = (s - 1.0) / noise.encodings();
+        // A sampled bit is held by c/s respondents, whose share of the variance is scaled by s².
+        let per_holder = (s - 1.0) / noise.encodings() + s * noise.per_holder();
         let spread =
             Spread { per_holder, ..Spread::constant(s * s * sampled.spread().noise, s * noise.range()) };
         Ok(Estimates::new(tally.respondents(), counts, spread))

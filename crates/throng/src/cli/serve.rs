@@ -23,6 +23,54 @@ pub enum ServeParty {
     /// Killed at any moment it goes on where it was: what it acknowledged is not lost, and nothing is released twice or
     /// in a second order. Stops at Ctrl-C or SIGTERM.
     Shuffler(ShufflerArgs),
+
+    /// Run an analyzer: takes the batches of the surveys that its file lists, opens and counts them
+    ///
+    /// A batch is acknowledged, and erased where it came from, once its counts cannot be lost. Releases are made of them by
+    /// `throng release`. Killed at any moment it goes on where it was. Stops at Ctrl-C or SIGTERM.
+    Analyzer(AnalyzerArgs),
+}
+
+/// The arguments of `throng serve analyzer`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+The file, with every setting:
+  identity = \"keys\"                # the directory of `throng keygen --out keys`
+  data = \"data\"                    # what must not be lost; made if it is not there
+  memory_mib = 512                 # about how much memory it may use, besides the sums themselves
+  operator_listen = \"127.0.0.1:9444\"   # /healthz, /readyz and /metrics; default: none
+  late_epochs = 8                  # for how many epochs layer keys are kept for batches that come late
+
+  [budget]                         # what all releases about one population may spend together
+  epsilon_central = 10
+  delta = 1e-5
+
+  [[surveys]]                      # once for each survey that it analyzes
+  survey = \"survey.toml\"           # with survey.signatures, .addresses and .keys beside it
+  keys = \"keys\"                    # where `throng keygen sign` put its layer keys; default: the identity's
+  population = \"everyone\"          # surveys that ask the same people name the same population
+
+Examples:
+  throng serve analyzer --config analyzer.toml --check
+      read everything, say what is wrong, change nothing
+  throng serve analyzer --config analyzer.toml
+      run until Ctrl-C")]
+pub struct AnalyzerArgs {
+    /// The file that says which surveys, and what may be spent
+    #[arg(long, value_name = "FILE.toml")]
+    pub config: PathBuf,
+
+    /// Only check the file and everything that it names
+    #[arg(long)]
+    pub check: bool,
+
+    /// How it tells what it does.
+    #[command(flatten)]
+    pub log: LogArgs,
+
+    /// What the file says otherwise.
+    #[command(flatten)]
+    pub overrides: Overrides,
 }
 
 /// The arguments of `throng serve shuffler`.
@@ -68,6 +116,10 @@ pub struct ShufflerArgs {
     #[command(flatten)]
     pub log: LogArgs,
 
+    /// Where it answers
+    #[arg(long, env = "THRONG_LISTEN", value_name = "ADDRESS:PORT", help_heading = OVERRIDES)]
+    pub listen: Option<SocketAddr>,
+
     /// What the file says otherwise.
     #[command(flatten)]
     pub overrides: Overrides,
@@ -75,12 +127,8 @@ pub struct ShufflerArgs {
 
 /// What a container or a service manager sets without writing a file. Paths are relative to where the program was started.
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Instead of what the file says")]
+#[command(next_help_heading = OVERRIDES)]
 pub struct Overrides {
-    /// Where it answers
-    #[arg(long, env = "THRONG_LISTEN", value_name = "ADDRESS:PORT")]
-    pub listen: Option<SocketAddr>,
-
     /// Where its operator asks how it is
     #[arg(long, env = "THRONG_OPERATOR_LISTEN", value_name = "ADDRESS:PORT")]
     pub operator_listen: Option<SocketAddr>,
@@ -96,14 +144,7 @@ pub struct Overrides {
 
 impl Overrides {
     /// Puts them in the place of what a file said.
-    pub fn apply(
-        self,
-        listen: &mut SocketAddr,
-        operator_listen: &mut Option<SocketAddr>,
-        identity: &mut PathBuf,
-        data: &mut PathBuf,
-    ) {
-        *listen = self.listen.unwrap_or(*listen);
+    pub fn apply(self, operator_listen: &mut Option<SocketAddr>, identity: &mut PathBuf, data: &mut PathBuf) {
         *operator_listen = self.operator_listen.or(*operator_listen);
         self.identity.into_iter().for_each(|path| *identity = path);
         self.data.into_iter().for_each(|path| *data = path);
@@ -117,3 +158,5 @@ pub struct LogArgs {
     #[arg(long, env = "THRONG_LOG_FORMAT", value_name = "FORMAT", default_value = "text")]
     pub log_format: LogFormat,
 }
+
+const OVERRIDES: &str = "Instead of what the file says";

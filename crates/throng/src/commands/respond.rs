@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use throng_dp::Epsilon;
+use throng_wire::statement::STATEMENT_LEN;
 use throng_wire::{EpochStatement, Signed};
 use zeroize::Zeroizing;
 
@@ -182,6 +183,3 @@ struct Responded {
     epsilon_limit: f64,
     notes: Vec<String>,
 }
-
-/// An epoch statement with its signature.
-const STATEMENT_LEN: usize = 205;

@@ -4,33 +4,30 @@ use anyhow::{Context, Result};
 use serde_json::json;
 
 use super::{Format, print};
-use crate::cli::serve::{ServeArgs, ServeParty, ShufflerArgs};
-use crate::serve::{Log, Shuffler, ShufflerConfig};
+use crate::cli::serve::{AnalyzerArgs, ServeArgs, ServeParty, ShufflerArgs};
+use crate::serve::{AnalyzerConfig, AnalyzerServer, Log, Shuffler, ShufflerConfig};
 
 /// Runs the command.
 pub fn run(args: &ServeArgs, format: Format) -> Result<()> {
     match &args.party {
         ServeParty::Shuffler(args) => shuffler(args, format),
+        ServeParty::Analyzer(args) => analyzer(args, format),
     }
 }
 
 fn shuffler(args: &ShufflerArgs, format: Format) -> Result<()> {
     let mut config = ShufflerConfig::read(&args.config)?;
-    let ShufflerConfig { listen, operator_listen, identity, data, .. } = &mut config;
-    args.overrides.clone().apply(listen, operator_listen, identity, data);
+    config.listen = args.listen.unwrap_or(config.listen);
+    let ShufflerConfig { operator_listen, identity, data, .. } = &mut config;
+    args.overrides.clone().apply(operator_listen, identity, data);
     let shuffler = Shuffler::prepare(config)?;
     let summary = shuffler.summary();
     if args.check || args.reset {
-        shuffler.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
+        warn(&shuffler.warnings());
     }
-    let places: Vec<String> =
-        summary.iter().map(|one| format!("{} of {}", text(&one["place"]), text(&one["name"]))).collect();
-    let places = places.join(", ");
+    let places = places(&summary);
     if args.check {
-        return match format {
-            Format::Text => print(&format!("Everything is there for {places}.\n")),
-            Format::Json => print(&format!("{:#}\n", json!({ "surveys": summary }))),
-        };
+        return checked(&summary, &places, format);
     }
     if args.reset {
         shuffler.reset()?;
@@ -42,9 +39,7 @@ fn shuffler(args: &ShufflerArgs, format: Format) -> Result<()> {
             Format::Json => print(&format!("{:#}\n", json!({ "reset": summary }))),
         };
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.context("the operating system gives no threads")?;
-    runtime.block_on(async {
+    runtime()?.block_on(async {
         let ready = |url: &str| {
             // A reader that is gone does not matter to a server.
             let _ = match format {
@@ -55,6 +50,54 @@ fn shuffler(args: &ShufflerArgs, format: Format) -> Result<()> {
         let log = Log::new(args.log.log_format, "shuffler");
         shuffler.serve(&log, stop_signal(), ready).await
     })
+}
+
+fn analyzer(args: &AnalyzerArgs, format: Format) -> Result<()> {
+    let mut config = AnalyzerConfig::read(&args.config)?;
+    let AnalyzerConfig { operator_listen, identity, data, .. } = &mut config;
+    args.overrides.clone().apply(operator_listen, identity, data);
+    let analyzer = AnalyzerServer::prepare(config)?;
+    let summary = analyzer.summary();
+    if args.check {
+        warn(&analyzer.warnings());
+    }
+    let places = places(&summary);
+    if args.check {
+        return checked(&summary, &places, format);
+    }
+    runtime()?.block_on(async {
+        let ready = || {
+            // A reader that is gone does not matter to a server.
+            let _ = match format {
+                Format::Text => print(&format!("{places}: ready\n")),
+                Format::Json => print(&format!("{}\n", json!({ "ready": true, "surveys": summary }))),
+            };
+        };
+        let log = Log::new(args.log.log_format, "analyzer");
+        analyzer.serve(&log, stop_signal(), ready).await
+    })
+}
+
+fn warn(warnings: &[String]) {
+    warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+}
+
+/// What a party is for.
+fn places(summary: &[serde_json::Value]) -> String {
+    let place = |one: &serde_json::Value| format!("{} of {}", text(&one["place"]), text(&one["name"]));
+    summary.iter().map(place).collect::<Vec<_>>().join(", ")
+}
+
+fn checked(summary: &[serde_json::Value], places: &str, format: Format) -> Result<()> {
+    match format {
+        Format::Text => print(&format!("Everything is there for {places}.\n")),
+        Format::Json => print(&format!("{:#}\n", json!({ "surveys": summary }))),
+    }
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.context("the operating system gives no threads")
 }
 
 /// Waits for Ctrl-C, or for SIGTERM as service managers send it.

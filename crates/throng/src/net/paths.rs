@@ -2,7 +2,8 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use throng_wire::Route;
+use throng_shuffle::Channel;
+use throng_wire::{Route, SurveyHash};
 
 use super::Problem;
 
@@ -15,6 +16,44 @@ pub fn path(route: &Route, what: &str) -> String {
 /// The same for axum's router; a handler takes a `RoutePath`.
 pub fn pattern(what: &str) -> String {
     format!("/v1/surveys/{{survey}}/instances/{{instance}}/labels/{{label}}/epochs/{{epoch}}/{what}")
+}
+
+/// The path that an analyzer asks for the batches at which wait for it.
+pub fn waiting(survey: SurveyHash, instance: u32) -> String {
+    format!("/v1/surveys/{survey}/instances/{instance}/waiting")
+}
+
+/// The same for axum's router; a handler takes an `InstancePath`.
+pub const WAITING: &str = "/v1/surveys/{survey}/instances/{instance}/waiting";
+
+/// A channel in the list of those that wait: label (4), epoch (8).
+pub fn channel_bytes(channel: Channel) -> [u8; 12] {
+    let mut bytes = [0; 12];
+    bytes[..4].copy_from_slice(&channel.label.to_be_bytes());
+    bytes[4..].copy_from_slice(&channel.epoch.to_be_bytes());
+    bytes
+}
+
+/// Reads what `channel_bytes` makes.
+pub fn channel(bytes: &[u8; 12]) -> Channel {
+    let [a, b, c, d, epoch @ ..] = *bytes;
+    Channel { label: u32::from_be_bytes([a, b, c, d]), epoch: u64::from_be_bytes(epoch) }
+}
+
+/// The survey and instance that the path of a request names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InstancePath(pub SurveyHash, pub u32);
+
+impl<S: Send + Sync> FromRequestParts<S> for InstancePath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let mut segments = parts.uri.path().strip_prefix("/v1/surveys/").unwrap_or_default().split('/');
+        match survey_and_instance(&mut segments) {
+            Some((survey, instance)) => Ok(Self(survey, instance)),
+            None => Err(Problem::unknown().await),
+        }
+    }
 }
 
 /// The route that the path of a request names. Whether there is such a survey, instance, label or epoch is not checked.
@@ -36,12 +75,18 @@ impl<S: Send + Sync> FromRequestParts<S> for RoutePath {
 /// place, not through axum's parameters: every upload comes this way.
 fn read(path: &str) -> Option<Route> {
     let mut segments = path.strip_prefix("/v1/surveys/")?.split('/');
-    let survey = segments.next()?.parse().ok()?;
+    let (survey, instance) = survey_and_instance(&mut segments)?;
     let mut after = |name: &str| segments.next().filter(|segment| *segment == name).and(segments.next());
-    let instance = number(after("instances")?)?.try_into().ok()?;
     let label = number(after("labels")?)?.try_into().ok()?;
     let epoch = number(after("epochs")?)?;
     Some(Route { survey, label, epoch, instance })
+}
+
+/// How all paths begin.
+fn survey_and_instance<'a>(segments: &mut impl Iterator<Item = &'a str>) -> Option<(SurveyHash, u32)> {
+    let survey = segments.next()?.parse().ok()?;
+    let instance = segments.next().filter(|segment| *segment == "instances").and(segments.next())?;
+    Some((survey, number(instance)?.try_into().ok()?))
 }
 
 /// A number without sign and leading zeros.

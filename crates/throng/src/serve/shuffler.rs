@@ -2,7 +2,6 @@
 
 mod config;
 mod handlers;
-pub(super) mod keys;
 
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -19,10 +18,12 @@ use tokio::runtime::Handle;
 
 use super::directory::ensure_writable;
 use super::group_commit::GroupCommit;
+use super::layer_keys::LayerKeyFiles;
 use super::log::{Log, Seldom};
 use super::operator_port::{self, OperatorPort};
 use super::vitals::{Counter, Vitals};
-use super::worker::{Counts, Waits, Worker};
+use super::waits::Waits;
+use super::worker::{Counts, Worker};
 use crate::bundle::Bundle;
 use crate::clock::now_s;
 use crate::entropy::system_rng;
@@ -31,7 +32,6 @@ use crate::keygen::{Party, Schedule, Signer};
 use crate::net::server::Limits;
 use crate::net::{Client, Server, Transport, client};
 pub use config::{ShufflerConfig, SurveyConfig};
-use keys::HopKeys;
 
 /// A shuffler whose files were read and found to be right.
 pub struct Shuffler {
@@ -46,7 +46,7 @@ struct Prepared {
     instance: u32,
     hop: u32,
     rule: CrowdRule,
-    keys: HopKeys,
+    keys: LayerKeyFiles,
     credentials: Option<CredentialList>,
     peers: Peers,
 }
@@ -247,7 +247,7 @@ impl Prepared {
             (None, ..) => None,
         };
         let rule = crowd_rule(survey)?;
-        let mut keys = HopKeys::new(config.keys.as_ref().unwrap_or(&shuffler.identity));
+        let mut keys = LayerKeyFiles::new(config.keys.as_ref().unwrap_or(&shuffler.identity));
         ensure_writable(keys.dir()).context("layer keys are erased once their epochs are over")?;
         keys.read(bundle.survey(), config.place, survey.epoch_at(now_s()))?;
         Ok(Self { instance, hop, rule, keys, credentials, peers, bundle })
@@ -262,7 +262,7 @@ impl Prepared {
     }
 
     /// Opens the hop's data.
-    fn open(mut self, config: &ShufflerConfig, party: &Party) -> Result<(Hop, HopKeys)> {
+    fn open(mut self, config: &ShufflerConfig, party: &Party) -> Result<(Hop, LayerKeyFiles)> {
         let survey = self.bundle.survey().clone();
         let epoch = survey.survey().epoch_at(now_s());
         let (keys, key_list) = self.keys.read(&survey, self.place(), epoch)?;

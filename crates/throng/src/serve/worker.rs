@@ -1,6 +1,5 @@
 //! What a hop does by itself: the tick, the shuffle, handing on, and erasing keys.
 
-use std::collections::HashMap;
 use std::io::{Cursor, Read};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,31 +7,33 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::task::{Context as Poller, Poll};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use hyper::{HeaderMap, Method};
-use throng_shuffle::{Channel, Error, Hop};
+use throng_shuffle::{Channel, Hop};
 use throng_wire::{Address, Digest, Outcome, Route};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::runtime::Handle;
 
+use super::layer_keys::LayerKeyFiles;
 use super::log::Log;
-use super::shuffler::keys::HopKeys;
+use super::reasons;
 use super::vitals::{Counter, Pulse, Vitals};
+use super::waits::Waits;
 use crate::clock::now_s;
 use crate::entropy::system_rng;
-use crate::net::client::{Client, SendError};
-use crate::net::endpoint::Endpoint;
-use crate::net::{Outgoing, Problem, paths};
+use crate::net::client::Client;
+use crate::net::{Outgoing, paths};
 
 /// A hop's own thread.
 pub(super) struct Worker {
     pub(super) hop: Arc<Hop>,
-    pub(super) keys: HopKeys,
+    pub(super) keys: LayerKeyFiles,
     /// Where batches go; `None` at the last hop, whose analyzer comes for them.
     pub(super) next: Option<Address>,
     pub(super) client: Client,
     pub(super) handle: Handle,
-    pub(super) waits: Waits,
+    /// `None` is for the hop as a whole.
+    pub(super) waits: Waits<(Work, Option<Channel>)>,
     /// When it began, by two clocks.
     pub(super) started: (Instant, u64),
     pub(super) log: Log,
@@ -105,7 +106,7 @@ impl Worker {
         while stop.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
             self.round();
             for work in Work::ALL.into_iter().filter(|work| work.is_own()) {
-                match self.waits.fails_at(work) {
+                match self.waits.any(|(one, _)| *one == work) {
                     true => self.pulse.fails(work.name()),
                     false => self.pulse.succeeds(work.name()),
                 }
@@ -125,13 +126,13 @@ impl Worker {
         let closed = system_rng().and_then(|mut rng| Ok(self.hop.close_due(now_s(), &mut rng)?));
         self.note(Work::Close, None, closed);
         for channel in self.hop.undecided() {
-            if self.waits.are_over(Work::Shuffle, Some(channel)) {
+            if self.waits.are_over(&(Work::Shuffle, Some(channel))) {
                 let shuffled = self.shuffle(channel);
                 self.note(Work::Shuffle, Some(channel), shuffled);
             }
         }
         for channel in self.hop.waiting() {
-            let is_due = self.waits.are_over(Work::HandOn, Some(channel));
+            let is_due = self.waits.are_over(&(Work::HandOn, Some(channel)));
             if let Some(next) = self.next.clone().filter(|_| is_due) {
                 let handed = self.hand_on(&next, channel);
                 self.note(Work::HandOn, Some(channel), handed);
@@ -144,10 +145,10 @@ impl Worker {
     /// Says what went wrong, if something did and it was not said just now.
     fn note(&mut self, work: Work, channel: Option<Channel>, result: Result<()>) {
         match result {
-            Ok(()) => self.waits.end(work, channel),
+            Ok(()) => self.waits.end(&(work, channel)),
             Err(error) => {
-                if self.waits.are_over(work, channel) {
-                    let wait = self.waits.longer(work, channel).as_secs();
+                if self.waits.are_over(&(work, channel)) {
+                    let wait = self.waits.longer((work, channel)).as_secs();
                     self.counts
                         .failures
                         .iter()
@@ -157,7 +158,7 @@ impl Worker {
                     if let Some(Channel { label, epoch }) = channel {
                         entry = entry.epoch(epoch).label(label);
                     }
-                    entry.reason(reason(&error)).again_after_s(wait).write();
+                    entry.reason(reasons::of(&error)).again_after_s(wait).write();
                 }
             }
         }
@@ -190,8 +191,13 @@ impl Worker {
 
     fn refresh_keys(&mut self) -> Result<()> {
         let now = now_s();
-        let oldest = self.hop.oldest_epoch(now, GRACE_EPOCHS);
-        self.keys.refresh(&self.hop, oldest, self.hop.survey().survey().epoch_at(now))
+        let (survey, oldest) = (self.hop.survey(), self.hop.oldest_epoch(now, GRACE_EPOCHS));
+        let expired = self.hop.has_keys_before(oldest).then_some(oldest);
+        let epoch = survey.survey().epoch_at(now);
+        if let Some((keys, list)) = self.keys.refresh(survey, self.hop.place(), expired, epoch)? {
+            self.hop.set_keys(keys, list);
+        }
+        Ok(())
     }
 
     /// Sends a batch to the next hop, and erases it when that has it.
@@ -204,13 +210,12 @@ impl Worker {
             let body = Outgoing::reader(Blocking(body), len);
             let path = paths::path(&route, "batch");
             let reply = self.client.request(next, Method::PUT, &path, HeaderMap::new(), body).await?;
-            match reply.status.is_success() {
-                true => reply.bytes().await.map(Ok),
-                false => reply.problem().await.map(Err),
-            }
+            Ok(match reply.status.is_success() {
+                true => Ok(reply.bytes().await?),
+                false => Err(reply.problem().await?),
+            })
         });
-        let answer =
-            sent.map_err(|error| not_sent(next, &error))?.map_err(|problem| answered(next, &problem))?;
+        let answer = reasons::answer(next, sent)?;
         let acknowledged: [u8; 32] =
             answer.try_into().ok().context("the next hop acknowledged something else")?;
         anyhow::ensure!(Digest::new(acknowledged) == expected, "the next hop acknowledged another batch");
@@ -226,45 +231,6 @@ impl Worker {
             throng_wire::Place::Analyzer => 0,
         };
         Route { survey: self.hop.survey().hash(), label: channel.label, epoch: channel.epoch, instance }
-    }
-}
-
-/// A party that could not be asked, by its place: addresses are not for logs.
-fn not_sent(party: &Address, error: &SendError) -> anyhow::Error {
-    let (place, text) = (party.party.to_string(), error.to_string());
-    match Endpoint::new(party) {
-        Ok(endpoint) => anyhow!("{}", text.replace(&endpoint.authority(), &place)),
-        Err(_) => anyhow!("the address of {place} cannot be called"),
-    }
-}
-
-/// What a party answered, without its own words.
-fn answered(party: &Address, problem: &Problem) -> anyhow::Error {
-    let is_name =
-        |name: &str| name.len() < 40 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
-    let name = if is_name(&problem.name) { &problem.name } else { "unnamed" };
-    anyhow!("{} answers {} {name}", party.party, problem.status.as_u16())
-}
-
-/// What went wrong, without a count: how long a file or a batch is tells how large the crowd was.
-pub(super) fn reason(error: &anyhow::Error) -> String {
-    match error.downcast_ref::<Error>() {
-        Some(error) => reason_of(error),
-        None => format!("{error:#}"),
-    }
-}
-
-/// The same for an error of a hop.
-pub(super) fn reason_of(error: &Error) -> String {
-    match error {
-        Error::Memory { .. } => "a batch cannot be shuffled in so little memory; raise memory_mib".into(),
-        Error::TooMany { .. } | Error::RecordLength { .. } => "a batch has records that do not fit".into(),
-        Error::Damaged { file, .. } => {
-            format!(
-                "the {file} file is damaged; restore it, or reset this hop: a damaged epoch is not released"
-            )
-        }
-        other => other.to_string(),
     }
 }
 
@@ -291,34 +257,8 @@ impl AsyncRead for Blocking {
     }
 }
 
-/// Until when each work waits before it is tried again: twice as long each time. `None` is for the hop as a whole.
-#[derive(Default)]
-pub(super) struct Waits(HashMap<(Work, Option<Channel>), (Instant, Duration)>);
-
-impl Waits {
-    fn are_over(&self, work: Work, channel: Option<Channel>) -> bool {
-        self.0.get(&(work, channel)).is_none_or(|(until, _)| Instant::now() >= *until)
-    }
-
-    fn longer(&mut self, work: Work, channel: Option<Channel>) -> Duration {
-        let wait = self.0.get(&(work, channel)).map_or(WAIT_MIN, |(_, last)| (*last * 2).min(WAIT_MAX));
-        self.0.insert((work, channel), (Instant::now() + wait, wait));
-        wait
-    }
-
-    fn end(&mut self, work: Work, channel: Option<Channel>) {
-        self.0.remove(&(work, channel));
-    }
-
-    fn fails_at(&self, work: Work) -> bool {
-        self.0.keys().any(|(one, _)| *one == work)
-    }
-}
-
 /// How often the clock is looked at.
 const PAUSE: Duration = Duration::from_millis(100);
-const WAIT_MIN: Duration = Duration::from_millis(250);
-const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// How long a later hop keeps keys for batches that have not come.
 const GRACE_EPOCHS: u64 = 2;

@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -18,6 +19,7 @@ use tempfile::TempDir;
 use throng::keygen::{self, Deployment, Party};
 use throng::net::client::{Client, Limits, SendError};
 use throng::net::{Outgoing, Sender, paths};
+use throng_encode::{Answer, Encoder, Schedule, When};
 use throng_wire::peel::open_fragment;
 use throng_wire::{
     Address, Credential, Digest, EpochStatement, Fragment, LayerKeys, Layout, Opened, Path as Way, Place,
@@ -77,6 +79,12 @@ impl Town {
         for place in town.hops() {
             town.write_config(place, ports[&place]);
         }
+        let analyzer = format!(
+            "operator_listen = \"127.0.0.1:{}\"\nidentity = \".\"\ndata = \"data\"\nmemory_mib = 16\n[budget]\nepsilon_central = 20\n\
+                        delta = 0.01\n[[surveys]]\nsurvey = \"../survey.toml\"\n",
+            town.operator_ports[&Place::Analyzer]
+        );
+        fs::write(town.config(Place::Analyzer), analyzer).unwrap();
         town
     }
 
@@ -100,7 +108,7 @@ impl Town {
     }
 
     pub(crate) fn config(&self, place: Place) -> PathBuf {
-        self.path(place, "shuffler.toml")
+        self.path(place, if place == Place::Analyzer { "analyzer.toml" } else { "shuffler.toml" })
     }
 
     pub(crate) fn path(&self, place: Place, file: &str) -> PathBuf {
@@ -113,11 +121,11 @@ impl Town {
         self.path(place, "data").join(format!("{hash}-{place}"))
     }
 
-    /// Starts a hop; it answers when this returns. With `abort_after`, it ends itself after so many operations of its
+    /// Starts a hop, or the analyzer; it answers when this returns. With `abort_after`, it ends itself after so many operations of its
     /// store, which may be before it answers.
     pub(crate) fn start(&mut self, place: Place, abort_after: Option<u64>) {
         let config = self.config(place);
-        let mut command = shuffler(&config);
+        let mut command = if place == Place::Analyzer { analyzer(&config) } else { shuffler(&config) };
         command.args(["--log-format", "json"]);
         if let Some(operations) = abort_after {
             command.env("THRONG_TEST_ABORT_AFTER", operations.to_string());
@@ -126,7 +134,8 @@ impl Town {
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        assert!(abort_after.is_some() || line.contains("listening on"), "{line}{}", self.log(place));
+        let ready = line.contains("listening on") || line.contains("ready");
+        assert!(abort_after.is_some() || ready, "{line}{}", self.log(place));
         self.processes.insert(place, Process { child, config });
     }
 
@@ -199,6 +208,44 @@ impl Town {
         let way = Way::new(bundle.survey(), route.label, route.epoch, route.instance, bundle.key_lists());
         let mut rng = ChaCha20Rng::from_seed([9; 32]);
         way.unwrap().body(&[Fragment::new(value)], &mut rng).unwrap()
+    }
+
+    /// A respondent's whole answer: randomized from a seed, sealed, and sent to every instance. Returns the fragments, as an
+    /// encoder in memory makes them from the same seed.
+    pub(crate) fn answer(
+        &self,
+        sender: &Sender,
+        person: usize,
+        (label, epoch): (u32, u64),
+        value: Option<u64>,
+        seed: u64,
+    ) -> Result<Vec<u32>, SendError> {
+        let bundle = &self.deployment.bundle;
+        let survey = bundle.survey().survey();
+        let encoder = Encoder::of_survey(survey).unwrap();
+        let mut rng = ChaCha20Rng::seed_from_u64(seed);
+        let mut fragments = Vec::new();
+        encoder.encode(value, &mut fragments, &mut rng).unwrap();
+        let schedule = Schedule::new(survey, When::CurrentEpoch, epoch * survey.epoch_s * 1000).unwrap();
+        let tau = encoder.mechanism().coins().draws();
+        let answer =
+            Answer::seal(bundle.survey(), bundle.key_lists(), label, &schedule, (&fragments, tau), &mut rng);
+        for body in answer.unwrap().bodies {
+            self.send(sender, body.route, person, &body.bytes)?;
+        }
+        Ok(fragments)
+    }
+
+    /// What `throng release` prints as JSON, or its exit code and what it says.
+    pub(crate) fn release(&self, arguments: &[&str]) -> Result<serde_json::Value, (i32, String)> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_throng"));
+        command.args(["release", "--json", "--config"]).arg(self.config(Place::Analyzer)).args(arguments);
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        if output.status.success() {
+            return Ok(serde_json::from_slice(&output.stdout).unwrap());
+        }
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        Err((output.status.code().unwrap_or(-1), said + &self.log(Place::Analyzer)))
     }
 
     /// Sends a body with a respondent's credential, and checks the receipt.
@@ -330,6 +377,12 @@ pub(crate) fn shuffler(config: &Path) -> Command {
     command
 }
 
+pub(crate) fn analyzer(config: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_throng"));
+    command.args(["serve", "analyzer", "--config"]).arg(config).stdin(Stdio::null());
+    command
+}
+
 pub(crate) fn sender() -> Sender {
     Sender::new(Limits::default()).unwrap()
 }
@@ -338,9 +391,11 @@ pub(crate) fn now_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
-/// Ports that nobody listens on, below those that systems give to clients, each once.
+/// Ports that nobody listens on, below those that systems give to clients, each once. Processes that test at the same time
+/// begin in different places.
 fn free_ports(count: usize) -> Vec<u16> {
-    static NEXT: AtomicU16 = AtomicU16::new(20_000);
+    static NEXT: LazyLock<AtomicU16> =
+        LazyLock::new(|| AtomicU16::new(12_000 + (std::process::id() % 160) as u16 * 100));
     let next = || NEXT.fetch_add(1, Ordering::SeqCst);
     std::iter::repeat_with(next)
         .filter(|&port| TcpListener::bind(("127.0.0.1", port)).is_ok())

@@ -194,6 +194,8 @@ impl Moments {
             quadratic: -1.0 / (h * (m - 1.0)),
             range,
         };
-        Spread { collisions: Some(collisions), ..Spread::constant(privacy, noise.range() * correction) }
+        let per_holder = noise.per_holder() / r * correction;
+        let spread = Spread::constant(privacy, noise.range() * correction);
+        Spread { per_holder, collisions: Some(collisions), ..spread }
     }
 }

@@ -11,14 +11,16 @@ use axum::routing::{get, post, put};
 use axum::{Extension, Router};
 use hyper::body::Bytes;
 use throng_shuffle::{Channel, Error, Refusal, Upload as Taken};
+use throng_wire::statement::STATEMENT_LEN;
 use throng_wire::{Address, Digest, EpochStatement, Signed, Token};
 use tokio::sync::mpsc;
 
 use super::Running;
 use crate::clock::now_s;
 use crate::entropy::system_rng;
-use crate::net::{Outgoing, Peer, Problem, RoutePath, Upload, paths};
-use crate::serve::worker::{Blocking, reason_of, wire_batch};
+use crate::net::{InstancePath, Outgoing, Peer, Problem, RoutePath, Upload, paths};
+use crate::serve::reasons;
+use crate::serve::worker::{Blocking, wire_batch};
 
 type Hops = State<Arc<Vec<Running>>>;
 
@@ -29,6 +31,7 @@ pub(super) fn router(hops: Vec<Running>) -> Router {
         .route(&paths::pattern("batch"), put(take_batch).get(give_batch))
         .route(&paths::pattern("ack"), post(acknowledge))
         .route(&paths::pattern("statement"), get(statement))
+        .route(paths::WAITING, get(waiting))
         .fallback(Problem::unknown)
         .method_not_allowed_fallback(Problem::method)
         .with_state(Arc::new(hops))
@@ -152,6 +155,20 @@ async fn statement(State(hops): Hops, RoutePath(route): RoutePath) -> Result<Out
     Ok(Outgoing::bytes(statement.to_bytes()))
 }
 
+/// Which batches wait for the analyzer.
+async fn waiting(
+    State(hops): Hops,
+    InstancePath(survey, instance): InstancePath,
+    Extension(peer): Extension<Peer>,
+) -> Result<Outgoing, Problem> {
+    let hop = hops.iter().find(|hop| hop.instance == instance && hop.hop.survey().hash() == survey);
+    let Some(hop) = hop else { return Err(Problem::unknown().await) };
+    let last = hop.number == hop.hop.layout().hops();
+    known(hop, peer, last.then_some(&hop.peers.after))?;
+    let channels = hop.hop.waiting().into_iter().take(WAITING_MAX);
+    Ok(Outgoing::bytes(channels.flat_map(paths::channel_bytes).collect::<Vec<u8>>()))
+}
+
 /// The hop and channel of a route.
 async fn find<'a>(
     hops: &'a [Running],
@@ -235,7 +252,7 @@ impl Running {
         match error {
             Error::Refused(refusal) => problem(refusal),
             error => {
-                self.log.error("request-failed").reason(reason_of(&error)).write_seldom(&self.seldom);
+                self.log.error("request-failed").reason(reasons::of_hop(&error)).write_seldom(&self.seldom);
                 internal()
             }
         }
@@ -264,8 +281,8 @@ fn problem(refusal: Refusal) -> Problem {
     Problem::new(status, name, refusal.to_string())
 }
 
-/// An epoch statement with its signature.
-const STATEMENT_LEN: usize = 205;
+/// Batches that are listed at once, 12 bytes each; an analyzer that has taken these asks again.
+const WAITING_MAX: usize = 1000;
 
 /// Parts of a batch that wait to be written.
 const QUEUE: usize = 8;

@@ -1,21 +1,20 @@
-//! A hop's layer keys on disk: `throng keygen rotate` adds to them, and the hop erases what is done.
+//! A party's layer keys on disk: `throng keygen rotate` adds to them, and the party erases what is done.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use throng_shuffle::Hop;
 use throng_wire::{Digest, KeyList, LayerKeys, Place, Signed, SignedSurvey};
 
 use crate::keygen::{erase_layer_keys, read_layer_keys};
 
-/// The key files of a hop, and what was read from them last.
-pub(in crate::serve) struct HopKeys {
+/// The key files of a party, and what was read from them last.
+pub(super) struct LayerKeyFiles {
     dir: PathBuf,
     seen: Option<std::time::SystemTime>,
 }
 
-impl HopKeys {
+impl LayerKeyFiles {
     pub(super) fn new(dir: &Path) -> Self {
         Self { dir: dir.to_owned(), seen: None }
     }
@@ -58,17 +57,21 @@ impl HopKeys {
         Ok((keys, list.digest()))
     }
 
-    /// Takes over what `keygen` changed, and erases keys that are for epochs before `oldest` only.
-    pub(in crate::serve) fn refresh(&mut self, hop: &Hop, oldest: u64, epoch: u64) -> Result<()> {
-        let erase = hop.has_keys_before(oldest);
-        if erase {
+    /// What `keygen` changed, if it did. Keys that are for epochs before `expired` only are erased first.
+    pub(super) fn refresh(
+        &mut self,
+        survey: &SignedSurvey,
+        place: Place,
+        expired: Option<u64>,
+        epoch: u64,
+    ) -> Result<Option<(LayerKeys, Digest)>> {
+        if let Some(oldest) = expired {
             erase_layer_keys(&self.dir, oldest)?;
         }
-        if erase || modified(&self.dir) != self.seen {
-            let (keys, list) = self.read(hop.survey(), hop.place(), epoch)?;
-            hop.set_keys(keys, list);
+        if expired.is_some() || modified(&self.dir) != self.seen {
+            return self.read(survey, place, epoch).map(Some);
         }
-        Ok(())
+        Ok(None)
     }
 }
 

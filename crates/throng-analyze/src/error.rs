@@ -1,0 +1,30 @@
+//! Why something cannot be analyzed.
+
+use thiserror::Error;
+
+/// Every refusal of the analyzer, each saying what is wrong.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The statements of the hops do not hold together, or are not of this channel.
+    #[error("the hops' statements do not hold: {0}")]
+    Statements(String),
+    /// A batch is not the one that its statements are about.
+    #[error("the batch is not the one that the last hop signed: {0}")]
+    Batch(&'static str),
+    /// Stored bytes that are no tally.
+    #[error("this is not a tally of this version, or it is damaged: put back a copy of it")]
+    Damaged,
+    /// Tallies that are not of one release.
+    #[error("these tallies are not of one release: {0}")]
+    Parts(&'static str),
+    /// Nothing to release.
+    #[error("no instance has released this epoch")]
+    Nothing,
+    /// What the mechanism says.
+    #[error(transparent)]
+    Mechanism(#[from] throng_dp::Error),
+    /// What the accountant says.
+    #[error(transparent)]
+    Account(#[from] throng_account::Error),
+}

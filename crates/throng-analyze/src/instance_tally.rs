@@ -1,0 +1,187 @@
+//! What the batch of one instance came to, as it is stored until it is released.
+
+use throng_dp::Tally;
+use throng_wire::codec::Reader;
+use throng_wire::{Digest, Hasher, Route, Survey};
+
+use crate::{Error, Rejected};
+
+/// One epoch of a channel at one instance: destroyed, or counted. Once it is stored the batch can be acknowledged, and is
+/// gone; nothing in it tells of one envelope more than of another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstanceTally {
+    /// Which epoch of which channel and instance.
+    pub route: Route,
+    /// What was in its batch; `None` if the instance destroyed it.
+    pub counted: Option<Counted>,
+}
+
+/// A batch that was released, opened and counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// SHA-256 of the batch, as the last hop signed it.
+    pub batch: Digest,
+    /// How many envelopes it had.
+    pub envelopes: u64,
+    /// What was not counted, and why.
+    pub rejected: Rejected,
+    /// The sums over the fragments; its respondents are those that the hops agree on.
+    pub tally: Tally,
+}
+
+impl InstanceTally {
+    /// The bytes of a file: a line that says what it is, the route, what became of it, and SHA-256 of all that.
+    /// Counts are pairs of how many attributes to go on, and the count there, so that zeros take no room.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(self.route.to_bytes());
+        bytes.push(u8::from(self.counted.is_some()));
+        if let Some(counted) = &self.counted {
+            bytes.extend(counted.batch.as_bytes());
+            put(&mut bytes, counted.envelopes);
+            counted.rejected.to_array().iter().for_each(|&count| put(&mut bytes, count));
+            put(&mut bytes, counted.tally.respondents());
+            let mut gap = 0;
+            for count in counted.tally.counts() {
+                if count == 0 {
+                    gap += 1;
+                } else {
+                    put(&mut bytes, gap);
+                    put(&mut bytes, count);
+                    gap = 0;
+                }
+            }
+        }
+        let digest = Digest::of(&bytes);
+        bytes.extend(digest.as_bytes());
+        bytes
+    }
+
+    /// Reads the bytes of a file. Anything but what was written is an error.
+    pub fn from_bytes(survey: &Survey, bytes: &[u8]) -> Result<Self, Error> {
+        let (content, digest) = bytes.split_last_chunk::<32>().ok_or(Error::Damaged)?;
+        let mut hasher = Hasher::new();
+        hasher.update(content);
+        if hasher.finish() != Digest::new(*digest) {
+            return Err(Error::Damaged);
+        }
+        let content = content.strip_prefix(MAGIC).ok_or(Error::Damaged)?;
+        let mut tally = survey.mechanism()?.tally()?;
+        let read = || -> Option<(Route, Option<Counted>)> {
+            let mut reader = Reader::new(content);
+            let (route, [counted]) = (reader.route()?, reader.take()?);
+            if counted == 0 {
+                return reader.end().then_some((route, None));
+            }
+            let batch = Digest::new(reader.take()?);
+            let envelopes = number(&mut reader)?;
+            let mut rejected = [0; 6];
+            for count in &mut rejected {
+                *count = number(&mut reader)?;
+            }
+            tally.add_respondents(number(&mut reader)?);
+            let mut next = 0;
+            while !reader.end() {
+                let attribute: u64 = number(&mut reader)?.checked_add(next)?;
+                tally.add_count(u32::try_from(attribute).ok()?, number(&mut reader)?).ok()?;
+                next = attribute + 1;
+            }
+            let rejected = Rejected::from_array(rejected);
+            Some((route, Some(Counted { batch, envelopes, rejected, tally })))
+        };
+        let (route, counted) = read().ok_or(Error::Damaged)?;
+        Ok(Self { route, counted })
+    }
+}
+
+/// Seven bits to a byte, the lowest first; the highest bit says that more follow.
+fn put(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+fn number(reader: &mut Reader<'_>) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let [byte] = reader.take()?;
+        let bits = u64::from(byte & 0x7f);
+        number |= bits.checked_shl(shift).filter(|shifted| shifted >> shift == bits)?;
+        if byte & 0x80 == 0 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+const MAGIC: &[u8] = b"throng-v1 tally\n";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::survey;
+    use throng_wire::SurveyHash;
+
+    fn route() -> Route {
+        Route { survey: SurveyHash::new([7; 32]), label: 0, epoch: 9, instance: 2 }
+    }
+
+    fn sample() -> InstanceTally {
+        let mut tally = survey().mechanism().unwrap().tally().unwrap();
+        tally.add_respondents(3_000);
+        tally.add_count(0, 1).unwrap();
+        tally.add_count(5, 127).unwrap();
+        tally.add_count(6, 128).unwrap();
+        tally.add_count(783, 5 << 40).unwrap();
+        let rejected = Rejected { seal: 3, duplicates: 300, ..Rejected::default() };
+        let counted = Counted { batch: Digest::of(b"batch"), envelopes: 70_000, rejected, tally };
+        InstanceTally { route: route(), counted: Some(counted) }
+    }
+
+    #[test]
+    fn what_was_stored_is_read() {
+        let (survey, sample) = (survey(), sample());
+        assert_eq!(InstanceTally::from_bytes(&survey, &sample.to_bytes()).unwrap(), sample);
+        let destroyed = InstanceTally { counted: None, ..sample };
+        assert_eq!(InstanceTally::from_bytes(&survey, &destroyed.to_bytes()).unwrap(), destroyed);
+        assert!(sample_len() < 200, "zeros take no room");
+    }
+
+    fn sample_len() -> usize {
+        sample().to_bytes().len()
+    }
+
+    #[test]
+    fn every_change_is_noticed() {
+        let (survey, bytes) = (survey(), sample().to_bytes());
+        for at in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1;
+            assert_eq!(InstanceTally::from_bytes(&survey, &changed), Err(Error::Damaged), "byte {at}");
+            assert_eq!(InstanceTally::from_bytes(&survey, &bytes[..at]), Err(Error::Damaged));
+        }
+    }
+
+    /// With a right checksum, too: numbers that are too long, attributes that the survey does not have.
+    #[test]
+    fn what_no_tally_has_is_refused() {
+        let survey = survey();
+        let refused = |tail: &[u8]| {
+            let mut bytes = MAGIC.to_vec();
+            bytes.extend(route().to_bytes());
+            bytes.push(1);
+            bytes.extend(Digest::of(b"batch").as_bytes());
+            bytes.extend([0; 8]);
+            bytes.extend(tail);
+            let digest = Digest::of(&bytes);
+            bytes.extend(digest.as_bytes());
+            InstanceTally::from_bytes(&survey, &bytes)
+        };
+        assert!(refused(&[0, 1]).is_ok());
+        for tail in [&[0xff; 10][..], &[0x90, 6, 1], &[0], &[0, 0x80]] {
+            assert_eq!(refused(tail), Err(Error::Damaged), "{tail:?}");
+        }
+    }
+}

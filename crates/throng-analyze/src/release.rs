@@ -1,0 +1,128 @@
+//! What is published of one epoch: estimates with their errors, under a guarantee, from a crowd that was large enough.
+
+use std::collections::BTreeSet;
+
+use throng_account::ledger::Recorded;
+use throng_account::terms::Kept;
+use throng_dp::estimate::Part;
+use throng_dp::{CentralGuarantee, Estimates, LocalGuarantee, Removal};
+use throng_wire::{Route, Survey, SurveyHash};
+
+use crate::{Error, InstanceTally, Rejected};
+
+/// The crowd of a release, as the tallies of its instances have it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Crowd {
+    /// Which epoch of which channel. The instance in it is the first of those that are present.
+    pub route: Route,
+    /// The smallest crowd of its instances: what the guarantee counts on.
+    pub respondents: u64,
+    /// The instances whose batches are in it, in rising order.
+    pub present: Vec<u32>,
+    /// The instances that destroyed the epoch.
+    pub destroyed: Vec<u32>,
+    /// What was not counted, over all instances.
+    pub rejected: Rejected,
+}
+
+/// A release. It cannot be made without its guarantee, nor without its entry in a ledger.
+#[derive(Clone, Debug)]
+pub struct Release {
+    crowd: Crowd,
+    kept: Kept,
+    floor: LocalGuarantee<Removal>,
+    spent: CentralGuarantee<Removal>,
+    estimates: Estimates,
+}
+
+impl Crowd {
+    /// What some tallies of one epoch have in common. Refused unless they are of one channel, each of another instance, and
+    /// one of them at least was released.
+    pub fn of(parts: &[InstanceTally]) -> Result<Self, Error> {
+        let route = parts.first().ok_or(Error::Nothing)?.route;
+        let channel = |route: Route| (route.survey, route.label, route.epoch);
+        if parts.iter().any(|part| channel(part.route) != channel(route)) {
+            return Err(Error::Parts("they are of different surveys, labels or epochs"));
+        }
+        let all: BTreeSet<u32> = parts.iter().map(|part| part.route.instance).collect();
+        if all.len() < parts.len() {
+            return Err(Error::Parts("two are of one instance"));
+        }
+        let counted = || parts.iter().filter_map(|part| Some((part.route, part.counted.as_ref()?)));
+        let respondents = counted().map(|(_, counted)| counted.tally.respondents()).min();
+        let respondents = respondents.ok_or(Error::Nothing)?;
+        let present: BTreeSet<u32> = counted().map(|(route, _)| route.instance).collect();
+        Ok(Self {
+            route: Route { instance: present.first().copied().unwrap_or(0), ..route },
+            respondents,
+            destroyed: all.difference(&present).copied().collect(),
+            present: present.into_iter().collect(),
+            rejected: counted().map(|(_, counted)| counted.rejected).fold(Rejected::default(), Rejected::and),
+        })
+    }
+}
+
+impl Release {
+    /// Makes a release of what some instances counted.
+    ///
+    /// Respondents send fragments to every instance, each of which may have counted a few more of them or fewer: the
+    /// estimates are about as many as there were on average. What is missing of other instances makes errors wider.
+    pub fn new(
+        survey: &Survey,
+        parts: &[InstanceTally],
+        kept: Kept,
+        recorded: &Recorded,
+    ) -> Result<Self, Error> {
+        let crowd = Crowd::of(parts)?;
+        if (recorded.survey(), recorded.epoch())
+            != (crowd.route.survey.to_string().as_str(), crowd.route.epoch)
+        {
+            return Err(Error::Parts("the entry of the ledger is of another survey or epoch"));
+        }
+        let mechanism = survey.mechanism()?;
+        let mut sums = mechanism.tally()?;
+        for counted in parts.iter().filter_map(|part| part.counted.as_ref()) {
+            sums.merge(&counted.tally)?;
+        }
+        let present = crowd.present.len() as u64;
+        let average = (sums.respondents() + present / 2) / present.max(1);
+        let part = Part::new(present as u32, survey.delivery.instances)?;
+        let estimates = mechanism.estimate_in_part(&sums.over(average), part)?;
+        Ok(Self { crowd, kept, floor: mechanism.floor(), spent: recorded.spent(), estimates })
+    }
+
+    /// Which survey.
+    pub fn survey(&self) -> SurveyHash {
+        self.crowd.route.survey
+    }
+
+    /// Who took part, as the hops counted them.
+    pub fn crowd(&self) -> &Crowd {
+        &self.crowd
+    }
+
+    /// What it guarantees.
+    pub fn central(&self) -> CentralGuarantee<Removal> {
+        self.kept.central
+    }
+
+    /// How many honest respondents that rests on.
+    pub fn honest(&self) -> u64 {
+        self.kept.honest
+    }
+
+    /// What is left of each respondent's privacy whatever fails: never left out where the central guarantee is shown.
+    pub fn floor(&self) -> LocalGuarantee<Removal> {
+        self.floor
+    }
+
+    /// What the population has spent with it, over all releases.
+    pub fn spent(&self) -> CentralGuarantee<Removal> {
+        self.spent
+    }
+
+    /// The estimates.
+    pub fn estimates(&self) -> &Estimates {
+        &self.estimates
+    }
+}

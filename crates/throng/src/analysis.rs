@@ -1,0 +1,60 @@
+//! What an analyzer keeps on disk, and the releases that it makes of it.
+//!
+//! `tallies` has a file for every batch that was counted; `ledger` every release, before it was made. Both are only added
+//! to. A release is made of them again whenever somebody asks, and is the same until another batch has come.
+
+mod release_ledger;
+mod released;
+mod tally_files;
+
+pub use release_ledger::ReleaseLedger;
+pub use released::{Released, ReleasedValue};
+pub use tally_files::TallyFiles;
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow, bail};
+use throng_account::ledger::Entry;
+use throng_analyze::{Crowd, Release};
+use throng_dp::{CentralGuarantee, Removal};
+use throng_encode::{CheckedClaim, terms};
+use throng_wire::SignedSurvey;
+
+use crate::exit::Refusal;
+
+/// Makes a release of one epoch of a channel: checks what the instances counted, works out what that guarantees, writes it
+/// into the ledger, and only then estimates.
+pub fn release(
+    data: &Path,
+    survey: &SignedSurvey,
+    (label, epoch): (u32, u64),
+    population: &str,
+    budget: CentralGuarantee<Removal>,
+) -> Result<Release> {
+    // A survey that does not keep what it claims is not answered, and not released either.
+    CheckedClaim::check(survey.survey()).map_err(|error| anyhow!(Refusal(error.to_string())))?;
+    let tallies = TallyFiles::new(data, survey.hash());
+    let parts = tallies.of_epoch(survey.survey(), label, epoch)?;
+    if parts.is_empty() {
+        let known: Vec<String> = tallies.epochs(label)?.iter().map(u64::to_string).collect();
+        let known = if known.is_empty() { "none yet".into() } else { known.join(", ") };
+        bail!("no batch of epoch {epoch} has been counted; there are batches of epochs: {known}");
+    }
+    if parts.iter().all(|part| part.counted.is_none()) {
+        let sentence = format!(
+            "epoch {epoch} was destroyed by every instance that has answered: fewer than {} respondents took part",
+            survey.survey().crowd.respondents_min
+        );
+        return Err(Refusal(sentence).into());
+    }
+    let crowd = Crowd::of(&parts)?;
+    let terms = terms(survey.survey())?;
+    let planned = survey.survey().crowd.respondents_min;
+    let kept = terms.guarantee_at_least(crowd.respondents, planned).map_err(|error| {
+        anyhow!(Refusal(format!("nothing is guaranteed of a crowd of {}: {error}", crowd.respondents)))
+    })?;
+    let entry = Entry { survey: survey.hash().to_string(), epoch, spending: terms.spending(&kept) };
+    // Written before the release exists.
+    let recorded = ReleaseLedger::open(data, budget)?.record(population, entry)?;
+    Ok(Release::new(survey.survey(), &parts, kept, &recorded)?)
+}

@@ -1,0 +1,283 @@
+//! The ledger of releases on disk: a line for every release, written before it is made.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow};
+use serde::{Deserialize, Serialize};
+use throng_account::epochs::Membership;
+use throng_account::ledger::{Entry, Hiding, Ledger, Recorded, Spending};
+use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
+
+use crate::exit::Refusal;
+
+/// The ledger of an analyzer, for as long as it is open its alone.
+pub struct ReleaseLedger {
+    path: PathBuf,
+    ledger: Ledger,
+    /// Held until it is dropped.
+    _lock: File,
+}
+
+impl ReleaseLedger {
+    /// Reads the ledger in an analyzer's data directory; the budget is that of each population.
+    pub fn open(data: &Path, budget: CentralGuarantee<Removal>) -> Result<Self> {
+        fs::create_dir_all(data).with_context(|| format!("cannot make {}", data.display()))?;
+        let lock = data.join("ledger.lock");
+        let lock = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&lock)
+            .and_then(|file| file.lock().map(|()| file))
+            .with_context(|| format!("cannot lock {}", lock.display()))?;
+        let path = data.join("ledger");
+        let text = match fs::read_to_string(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+            text => text.with_context(|| format!("cannot read {}", path.display()))?,
+        };
+        // A line that does not end was not written whole, and nothing was released for it.
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        if whole < text.len() {
+            let file = OpenOptions::new().write(true).open(&path)?;
+            file.set_len(whole as u64)?;
+            file.sync_all()?;
+        }
+        let mut ledger = Ledger::new(budget);
+        for (number, line) in (1..).zip(text[..whole].lines()) {
+            let damaged = || format!("{}, line {number}: put back a copy of the file", path.display());
+            let line: Line = serde_json::from_str(line).with_context(damaged)?;
+            let spending = line.spending.read().with_context(damaged)?;
+            let entry = Entry { survey: line.survey, epoch: line.epoch, spending };
+            ledger.restore(&line.population, entry).with_context(damaged)?;
+        }
+        Ok(Self { path, ledger, _lock: lock })
+    }
+
+    /// What is in it.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Records a release. When this returns it is on disk; a release that would exceed the budget is refused.
+    pub fn record(&mut self, population: &str, entry: Entry) -> Result<Recorded> {
+        let before = self.ledger.entries(population).to_vec();
+        let line = Line {
+            population: population.to_owned(),
+            survey: entry.survey.clone(),
+            epoch: entry.epoch,
+            spending: StoredSpending::of(&entry.spending),
+        };
+        let recorded = self.ledger.record(population, entry).map_err(|error| match error {
+            throng_account::Error::Refused(reason) => anyhow!(Refusal(reason)),
+            other => other.into(),
+        })?;
+        if self.ledger.entries(population) != before {
+            let text = serde_json::to_string(&line)? + "\n";
+            (|| {
+                let mut file = OpenOptions::new().create(true).append(true).open(&self.path)?;
+                file.write_all(text.as_bytes())?;
+                file.sync_all()?;
+                let dir = self.path.parent().unwrap_or(Path::new("."));
+                File::open(dir)?.sync_all()
+            })()
+            .with_context(|| format!("cannot write {}", self.path.display()))?;
+        }
+        Ok(recorded)
+    }
+}
+
+/// A line of the file.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    population: String,
+    survey: String,
+    epoch: u64,
+    spending: StoredSpending,
+}
+
+/// A spending as it is stored. Privacy parameters are text, so that they are read as exactly the numbers that they were.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+enum StoredSpending {
+    Bits {
+        crowd: StoredCrowd,
+        epsilon_local: String,
+        moved: u32,
+    },
+    Backstop {
+        crowd: StoredCrowd,
+        epsilon_backstop: String,
+        epsilon_fragment: String,
+        fragments: u32,
+        same_respondents: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        alone: Option<StoredGuarantee>,
+    },
+    Guarantee(StoredGuarantee),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredCrowd {
+    honest: u64,
+    miss: String,
+    deletion: StoredGuarantee,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredGuarantee {
+    epsilon: String,
+    delta: String,
+}
+
+impl StoredSpending {
+    fn of(spending: &Spending) -> Self {
+        let crowd = |crowd: Hiding| StoredCrowd {
+            honest: crowd.honest,
+            miss: crowd.miss.value().to_string(),
+            deletion: StoredGuarantee::of(crowd.deletion),
+        };
+        match *spending {
+            Spending::Bits { crowd: hiding, epsilon_local, moved } => {
+                Self::Bits { crowd: crowd(hiding), epsilon_local: epsilon_local.value().to_string(), moved }
+            }
+            Spending::Backstop {
+                crowd: hiding,
+                epsilon_backstop,
+                epsilon_fragment,
+                fragments,
+                membership,
+                alone,
+            } => Self::Backstop {
+                crowd: crowd(hiding),
+                epsilon_backstop: epsilon_backstop.value().to_string(),
+                epsilon_fragment: epsilon_fragment.value().to_string(),
+                fragments,
+                same_respondents: membership == Membership::Identical,
+                alone: alone.map(StoredGuarantee::of),
+            },
+            Spending::Guarantee(known) => Self::Guarantee(StoredGuarantee::of(known)),
+        }
+    }
+
+    fn read(self) -> Result<Spending> {
+        Ok(match self {
+            Self::Bits { crowd, epsilon_local, moved } => {
+                Spending::Bits { crowd: crowd.read()?, epsilon_local: epsilon(&epsilon_local)?, moved }
+            }
+            Self::Backstop {
+                crowd,
+                epsilon_backstop,
+                epsilon_fragment,
+                fragments,
+                same_respondents,
+                alone,
+            } => Spending::Backstop {
+                crowd: crowd.read()?,
+                epsilon_backstop: epsilon(&epsilon_backstop)?,
+                epsilon_fragment: epsilon(&epsilon_fragment)?,
+                fragments,
+                membership: if same_respondents { Membership::Identical } else { Membership::Changing },
+                alone: alone.map(StoredGuarantee::read).transpose()?,
+            },
+            Self::Guarantee(known) => Spending::Guarantee(known.read()?),
+        })
+    }
+}
+
+impl StoredCrowd {
+    fn read(self) -> Result<Hiding> {
+        Ok(Hiding {
+            honest: self.honest,
+            miss: Delta::new(self.miss.parse()?)?,
+            deletion: self.deletion.read()?,
+        })
+    }
+}
+
+impl StoredGuarantee {
+    fn of(guarantee: CentralGuarantee<Removal>) -> Self {
+        Self {
+            epsilon: guarantee.epsilon().value().to_string(),
+            delta: guarantee.delta().value().to_string(),
+        }
+    }
+
+    fn read(self) -> Result<CentralGuarantee<Removal>> {
+        Ok(CentralGuarantee::new(epsilon(&self.epsilon)?, Delta::new(self.delta.parse()?)?))
+    }
+}
+
+fn epsilon(text: &str) -> Result<Epsilon> {
+    Ok(Epsilon::new(text.parse()?)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit;
+
+    fn guarantee(epsilon: f64, delta: f64) -> CentralGuarantee<Removal> {
+        CentralGuarantee::new(Epsilon::new(epsilon).unwrap(), Delta::new(delta).unwrap())
+    }
+
+    fn entries() -> Vec<Entry> {
+        let third = Epsilon::new(1.0 / 3.0).unwrap();
+        let crowd =
+            Hiding { honest: 90, miss: Delta::new(1.1e-13).unwrap(), deletion: guarantee(0.1, 1e-12) };
+        let spendings = [
+            Spending::Bits { crowd, epsilon_local: third, moved: 1 },
+            Spending::Backstop {
+                crowd,
+                epsilon_backstop: third,
+                epsilon_fragment: Epsilon::new(0.1 + 0.2).unwrap(),
+                fragments: 4,
+                membership: Membership::Changing,
+                alone: Some(guarantee(0.3, 1e-300)),
+            },
+            Spending::Guarantee(guarantee(0.2, 5e-324)),
+        ];
+        let entry = |(epoch, spending)| Entry { survey: format!("s{epoch}"), epoch, spending };
+        (1..).zip(spendings).map(entry).collect()
+    }
+
+    #[test]
+    fn what_was_recorded_is_there_after_a_start() {
+        let dir = tempfile::tempdir().unwrap();
+        let budget = guarantee(3.0, 1e-6);
+        for entry in entries() {
+            ReleaseLedger::open(dir.path(), budget).unwrap().record("people", entry).unwrap();
+        }
+        let mut again = ReleaseLedger::open(dir.path(), budget).unwrap();
+        assert_eq!(again.ledger().entries("people"), entries());
+        let text = fs::read_to_string(dir.path().join("ledger")).unwrap();
+        again.record("people", entries().remove(0)).unwrap();
+        drop(again);
+        assert_eq!(fs::read_to_string(dir.path().join("ledger")).unwrap(), text, "the same release again");
+        // A line that was not written whole is none; one that was changed is an error.
+        fs::write(dir.path().join("ledger"), format!("{text}{{\"popul")).unwrap();
+        assert_eq!(ReleaseLedger::open(dir.path(), budget).unwrap().ledger().entries("people"), entries());
+        assert_eq!(fs::read_to_string(dir.path().join("ledger")).unwrap(), text);
+        fs::write(dir.path().join("ledger"), text.replacen("\"epoch\":2", "\"epoch\":-2", 1)).unwrap();
+        let error = ReleaseLedger::open(dir.path(), budget).err().unwrap();
+        assert!(format!("{error:#}").contains("line 2"), "{error:#}");
+    }
+
+    #[test]
+    fn the_ledger_can_refuse_and_forgets_nothing_under_a_smaller_budget() {
+        let dir = tempfile::tempdir().unwrap();
+        let [one, two, _] = entries().try_into().unwrap();
+        let mut ledger = ReleaseLedger::open(dir.path(), guarantee(0.45, 1e-6)).unwrap();
+        ledger.record("people", one.clone()).unwrap();
+        let error = ledger.record("people", two.clone()).unwrap_err();
+        assert_eq!(exit::code(&error), exit::REFUSED, "{error:#}");
+        drop(ledger);
+        let mut smaller = ReleaseLedger::open(dir.path(), guarantee(0.1, 1e-6)).unwrap();
+        assert_eq!(smaller.ledger().entries("people"), [one]);
+        assert!(smaller.record("people", two.clone()).is_err());
+        smaller.record("others", two).unwrap_err();
+    }
+}

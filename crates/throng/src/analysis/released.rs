@@ -1,0 +1,332 @@
+//! A release as it is published, for a program (JSON, CSV), for a person (text) and to look at.
+
+use std::fmt::{self, Write as _};
+
+use anyhow::Result;
+use indicatif::HumanCount;
+use serde::Serialize;
+use throng_account::attacker::{Compromised, Left};
+use throng_analyze::{Rejected, Release, ranking};
+use throng_dp::{CentralGuarantee, Coins, Neighbors, Removal};
+use throng_encode::CheckedClaim;
+use throng_wire::survey::{Enrolment, Survey};
+
+use crate::picture::Picture;
+use crate::rank_plot::estimates_by_rank;
+
+/// A release. The names are stable. Counts and errors are in respondents.
+#[derive(Clone, Debug, Serialize)]
+pub struct Released {
+    /// The survey's hash.
+    pub survey: String,
+    /// Its name.
+    pub name: String,
+    /// What was asked.
+    pub question: String,
+    /// The label of the crowd, in a survey that has some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Which epoch.
+    pub epoch: u64,
+    /// How many values there are.
+    pub domain: u64,
+    /// The crowd that the guarantee counts on: the smallest of the instances that are present.
+    pub respondents: u64,
+    /// How many the estimates are about: as many as the instances counted on average.
+    pub respondents_estimated: u64,
+    /// How many instances the survey has.
+    pub instances: u32,
+    /// Those whose batches are in this release.
+    pub instances_present: Vec<u32>,
+    /// Those that destroyed the epoch.
+    pub instances_destroyed: Vec<u32>,
+    /// What this release guarantees.
+    pub epsilon_central: f64,
+    /// Up to this probability.
+    pub delta: f64,
+    /// Which worlds are compared.
+    pub neighbors: &'static str,
+    /// The bound that proves it.
+    pub bound: String,
+    /// How many honest respondents it rests on.
+    pub honest_respondents: u64,
+    /// What is left whatever fails: of one epoch, or with a backstop of all epochs of a value.
+    pub epsilon_local: f64,
+    /// Whether that is of all epochs.
+    pub backstop: bool,
+    /// What one, two, ... bad instances leave together with the analyzer.
+    pub epsilon_if_instances_compromised: Vec<f64>,
+    /// What the guarantee rests on, in sentences.
+    pub assumptions: Vec<String>,
+    /// Whose budget it is from.
+    pub population: String,
+    /// What the population has spent with it, over all releases, at the budget's delta.
+    pub epsilon_spent: f64,
+    /// What it may spend.
+    pub epsilon_budget: f64,
+    /// The delta of both.
+    pub delta_budget: f64,
+    /// Envelopes that were not counted, by reason.
+    pub rejected: RejectedCounts,
+    /// The standard error of a value that nobody holds.
+    pub noise_floor: f64,
+    /// A value that nobody holds exceeds this, anywhere in the domain, with probability `beta` at most.
+    pub noise_threshold: f64,
+    /// How many values exceed it.
+    pub significant: u64,
+    /// The probability that statements about the whole domain are wrong.
+    pub beta: f64,
+    /// The confidence of the intervals.
+    pub confidence: f64,
+    /// The values with the largest estimates.
+    pub top: Vec<ReleasedValue>,
+    /// What was written.
+    pub files: Vec<String>,
+}
+
+/// A value with a large estimate.
+#[derive(Clone, Debug, Serialize)]
+pub struct ReleasedValue {
+    /// Its number.
+    pub value: usize,
+    /// How many are estimated to hold it.
+    pub estimate: f64,
+    /// The standard error of that.
+    pub standard_error: f64,
+    /// The lower end of the interval.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+    /// Whether it stands out of the noise.
+    pub significant: bool,
+}
+
+/// Envelopes that were not counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct RejectedCounts {
+    /// Of another length.
+    pub length: u64,
+    /// Sealed to a key that is not there.
+    pub key: u64,
+    /// The seal does not open.
+    pub seal: u64,
+    /// What is inside is not what a respondent writes.
+    pub content: u64,
+    /// There before.
+    pub duplicates: u64,
+    /// Chaff, which is no fault.
+    pub chaff: u64,
+}
+
+impl From<Rejected> for RejectedCounts {
+    fn from(rejected: Rejected) -> Self {
+        let Rejected { length, key, seal, content, duplicates, chaff } = rejected;
+        Self { length, key, seal, content, duplicates, chaff }
+    }
+}
+
+impl Released {
+    /// A release as it is shown. The names of its files are left to the caller.
+    pub fn of(
+        survey: &Survey,
+        release: &Release,
+        (population, budget): (&str, CentralGuarantee<Removal>),
+        top: usize,
+        confidence: f64,
+    ) -> Result<Self> {
+        let (crowd, estimates) = (release.crowd(), release.estimates());
+        let hitters = estimates.heavy_hitters(BETA)?;
+        let claim = CheckedClaim::check(survey)?;
+        let mut left = Vec::new();
+        for bad in 1..=survey.delivery.instances {
+            if let Left::Local { exposed, .. } =
+                claim.exposure.left(Compromised::AnalyzerAndInstances(bad))?
+            {
+                left.push(exposed.epsilon().value());
+            }
+        }
+        let top = ranking(estimates, top, confidence, BETA)?.into_iter().map(|line| ReleasedValue {
+            value: line.value,
+            estimate: line.count,
+            standard_error: line.standard_error,
+            low: line.low,
+            high: line.high,
+            significant: line.significant,
+        });
+        let labels = survey.labels.as_ref();
+        let label = |labels: &throng_wire::survey::Labels| {
+            labels.names.get((crowd.route.label as usize).checked_sub(1)?).cloned()
+        };
+        Ok(Self {
+            survey: release.survey().to_string(),
+            name: survey.name.clone(),
+            question: survey.question.clone(),
+            label: labels.and_then(label),
+            epoch: crowd.route.epoch,
+            domain: estimates.counts().len() as u64,
+            respondents: crowd.respondents,
+            respondents_estimated: estimates.respondents(),
+            instances: survey.delivery.instances,
+            instances_present: crowd.present.clone(),
+            instances_destroyed: crowd.destroyed.clone(),
+            epsilon_central: release.central().epsilon().value(),
+            delta: release.central().delta().value(),
+            neighbors: Removal::NAME,
+            bound: survey.claim.bound.clone(),
+            honest_respondents: release.honest(),
+            epsilon_local: claim.floor.epsilon().value(),
+            backstop: matches!(survey.mechanism()?.coins(), Coins::Fragments { .. }),
+            epsilon_if_instances_compromised: left,
+            assumptions: assumptions(survey, release),
+            population: population.to_owned(),
+            epsilon_spent: release.spent().epsilon().value(),
+            epsilon_budget: budget.epsilon().value(),
+            delta_budget: budget.delta().value(),
+            rejected: crowd.rejected.into(),
+            noise_floor: estimates.noise_floor(),
+            noise_threshold: hitters.threshold,
+            significant: hitters.values.len() as u64,
+            beta: BETA,
+            confidence,
+            top: top.collect(),
+            files: Vec::new(),
+        })
+    }
+
+    /// The files beside the JSON: a table of all values, and a picture or a plot.
+    pub fn files(
+        &self,
+        release: &Release,
+        picture: Option<&Picture>,
+    ) -> Result<Vec<(&'static str, Vec<u8>)>> {
+        let estimates = release.estimates();
+        let mut table = String::from("value,estimate,standard_error,significant\n");
+        for (value, count) in estimates.counts().iter().enumerate() {
+            let (error, significant) = (estimates.standard_error(value), *count > self.noise_threshold);
+            writeln!(table, "{value},{count:.3},{error:.3},{significant}")?;
+        }
+        let mut files = vec![("estimates.csv", table.into_bytes())];
+        match picture {
+            Some(picture) => files.push(("estimate.png", picture.to_png()?)),
+            None => {
+                let counts = estimates.counts();
+                let mut by_rank: Vec<usize> = (0..counts.len()).collect();
+                by_rank.sort_by(|&a, &b| counts[b].total_cmp(&counts[a]).then(a.cmp(&b)));
+                let title = format!(
+                    "{}, epoch {}: epsilon_central {:.4}",
+                    self.name, self.epoch, self.epsilon_central
+                );
+                let plot = estimates_by_rank(title, &by_rank, estimates, self.noise_threshold);
+                files.push(("ranks.svg", plot.to_svg()?.into_bytes()));
+                files.push(("ranks.png", plot.to_png()?));
+            }
+        }
+        Ok(files)
+    }
+}
+
+/// What the guarantee rests on.
+fn assumptions(survey: &Survey, release: &Release) -> Vec<String> {
+    let mut all = vec![format!(
+        "At least {} of the {} respondents are honest, and one hop among the {} of each instance is.",
+        release.honest(),
+        release.crowd().respondents,
+        survey.delivery.hops
+    )];
+    all.push(
+        "The hops of each instance signed that they agree on the crowd and on every envelope, and the analyzer checked \
+         it. That the first of them counted people rests on that hop."
+            .into(),
+    );
+    if survey.crowd.enrolment == Enrolment::Open {
+        all.push("Enrolment was open: nobody checked that the crowd is one of distinct people.".into());
+    }
+    all
+}
+
+/// The text for a person.
+impl fmt::Display for Released {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.top.is_empty() {
+            writeln!(f, "{:>10}  {:>14}  {} % interval", "value", "estimate", 100.0 * self.confidence)?;
+        }
+        for line in &self.top {
+            let mark = if line.significant { "" } else { "  (noise)" };
+            writeln!(
+                f,
+                "{:>10}  {:>14.1}  {:.1} to {:.1}{mark}",
+                line.value, line.estimate, line.low, line.high
+            )?;
+        }
+        writeln!(f)?;
+        let mut line = |label: &str, text: String| writeln!(f, "{label:<16}{text}");
+        let label = self.label.as_ref().map_or(String::new(), |label| format!(", label {label}"));
+        line("survey", format!("{}: {}", self.name, self.question))?;
+        line("epoch", format!("{}{label}", self.epoch))?;
+        let destroyed = match self.instances_destroyed.len() {
+            0 => String::new(),
+            count => format!("; {count} destroyed the epoch"),
+        };
+        line(
+            "respondents",
+            format!(
+                "{}; batches of {} of {} instances{destroyed}",
+                HumanCount(self.respondents),
+                self.instances_present.len(),
+                self.instances
+            ),
+        )?;
+        line(
+            "this release",
+            format!(
+                "epsilon_central {:.4}, delta {:e} ({}, bound {}, {} honest respondents)",
+                self.epsilon_central,
+                self.delta,
+                self.neighbors,
+                self.bound,
+                HumanCount(self.honest_respondents)
+            ),
+        )?;
+        let floor = if self.backstop { "epsilon_backstop" } else { "epsilon_local" };
+        line("whatever fails", format!("{floor} {:.4} ({})", self.epsilon_local, self.neighbors))?;
+        line(
+            "all releases",
+            format!(
+                "epsilon {:.4} of {} at delta {:e}, spent on {}",
+                self.epsilon_spent, self.epsilon_budget, self.delta_budget, self.population
+            ),
+        )?;
+        line(
+            "noise floor",
+            format!("{:.1}, the standard error of a value that nobody holds", self.noise_floor),
+        )?;
+        line(
+            "signal",
+            format!(
+                "{} of {} values above {:.1}, where noise ends; one of them false with probability {}",
+                HumanCount(self.significant),
+                HumanCount(self.domain),
+                self.noise_threshold,
+                self.beta
+            ),
+        )?;
+        let RejectedCounts { length, key, seal, content, duplicates, chaff: _ } = self.rejected;
+        if length + key + seal + content + duplicates > 0 {
+            line(
+                "not counted",
+                format!(
+                    "{seal} envelopes with a seal that does not open, {key} for another key, {content} with no \
+                     answer inside, {duplicates} that were there before, {length} of another length"
+                ),
+            )?;
+        }
+        for (at, file) in self.files.iter().enumerate() {
+            line(if at == 0 { "files" } else { "" }, file.clone())?;
+        }
+        writeln!(f)?;
+        self.assumptions.iter().try_for_each(|sentence| writeln!(f, "{sentence}"))
+    }
+}
+
+/// For statements about the whole domain: the probability that they are wrong.
+const BETA: f64 = 0.001;

@@ -1,0 +1,58 @@
+//! The arguments of `throng release`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// The arguments of `throng release`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  throng release --survey survey.toml --epoch 20500
+      what epoch 20500 says, by the analyzer whose analyzer.toml is here
+  throng release --config /etc/throng/analyzer.toml --survey survey.toml --label de --out results
+      the newest epoch of one label, as release.json, estimates.csv and a plot in results/
+  throng release --survey survey.toml --epoch 20500 --width 28
+      values are the pixels of a picture that is 28 wide
+  throng release --survey survey.toml --epoch 20500 --wait-s 60
+      wait for batches that are on their way, for a minute at most
+
+A release is written into the analyzer's ledger before it is made. If the population's budget does not allow it, it is
+refused (exit code 1). Made again, after a late batch or not, the same release costs nothing more.")]
+pub struct ReleaseArgs {
+    /// The analyzer's file, as `throng serve analyzer` reads it
+    #[arg(long, value_name = "FILE.toml", default_value = "analyzer.toml")]
+    pub config: PathBuf,
+
+    /// The survey file, where the analyzer has several
+    #[arg(long, value_name = "FILE.toml")]
+    pub survey: Option<PathBuf>,
+
+    /// The epoch [default: the newest of which there is a batch]
+    #[arg(long, value_name = "E")]
+    pub epoch: Option<u64>,
+
+    /// The label, in a survey that has some
+    #[arg(long, value_name = "NAME")]
+    pub label: Option<String>,
+
+    /// Wait for batches of all instances, for so many seconds at most
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub wait_s: u64,
+
+    /// How many of the largest estimates to list
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub top: usize,
+
+    /// The confidence of the intervals
+    #[arg(long, value_name = "P", default_value_t = 0.95, allow_negative_numbers = true)]
+    pub confidence: f64,
+
+    /// Draw the estimates as a picture of this width
+    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub width: Option<u32>,
+
+    /// Write release.json, estimates.csv and a picture or plot here [default: into the analyzer's data]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}

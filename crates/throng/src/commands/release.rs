@@ -1,0 +1,106 @@
+//! `throng release`: what an epoch says, with its errors, under a guarantee, once the ledger has agreed.
+
+use std::path::PathBuf;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+
+use super::{Format, print};
+use crate::analysis::{self, Released, TallyFiles};
+use crate::bundle::Bundle;
+use crate::cli::release::ReleaseArgs;
+use crate::out_dir::OutDir;
+use crate::picture::Picture;
+use crate::progress;
+use crate::serve::analyzer::{AnalyzedSurvey, AnalyzerConfig};
+use crate::terminal::Canvas;
+
+/// Makes a release, writes its files and prints it.
+pub fn run(args: &ReleaseArgs, format: Format) -> Result<()> {
+    let config = AnalyzerConfig::read(&args.config)?;
+    let (files, bundle) = survey(args, &config)?;
+    let survey = bundle.survey();
+    let names = survey.survey().labels.as_ref().map(|labels| labels.names.as_slice()).unwrap_or_default();
+    let label = match &args.label {
+        None if names.is_empty() => 0,
+        None => bail!("the survey has labels: name one of {} with --label", names.join(", ")),
+        Some(name) => {
+            let at = names.iter().position(|known| known == name);
+            at.ok_or_else(|| anyhow!("the survey has no label {name}; it has: {}", names.join(", ")))? as u32
+                + 1
+        }
+    };
+    let tallies = TallyFiles::new(&config.data, survey.hash());
+    let epoch = match args.epoch {
+        Some(epoch) => epoch,
+        None => *tallies.epochs(label)?.last().context("no batch has been counted yet")?,
+    };
+    if let Some(width) = args.width {
+        let attributes = survey.survey().domain();
+        ensure!(attributes % u64::from(width) == 0, "--width {width} does not divide {attributes} values");
+    }
+    let there = || Ok(tallies.of_epoch(survey.survey(), label, epoch)?.len() as u64);
+    wait(args.wait_s, u64::from(survey.survey().delivery.instances), there)?;
+
+    let budget = config.budget.guarantee()?;
+    let release = analysis::release(&config.data, survey, (label, epoch), &files.population, budget)?;
+    let mut released =
+        Released::of(survey.survey(), &release, (&files.population, budget), args.top, args.confidence)?;
+    let picture = args.width.and_then(|width| Picture::of_counts(width, release.estimates().counts()));
+    let out = args.out.clone().unwrap_or_else(|| default_out(&config, survey.hash(), label, epoch));
+    let out = OutDir::open(&out)?;
+    let mut contents = released.files(&release, picture.as_ref())?;
+    released.files = contents.iter().map(|(name, _)| out.path(name).display().to_string()).collect();
+    released.files.push(out.path(RELEASE).display().to_string());
+    let json = serde_json::to_string_pretty(&released)? + "\n";
+    contents.push((RELEASE, json.clone().into_bytes()));
+    out.write(&contents)?;
+    match format {
+        Format::Json => print(&json),
+        Format::Text => {
+            let drawn = picture.map(|picture| Canvas::of_stdout().draw(&[("estimate", &picture)]) + "\n");
+            print(&format!("{}{released}", drawn.unwrap_or_default()))
+        }
+    }
+}
+
+/// The survey that is meant, among those of the analyzer.
+fn survey<'a>(args: &ReleaseArgs, config: &'a AnalyzerConfig) -> Result<(&'a AnalyzedSurvey, Bundle)> {
+    let wanted = args.survey.as_deref().map(Bundle::read).transpose()?;
+    let mut found = Vec::new();
+    for files in &config.surveys {
+        let bundle = Bundle::read(&files.survey)?;
+        if wanted.as_ref().is_none_or(|wanted| wanted.survey().hash() == bundle.survey().hash()) {
+            found.push((files, bundle));
+        }
+    }
+    match found.len() {
+        0 => bail!("the analyzer of {} does not have this survey: add it to its file", args.config.display()),
+        1 => found.pop().context("there is one"),
+        _ => bail!("the analyzer has {} surveys: say which with --survey", found.len()),
+    }
+}
+
+/// Waits until all are there, or the time is over: what is there by then is taken.
+fn wait(wait_s: u64, all: u64, there: impl Fn() -> Result<u64>) -> Result<()> {
+    let until = Instant::now() + Duration::from_secs(wait_s);
+    let bar = progress::bar(all, "instances have delivered")?;
+    loop {
+        let present = there()?;
+        if present >= all || Instant::now() >= until {
+            break;
+        }
+        bar.set_position(present);
+        sleep(PAUSE);
+    }
+    bar.finish_and_clear();
+    Ok(())
+}
+
+fn default_out(config: &AnalyzerConfig, survey: throng_wire::SurveyHash, label: u32, epoch: u64) -> PathBuf {
+    config.data.join("releases").join(survey.to_string()).join(format!("{label}-{epoch}"))
+}
+
+const RELEASE: &str = "release.json";
+const PAUSE: Duration = Duration::from_millis(200);

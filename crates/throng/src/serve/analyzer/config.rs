@@ -1,0 +1,156 @@
+//! The file that an analyzer's operator writes.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
+
+/// What an analyzer is told. Paths are relative to the file's directory.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnalyzerConfig {
+    /// The directory with its identity, made by `throng keygen --out`.
+    pub identity: PathBuf,
+    /// The directory for what must not be lost: tallies, and the ledger of releases. Made if it is not there.
+    pub data: PathBuf,
+    /// Where its operator asks how it is, for example `127.0.0.1:9444`. Nowhere if it is not given.
+    #[serde(default)]
+    pub operator_listen: Option<SocketAddr>,
+    /// About how much memory it may use, besides the sums themselves.
+    #[serde(default = "memory_mib")]
+    pub memory_mib: u64,
+    /// For how many epochs after their last one layer keys are kept, for batches that come late.
+    #[serde(default = "late_epochs")]
+    pub late_epochs: u64,
+    /// What all releases about one population may spend together.
+    pub budget: Budget,
+    /// The surveys that it analyzes.
+    pub surveys: Vec<AnalyzedSurvey>,
+}
+
+/// What all releases about one population may spend together.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Budget {
+    /// Its epsilon.
+    pub epsilon_central: f64,
+    /// Its delta.
+    pub delta: f64,
+}
+
+/// One survey that is analyzed.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnalyzedSurvey {
+    /// The survey file. The files of all parties are beside it.
+    pub survey: PathBuf,
+    /// The directory with what it signed for this survey and its layer keys. Default: the one with the identity.
+    #[serde(default)]
+    pub keys: Option<PathBuf>,
+    /// Who is asked. Surveys that ask the same people name the same population, and share its budget.
+    #[serde(default = "population")]
+    pub population: String,
+}
+
+impl AnalyzerConfig {
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let mut config: Self = toml::from_str(&text).with_context(|| format!("in {}", path.display()))?;
+        ensure!(!config.surveys.is_empty(), "{} names no [[surveys]]", path.display());
+        ensure!(
+            config.memory_mib >= MEMORY_MIB_MIN,
+            "memory_mib = {} is too little: give at least {MEMORY_MIB_MIN}",
+            config.memory_mib
+        );
+        config.budget.guarantee().with_context(|| format!("[budget] in {}", path.display()))?;
+        let base = path.parent().unwrap_or(Path::new(""));
+        let at_base = |path: &mut PathBuf| *path = base.join(&*path);
+        at_base(&mut config.identity);
+        at_base(&mut config.data);
+        for survey in &mut config.surveys {
+            at_base(&mut survey.survey);
+            survey.keys.iter_mut().for_each(at_base);
+        }
+        Ok(config)
+    }
+
+    /// How many bytes it may use.
+    pub fn memory(&self) -> usize {
+        usize::try_from(self.memory_mib << 20).unwrap_or(usize::MAX)
+    }
+}
+
+impl Budget {
+    /// The same, checked.
+    pub fn guarantee(&self) -> Result<CentralGuarantee<Removal>> {
+        Ok(CentralGuarantee::new(Epsilon::new(self.epsilon_central)?, Delta::new(self.delta)?))
+    }
+}
+
+fn memory_mib() -> u64 {
+    512
+}
+
+fn late_epochs() -> u64 {
+    8
+}
+
+fn population() -> String {
+    "everyone".into()
+}
+
+const MEMORY_MIB_MIN: u64 = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SAMPLE: &str = r#"
+identity = "keys"
+data = "/var/lib/throng"
+
+[budget]
+epsilon_central = 10
+delta = 1e-5
+
+[[surveys]]
+survey = "survey.toml"
+"#;
+
+    fn read(text: &str) -> Result<AnalyzerConfig> {
+        let dir = tempfile::tempdir()?;
+        let path = dir.path().join("analyzer.toml");
+        fs::write(&path, text)?;
+        AnalyzerConfig::read(&path)
+    }
+
+    #[test]
+    fn a_sample_is_read_with_its_defaults() {
+        let config = read(SAMPLE).unwrap();
+        assert_eq!((config.memory(), config.late_epochs), (512 << 20, 8));
+        assert_eq!(config.data, Path::new("/var/lib/throng"));
+        assert!(config.identity.ends_with("keys") && config.identity.is_absolute());
+        assert_eq!(config.surveys[0].population, "everyone");
+        assert_eq!(config.budget.guarantee().unwrap().epsilon(), Epsilon::new(10.0).unwrap());
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for (from, to) in [
+            ("[[surveys]]", "[[survey]]"),
+            ("epsilon_central = 10", "epsilon_central = -10"),
+            ("delta = 1e-5", "delta = 2"),
+            ("delta = 1e-5", ""),
+            ("identity = \"keys\"", "identity = \"keys\"\nmemory_mib = 1"),
+            ("identity = \"keys\"", "identity = \"keys\"\nlisten = \"127.0.0.1:1\""),
+        ] {
+            let text = SAMPLE.replacen(from, to, 1);
+            assert_ne!(text, SAMPLE);
+            assert!(read(&text).is_err(), "{to}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! A full epoch of every kind of survey, from respondents to its release.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde_json::Value;
+use throng_analyze::Analyzer;
+use throng_wire::{Place, Survey};
+
+use crate::town::{Town, sender};
+
+/// A survey with an epoch that a test can wait for.
+pub(crate) fn survey(encoding: &str, randomizer: &str, envelopes: u32, labels: &str) -> Survey {
+    let text = format!(
+        r#"
+version = 1
+name = "numbers"
+question = "Which number?"
+epoch_s = 4
+encoding = {encoding}
+randomizer = {randomizer}
+crowd = {{ respondents_min = 6, honest_fraction = 1.0, enrolment = "credential" }}
+claim = {{ epsilon_central = 8.0, delta = 1e-3, neighbors = "removal", bound = "exact" }}
+delivery = {{ instances = 2, hops = 2, envelopes = {envelopes}, cover = "chaff" }}
+{labels}"#
+    );
+    Survey::from_toml(&text).unwrap()
+}
+
+pub(crate) const ONE_HOT: &str = r#"{ kind = "one-hot", domain = 8 }"#;
+pub(crate) const ATTRIBUTE_FRAGMENTS: &str = r#"{ kind = "attribute-fragments", epsilon_local = 4.0 }"#;
+
+/// Everybody answers in one epoch, with what seeds say, and everything is released. Returns the epoch, and what encoders in
+/// memory make of the same values and seeds, by label.
+pub(crate) fn answered(town: &mut Town, people: u64, labels: u32) -> (u64, BTreeMap<u32, Analyzer>) {
+    let survey = town.deployment.bundle.survey().survey().clone();
+    let sender = sender();
+    // On a machine that has much else to do an epoch may end too early; then the next one is as good.
+    loop {
+        let epoch = town.next_epoch();
+        let mut memory: BTreeMap<u32, Analyzer> = BTreeMap::new();
+        let all = (0..people).try_for_each(|person| {
+            let label = if labels == 0 { 0 } else { 1 + person as u32 % labels };
+            // One of them has nothing to say.
+            let value = (person > 0).then_some(person % survey.domain());
+            let seed = 1000 * epoch + person;
+            let fragments = town.answer(&sender, person as usize, (label, epoch), value, seed)?;
+            let analyzer = memory.entry(label).or_insert_with(|| Analyzer::of_survey(&survey).unwrap());
+            analyzer.add_fragments(&fragments).unwrap();
+            analyzer.add_respondents(1);
+            Ok::<(), throng::net::client::SendError>(())
+        });
+        if all.is_ok() {
+            return (epoch, memory);
+        }
+    }
+}
+
+/// The estimates of a release, as its table has them.
+pub(crate) fn estimates(release: &Value) -> Vec<String> {
+    let files = release["files"].as_array().unwrap().iter().map(|file| file.as_str().unwrap());
+    let table = files.into_iter().find(|file| file.ends_with("estimates.csv")).unwrap();
+    let text = fs::read_to_string(table).unwrap();
+    text.lines().skip(1).map(|line| line.split(',').nth(1).unwrap().to_owned()).collect()
+}
+
+/// The same of an analyzer in memory.
+pub(crate) fn in_memory(analyzer: &Analyzer) -> Vec<String> {
+    analyzer.estimates().unwrap().counts().iter().map(|count| format!("{count:.3}")).collect()
+}
+
+fn a_full_epoch(survey: &Survey) {
+    let mut town = Town::of(survey, true, 8);
+    town.start_all();
+    town.start(Place::Analyzer, None);
+    let (epoch, memory) = answered(&mut town, 8, 0);
+    let epoch_text = epoch.to_string();
+    let release = town.release(&["--epoch", &epoch_text, "--wait-s", "30"]).unwrap();
+    assert_eq!(release["instances_present"], serde_json::json!([1, 2]), "{release}");
+    assert_eq!((release["respondents"].as_u64(), release["epoch"].as_u64()), (Some(8), Some(epoch)));
+    assert_eq!(estimates(&release), in_memory(&memory[&0]), "the same seeds, the same estimates");
+    let number = |name: &str| release[name].as_f64().unwrap();
+    assert!(number("epsilon_central") <= 8.0 && number("epsilon_local") >= number("epsilon_central"));
+    assert!(number("epsilon_spent") <= number("epsilon_central") * 1.001, "{release}");
+    assert!(number("noise_floor") > 0.0);
+    for reason in ["length", "key", "seal", "content", "duplicates", "chaff"] {
+        assert_eq!(release["rejected"][reason], 0, "{reason}");
+    }
+    for file in release["files"].as_array().unwrap() {
+        assert!(fs::metadata(file.as_str().unwrap()).unwrap().len() > 0);
+    }
+    // The same again costs nothing, and is the same.
+    assert_eq!(town.release(&["--epoch", &epoch_text]).unwrap(), release);
+    let ledger = fs::read_to_string(town.path(Place::Analyzer, "data/ledger")).unwrap();
+    assert_eq!(ledger.lines().count(), 1, "{ledger}");
+}
+
+#[test]
+fn one_hot_surveys_are_released_as_in_memory() {
+    a_full_epoch(&survey(ONE_HOT, ATTRIBUTE_FRAGMENTS, 9, ""));
+}
+
+#[test]
+fn report_fragments_are_released_as_in_memory() {
+    let randomizer =
+        r#"{ kind = "report-fragments", epsilon_backstop = 4.0, epsilon_fragment = 3.0, fragments = 4 }"#;
+    a_full_epoch(&survey(ONE_HOT, randomizer, 16, ""));
+}
+
+#[test]
+fn sketches_are_released_as_in_memory() {
+    let sketch = r#"{ kind = "sketch", domain = 100, rows = 2, cells = 16, seed = 5 }"#;
+    a_full_epoch(&survey(sketch, ATTRIBUTE_FRAGMENTS, 12, ""));
+}
+
+/// Every label has a crowd of its own, of whom each instance deletes some.
+#[test]
+fn labelled_crowds_are_released_one_by_one() {
+    let labels = "[labels]\nnames = [\"de\", \"fr\"]\nepsilon_deletion = 4.0\ndelta_deletion = 1e-2\n";
+    let draft = survey(ONE_HOT, ATTRIBUTE_FRAGMENTS, 9, labels);
+    let claim = throng_wire::survey::Claim { epsilon_central: 9.0, delta: 0.5, ..draft.claim.clone() };
+    let crowd = throng_wire::survey::Crowd { respondents_min: 30, ..draft.crowd.clone() };
+    let mut town = Town::of(&Survey { claim, crowd, ..draft }, true, 80);
+    town.start_all();
+    town.start(Place::Analyzer, None);
+    let (epoch, _) = answered(&mut town, 80, 2);
+    let epoch = epoch.to_string();
+    let refused = town.release(&["--epoch", &epoch, "--wait-s", "30"]).unwrap_err();
+    assert!(refused.0 == 2 && refused.1.contains("name one of de, fr with --label"), "{refused:?}");
+    for label in ["de", "fr"] {
+        let release = town.release(&["--epoch", &epoch, "--label", label, "--wait-s", "30"]).unwrap();
+        assert_eq!(release["label"], label);
+        let respondents = release["respondents"].as_u64().unwrap();
+        assert!((30..=40).contains(&respondents), "{respondents} of 40 are left");
+        assert!(release["honest_respondents"].as_u64().unwrap() < respondents);
+    }
+    let ledger = fs::read_to_string(town.path(Place::Analyzer, "data/ledger")).unwrap();
+    assert!(
+        ledger.lines().count() <= 2 && ledger.contains("deletion"),
+        "one entry, or a worse one: {ledger}"
+    );
+}
+
+/// Below the crowd there is nothing, and the analyzer says so.
+#[test]
+fn a_crowd_that_is_too_small_is_destroyed_visibly() {
+    let mut town = Town::of(&survey(ONE_HOT, ATTRIBUTE_FRAGMENTS, 9, ""), true, 8);
+    town.start_all();
+    town.start(Place::Analyzer, None);
+    let (epoch, _) = answered(&mut town, 5, 0);
+    let refused = town.release(&["--epoch", &epoch.to_string(), "--wait-s", "30"]).unwrap_err();
+    assert_eq!(refused.0, 1, "{}", refused.1);
+    assert!(refused.1.contains("fewer than 6 respondents took part"), "{}", refused.1);
+    let unknown = town.release(&["--epoch", "7"]).unwrap_err();
+    assert!(unknown.0 == 2 && unknown.1.contains("no batch of epoch 7"), "{}", unknown.1);
+}
