@@ -82,8 +82,11 @@ impl Town {
         for place in town.hops() {
             town.write_config(place, ports[&place]);
         }
-        let analyzer = "identity = \".\"\ndata = \"data\"\nmemory_mib = 16\n[budget]\nepsilon_central = 20\n\
-                        delta = 0.01\n[[surveys]]\nsurvey = \"../survey.toml\"\n";
+        let analyzer = format!(
+            "operator_listen = \"127.0.0.1:{}\"\nidentity = \".\"\ndata = \"data\"\nmemory_mib = 16\n[budget]\nepsilon_central = 20\n\
+                        delta = 0.01\n[[surveys]]\nsurvey = \"../survey.toml\"\n",
+            town.operator_ports[&Place::Analyzer]
+        );
         fs::write(town.config(Place::Analyzer), analyzer).unwrap();
         town
     }
