@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use throng::picture::Picture;
 
 mod support;
-use support::{command, names, text};
+use support::{command, text};
 
 #[test]
 fn plan_writes_a_survey_that_can_be_read_and_holds() {
