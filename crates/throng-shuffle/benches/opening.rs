@@ -1,6 +1,8 @@
 //! A hop's whole work on a batch (open, drop, permute, write), beside bare opening of the same envelopes on one thread.
 //!
-//! The rate of the hop should be near that of one thread times the number of cores.
+//! The rate of the hop should be near that of one thread times the number of cores. Turns alternate, since a machine is
+//! not the same from one second to the next; where others use its cores too, bare opening on all threads says what could
+//! be had, and processor time what was used.
 
 #![allow(clippy::unwrap_used)] // A bench has nobody to report to.
 
@@ -9,19 +11,22 @@ mod common;
 
 use std::hint::black_box;
 use std::io::Read;
+use std::time::Instant;
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use common::world::EPOCH;
 use common::{Cascade, FIRST, SMALL, day};
-use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use cpu_time::ProcessTime;
+use rayon::prelude::*;
 use throng_shuffle::Hop;
 use throng_wire::{Stop, seal};
 
 /// Respondents, each with ten envelopes.
 const RESPONDENTS: u32 = 2000;
+const TURNS: usize = 9;
 
-fn opening(c: &mut Criterion) {
+fn main() {
     let mut cascade = Cascade::new(common::world::Shape { envelopes: 10, ..SMALL });
     cascade.answer_all(FIRST, RESPONDENTS.min(700));
     for person in 700..RESPONDENTS {
@@ -37,29 +42,50 @@ fn opening(c: &mut Criterion) {
     let (route, length) = (cascade.world.route(), cascade.hops[1].layout().envelope_len(Stop::Hop(2)));
     let count = (envelopes.len() / length) as u64;
 
-    let mut group = c.benchmark_group("open a batch of envelopes");
-    group.sample_size(10).throughput(Throughput::Elements(count));
-    let keys = cascade.config(2).keys;
-    group.bench_function("bare opening, one thread", |b| {
-        b.iter(|| {
-            for envelope in envelopes.chunks_exact(length) {
-                black_box(seal::open(&route, Stop::Hop(2), &keys, envelope).unwrap());
-            }
-        });
-    });
-    let mut rng = ChaCha20Rng::from_seed([1; 32]);
-    group.bench_function(format!("a hop, {} threads", rayon::current_num_threads()), |b| {
-        b.iter_batched(
-            || {
-                let store = Box::new(cascade.stores[1].copy());
-                Hop::open(cascade.config(2), store, &mut rng).unwrap()
-            },
-            |hop| hop.process(FIRST).unwrap(),
-            BatchSize::PerIteration,
-        );
-    });
-    group.finish();
+    let (keys, mut rng) = (cascade.config(2).keys, ChaCha20Rng::from_seed([1; 32]));
+    let open = |envelope: &[u8]| drop(black_box(seal::open(&route, Stop::Hop(2), &keys, envelope).unwrap()));
+    let threads = rayon::current_num_threads();
+    println!("{count} envelopes of {length} bytes, {threads} threads, {TURNS} turns");
+    let turns: Vec<[Times; 3]> = (0..TURNS)
+        .map(|_| {
+            let bare = timed(|| envelopes.chunks_exact(length).for_each(open));
+            let all = timed(|| envelopes.par_chunks_exact(length).for_each(open));
+            let store = Box::new(cascade.stores[1].copy());
+            let hop = Hop::open(cascade.config(2), store, &mut rng).unwrap();
+            [bare, all, timed(|| hop.process(FIRST).unwrap())]
+        })
+        .collect();
+    let micros = |which: usize, time: fn(&Times) -> f64| {
+        median(turns.iter().map(|turn| 1e6 * time(&turn[which]) / count as f64))
+    };
+    for (which, name) in ["bare, one thread", "bare, all threads", "a hop"].into_iter().enumerate() {
+        let (wall, cpu) = (micros(which, |times| times.wall), micros(which, |times| times.cpu));
+        println!("{name}: {wall:.2} us an envelope, {cpu:.2} us of processor time");
+    }
+    let ratio = |name: &str, of: &dyn Fn(&[Times; 3]) -> f64| {
+        let mut all: Vec<f64> = turns.iter().map(of).collect();
+        all.sort_by(f64::total_cmp);
+        println!("{name}: {:.2} ({:.2} to {:.2})", all[TURNS / 2], all[0], all[TURNS - 1]);
+    };
+    ratio("rate / bare on one thread / threads", &|[bare, _, hop]| bare.wall / hop.wall / threads as f64);
+    ratio("rate / bare on all threads", &|[_, all, hop]| all.wall / hop.wall);
+    ratio("processor time of bare / of a hop", &|[bare, _, hop]| bare.cpu / hop.cpu);
 }
 
-criterion_group!(benches, opening);
-criterion_main!(benches);
+/// Seconds on the wall and of processor time.
+struct Times {
+    wall: f64,
+    cpu: f64,
+}
+
+fn timed(work: impl FnOnce()) -> Times {
+    let (wall, cpu) = (Instant::now(), ProcessTime::now());
+    work();
+    Times { wall: wall.elapsed().as_secs_f64(), cpu: cpu.elapsed().as_secs_f64() }
+}
+
+fn median(numbers: impl Iterator<Item = f64>) -> f64 {
+    let mut all: Vec<f64> = numbers.collect();
+    all.sort_by(f64::total_cmp);
+    all[all.len() / 2]
+}

@@ -1,10 +1,13 @@
 //! A batch on disk: records of one length, and a manifest that says how many and which.
 
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
+use std::sync::mpsc::sync_channel;
+use std::thread;
 
 use throng_wire::{Digest, Hasher};
 
-use crate::store::{Store, StoreFile, read_full};
+use crate::ring::{Use, joined};
+use crate::store::{Store, StoreFile};
 use crate::{Error, Records};
 
 /// What a batch is, in short: what parties compare before one of them erases it.
@@ -40,6 +43,41 @@ impl BatchWriter {
         rayon::join(|| hasher.update(records), || file.write_all(records)).1
     }
 
+    /// Adds whole records, part by part, and finishes: one thread hashes, another one writes and has the disk at work
+    /// while there is more to come.
+    pub(crate) fn write_parts(self, parts: Use<Vec<u8>>) -> io::Result<Manifest> {
+        let Self { mut file, length, mut hasher, mut records } = self;
+        let (full, give_back) = parts.split();
+        let (hashed, written) = sync_channel::<Vec<u8>>(0);
+        thread::scope(|scope| {
+            let hashing = scope.spawn(move || {
+                for part in full {
+                    hasher.update(&part);
+                    if hashed.send(part).is_err() {
+                        break;
+                    }
+                }
+                hasher
+            });
+            let mut unsynced = 0;
+            for part in written {
+                debug_assert!(part.len().is_multiple_of(length), "records are whole");
+                records += (part.len() / length) as u64;
+                // In pieces for which the system finds memory in what emptied buckets have left.
+                part.chunks(BUFFER).try_for_each(|piece| file.write_all(piece))?;
+                unsynced += part.len();
+                // Where nobody wants it back, nobody needs it.
+                let _ = give_back.send(part);
+                if unsynced >= SYNC {
+                    file.flush()?;
+                    file.get_mut().sync()?;
+                    unsynced = 0;
+                }
+            }
+            Self { file, length, hasher: joined(hashing), records }.finish()
+        })
+    }
+
     /// What was written, once it survives a crash.
     pub(crate) fn finish(self) -> io::Result<Manifest> {
         let mut file = self.file.into_inner().map_err(io::IntoInnerError::into_error)?;
@@ -50,7 +88,7 @@ impl BatchWriter {
 
 /// Reads a batch part by part, each at most as large as it is allowed to be in memory.
 pub(crate) struct BatchReader {
-    reader: BufReader<Box<dyn Read + Send>>,
+    reader: Box<dyn Read + Send>,
     length: usize,
     part: usize,
 }
@@ -58,17 +96,24 @@ pub(crate) struct BatchReader {
 impl BatchReader {
     /// A batch of records of `length` bytes, in parts of at most `part_len` bytes and at least one record.
     pub(crate) fn open(store: &dyn Store, name: &str, length: usize, part_len: usize) -> io::Result<Self> {
-        let reader = BufReader::with_capacity(BUFFER, store.read(name)?);
-        Ok(Self { reader, length, part: (part_len / length).max(1) * length })
+        Ok(Self { reader: store.read(name)?, length, part: (part_len / length).max(1) * length })
     }
 
     /// The next records, or `None` at the end.
     pub(crate) fn next_part(&mut self) -> Result<Option<Records>, Error> {
-        let mut bytes = vec![0; self.part];
-        let filled = read_full(&mut self.reader, &mut bytes)?;
-        bytes.truncate(filled);
+        self.next_part_in(Vec::new())
+    }
+
+    /// The next records, in memory that was used before.
+    pub(crate) fn next_part_in(&mut self, mut bytes: Vec<u8>) -> Result<Option<Records>, Error> {
+        bytes.clear();
+        bytes.reserve_exact(self.part);
+        self.reader.by_ref().take(self.part as u64).read_to_end(&mut bytes)?;
         if bytes.is_empty() { Ok(None) } else { Records::from_bytes(self.length, bytes).map(Some) }
     }
 }
 
 const BUFFER: usize = 1 << 16;
+
+/// What is written between two syncs: a few of them cost little, and one at the end would leave the disk idle until then.
+const SYNC: usize = 1 << 26;

@@ -166,20 +166,7 @@ impl Hop {
 
     /// For how many epochs, from `epoch` on and without a gap, it has layer keys.
     pub fn key_epochs_from(&self, epoch: u64) -> u64 {
-        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner).0.public();
-        let mut next = epoch;
-        while let Some(last) = keys
-            .iter()
-            .filter(|key| key.lifetime.first_epoch <= next && next <= key.lifetime.last_epoch)
-            .map(|key| key.lifetime.last_epoch)
-            .max()
-        {
-            next = last.saturating_add(1);
-            if last == u64::MAX {
-                break;
-            }
-        }
-        next - epoch
+        self.keys.read().unwrap_or_else(PoisonError::into_inner).0.epochs_from(epoch)
     }
 
     /// The first epoch whose layer keys are still needed: of none before it can anything be opened here any more. A

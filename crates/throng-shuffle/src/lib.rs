@@ -16,6 +16,7 @@
 mod batch;
 mod channel;
 mod crowd;
+mod distinct;
 mod draw;
 mod error;
 mod hop;
@@ -25,7 +26,9 @@ mod memory_store;
 mod permutation;
 mod records;
 mod refusal;
+mod ring;
 mod shuffling;
+mod sip;
 mod store;
 
 pub use batch::Manifest;

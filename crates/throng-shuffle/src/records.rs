@@ -51,6 +51,16 @@ impl Records {
         self.bytes.chunks_exact(self.length)
     }
 
+    /// How many bytes each has.
+    pub(crate) fn length(&self) -> usize {
+        self.length
+    }
+
+    /// The record at a place. Panics if there is none.
+    pub(crate) fn get(&self, place: usize) -> &[u8] {
+        &self.bytes[place * self.length..][..self.length]
+    }
+
     /// Keeps the records whose place `keep` says, in their order.
     pub fn retain(&mut self, keep: impl Fn(usize) -> bool) {
         let (length, mut end) = (self.length, 0);
@@ -68,16 +78,29 @@ impl Records {
         &self.bytes
     }
 
+    /// The memory that they are in.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// The same records in the order of a permutation, on all threads of the current pool. Panics unless there is a
     /// place for each.
     pub fn permuted(&self, permutation: &Permutation) -> Self {
+        self.permuted_in(permutation, Vec::new())
+    }
+
+    /// The same as [`Records::permuted`], in memory that was used before: fresh memory takes longer to get than to fill.
+    pub fn permuted_in(&self, permutation: &Permutation, mut bytes: Vec<u8>) -> Self {
         assert_eq!(permutation.len(), self.len(), "one place per record");
-        let mut bytes = vec![0; self.bytes.len()];
+        if bytes.capacity() < self.bytes.len() {
+            bytes = vec![0; self.bytes.len()];
+        }
+        bytes.resize(self.bytes.len(), 0);
         let length = self.length;
         let places = permutation.places().par_chunks(CHUNK);
         bytes.par_chunks_mut(CHUNK * length).zip(places).for_each(|(part, places)| {
             for (to, &from) in part.chunks_exact_mut(length).zip(places) {
-                to.copy_from_slice(&self.bytes[from as usize * length..][..length]);
+                to.copy_from_slice(self.get(from as usize));
             }
         });
         Self { length, bytes }
@@ -124,6 +147,9 @@ mod tests {
         assert_ne!(permuted, batch);
         for (record, &from) in permuted.iter().zip(permutation.places()) {
             assert_eq!(record, [&from.to_be_bytes()[..], &[7, 9]].concat());
+        }
+        for used in [vec![1; 10], vec![1; 7 * count], vec![1; 6 * count]] {
+            assert_eq!(batch.permuted_in(&permutation, used), permuted);
         }
     }
 }

@@ -5,17 +5,18 @@
 //! independent and uniform the whole order is uniform (Rao 1961, Sandelius 1962). The bucket of a record is a hash of it
 //! under a secret key, which makes throws of distinct records independent and uniform, and puts equal records, which
 //! have to be found and dropped, into one bucket. The hash is SipHash-2-4, a pseudorandom function made for short inputs.
+//!
+//! In both passes a thread reads, one shuffles (with the pool's help) and others hash and write, on buffers that go round
+//! between them.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::io::{BufWriter, Read, Write};
-
-use rayon::prelude::*;
-use siphasher::sip::SipHasher24;
+use std::thread;
 
 use crate::batch::{BatchReader, BatchWriter, Manifest};
+use crate::distinct::keep_distinct;
 use crate::draw::derive;
+use crate::ring::{Fill, Use, joined, ring};
+use crate::sip::sip_2_4;
 use crate::store::{Store, StoreFile};
 use crate::{Error, Permutation, Records, Seed};
 
@@ -40,38 +41,37 @@ impl Shuffle<'_> {
     /// when this returns.
     pub fn run(&self, seed: &Seed, keep: impl Fn(u64) -> bool) -> Result<Manifest, Error> {
         let bits = self.bucket_bits()?;
-        let names: Vec<String> = (0..1_u32 << bits).map(|bucket| self.bucket_name(bucket)).collect();
-        let mut output = BatchWriter::create(self.store, self.output, self.length)?;
         if bits == 0 {
-            let mut all = Vec::new();
-            self.kept_parts(keep, |part| {
-                all.extend_from_slice(part.as_bytes());
-                Ok(())
-            })?;
-            output.write(permuted(Records::from_bytes(self.length, all)?, seed, 0)?.as_bytes())?;
+            let all = self.kept(keep)?;
+            let mut output = BatchWriter::create(self.store, self.output, self.length)?;
+            output.write(permuted(all, seed, 0, Vec::new())?.0.as_bytes())?;
             return Ok(output.finish()?);
         }
+        let names: Vec<String> = (0..1_u32 << bits).map(|bucket| self.bucket_name(bucket)).collect();
+        let output = BatchWriter::create(self.store, self.output, self.length)?;
         self.scatter(&names, bits, &derive(seed, "scatter", 0), keep)?;
-        for (bucket, name) in (0..).zip(&names) {
-            let all = self.whole(name)?;
-            output.write(permuted(all, seed, bucket)?.as_bytes())?;
-            self.store.remove(name)?;
-        }
-        Ok(output.finish()?)
+        let manifest = self.collect(&names, seed, output)?;
+        self.store.remove_all(&names)?;
+        Ok(manifest)
     }
 
-    /// How many bits choose a bucket: so many that a bucket fits three times, and no more than there are buffers for.
+    /// How many bits choose a bucket: at least so many that a bucket fits, at most so many that there is a buffer for each,
+    /// and in between so many that threads need not wait for one another and a bucket fits a cache.
     fn bucket_bits(&self) -> Result<u32, Error> {
         let bytes = u128::from(self.records) * self.length as u128;
-        let buckets = (COPIES * bytes).div_ceil(self.memory.max(1) as u128).max(1);
-        let bits = 128 - (buckets - 1).leading_zeros();
-        if bits > 0 && (BUFFER as u128) << bits > self.memory as u128 {
-            return Err(Error::Memory {
-                bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
-                limit: self.memory,
-            });
+        let memory = self.memory.max(1) as u128;
+        let least = bits_at_least(bytes * COPIES, memory);
+        let most = (self.memory / BUFFER).checked_ilog2().unwrap_or(0);
+        if least > most {
+            let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+            return Err(Error::Memory { bytes, limit: self.memory });
         }
-        Ok(bits)
+        if least == 0 {
+            return Ok(0);
+        }
+        let ahead = bits_at_least(bytes * COPIES_AHEAD, memory);
+        let cached = bits_at_least(bytes, CACHE).min(CACHE_BITS_MAX);
+        Ok(ahead.max(cached).clamp(least, most))
     }
 
     /// How many bytes can be shuffled in so much memory.
@@ -84,6 +84,20 @@ impl Shuffle<'_> {
         format!("{}-bucket-{bucket}", self.output)
     }
 
+    /// All records that are kept, in memory.
+    fn kept(&self, keep: impl Fn(u64) -> bool) -> Result<Records, Error> {
+        let mut all = Vec::new();
+        let mut input = self.input()?;
+        let (mut place, mut used) = (0, Vec::new());
+        while let Some(mut part) = input.next_part_in(used)? {
+            retain(&mut part, &mut place, &keep);
+            all.extend_from_slice(part.as_bytes());
+            used = part.into_bytes();
+        }
+        self.check_count(place)?;
+        Records::from_bytes(self.length, all)
+    }
+
     /// First pass: every record that is kept into its bucket.
     fn scatter(
         &self,
@@ -92,121 +106,218 @@ impl Shuffle<'_> {
         key: &Seed,
         keep: impl Fn(u64) -> bool,
     ) -> Result<(), Error> {
-        // A quarter of the memory waits to be written; the rest is for the part that is read.
+        // A quarter of the memory waits to be written; another one is for the parts that are read.
         let buffer = (self.memory / 4 / names.len()).clamp(BUFFER / 2, BUFFER_MAX);
         let mut buckets = names
             .iter()
             .map(|name| Ok(BufWriter::with_capacity(buffer, self.store.create(name)?)))
             .collect::<Result<Vec<BufWriter<Box<dyn StoreFile>>>, Error>>()?;
-        self.kept_parts(keep, |part| {
-            let records: Vec<&[u8]> = part.iter().collect();
-            let chosen: Vec<u32> = records
-                .par_iter()
-                .with_min_len(1 << 10)
-                .map(|record| (keyed_hash(key, record) >> (64 - bits)) as u32)
-                .collect();
-            for (record, bucket) in records.into_iter().zip(chosen) {
-                buckets[bucket as usize].write_all(record)?;
+        let mut input = self.input()?;
+        thread::scope(|scope| {
+            let (fill, parts) = ring::<Vec<u8>>(2);
+            let reading = scope.spawn(move || read_parts(&mut input, &fill));
+            let (grouped, write) = ring::<Grouped>(2);
+            let writing = scope.spawn(move || write_grouped(&mut buckets, &write));
+            let (mut place, mut hashes) = (0, Vec::new());
+            while let Some(part) = parts.full() {
+                let mut part = Records::from_bytes(self.length, part)?;
+                retain(&mut part, &mut place, &keep);
+                sip_2_4(&part, key, &mut hashes);
+                // The writer is gone if it failed, and says why below.
+                let Some(mut group) = grouped.empty() else { break };
+                group.fill(&part, &hashes, bits);
+                grouped.pass_on(group);
+                parts.give_back(part.into_bytes());
             }
-            Ok(())
-        })?;
-        // Buckets need not survive a crash: the input is still there, and the draw is the same.
-        buckets.iter_mut().try_for_each(Write::flush)?;
+            drop((parts, grouped));
+            joined(writing)?;
+            joined(reading)?;
+            self.check_count(place)
+        })
+    }
+
+    /// Second pass: bucket after bucket, each in a random order.
+    fn collect(&self, names: &[String], seed: &Seed, output: BatchWriter) -> Result<Manifest, Error> {
+        let mean = self.records.div_ceil(names.len() as u64);
+        let ahead = u128::from(mean) * self.length as u128 * COPIES_AHEAD <= self.memory as u128;
+        let (inputs, outputs) = if ahead { (2, 3) } else { (1, 1) };
+        thread::scope(|scope| {
+            let (fill, buckets) = ring::<Vec<u8>>(inputs);
+            let reading = scope.spawn(move || self.read_buckets(names, seed, mean, &fill));
+            let (shuffled, parts) = ring::<Vec<u8>>(outputs);
+            let writing = scope.spawn(move || output.write_parts(parts));
+            let mut bucket = 0;
+            while let Some(bytes) = buckets.full() {
+                // The writer is gone if it failed, and says why below.
+                let Some(used) = shuffled.empty() else { break };
+                let (permuted, records) =
+                    permuted(Records::from_bytes(self.length, bytes)?, seed, bucket, used)?;
+                shuffled.pass_on(permuted.into_bytes());
+                buckets.give_back(records.into_bytes());
+                bucket += 1;
+            }
+            drop((buckets, shuffled));
+            let written = joined(writing);
+            joined(reading)?;
+            Ok(written?)
+        })
+    }
+
+    /// Reads one bucket after another, and empties what it has read.
+    fn read_buckets(
+        &self,
+        names: &[String],
+        seed: &Seed,
+        mean: u64,
+        fill: &Fill<Vec<u8>>,
+    ) -> Result<(), Error> {
+        // Eight deviations above the mean: distinct records are not more than that in any bucket.
+        let len = (mean + 8 * mean.isqrt() + 8) as usize * self.length;
+        for (bucket, name) in (0..).zip(names) {
+            let Some(used) = fill.empty() else { break };
+            fill.pass_on(self.read_bucket(name, &distinct_key(seed, bucket), len, used)?);
+            // It is removed for good with all others, but takes no room until then.
+            self.store.create(name)?;
+        }
         Ok(())
     }
 
-    /// The kept records part by part.
-    fn kept_parts(
+    /// All records of a bucket, but for some that are there twice if they are more than `len` bytes: whoever sends one
+    /// record many times fills one bucket, and must not fill the memory.
+    fn read_bucket(
         &self,
-        keep: impl Fn(u64) -> bool,
-        mut take: impl FnMut(Records) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let part_len = (self.memory / PARTS).clamp(1 << 12, 1 << 22);
-        let mut input = BatchReader::open(self.store, self.input, self.length, part_len)?;
-        let mut place = 0;
-        while let Some(mut part) = input.next_part()? {
-            let count = part.len() as u64;
-            part.retain(|index| keep(place + index as u64));
-            place += count;
-            take(part)?;
-        }
-        if place == self.records { Ok(()) } else { Err(Error::Damaged { file: "spool", at: place }) }
-    }
-
-    /// All records of a bucket.
-    fn whole(&self, name: &str) -> Result<Records, Error> {
-        // Buckets are about alike, and more than half full.
-        let mut bytes = Vec::with_capacity(self.memory / COPIES as usize);
-        self.store.read(name)?.read_to_end(&mut bytes)?;
-        Records::from_bytes(self.length, bytes)
-    }
-}
-
-/// The distinct records in the order of the seed.
-fn permuted(records: Records, seed: &Seed, bucket: u64) -> Result<Records, Error> {
-    let distinct = distinct(records, &derive(seed, "distinct", bucket));
-    let permutation = Permutation::new(distinct.len() as u64, &derive(seed, "order", bucket))?;
-    Ok(distinct.permuted(&permutation))
-}
-
-/// The first of each set of equal records. Hashes find candidates, and bytes decide.
-fn distinct(mut records: Records, key: &Seed) -> Records {
-    let all: Vec<&[u8]> = records.iter().collect();
-    let hashes: Vec<u64> =
-        all.par_iter().with_min_len(1 << 10).map(|record| keyed_hash(key, record)).collect();
-    let mut first: HashMap<u64, u32, BuildHasherDefault<Hashed>> =
-        HashMap::with_capacity_and_hasher(all.len(), BuildHasherDefault::default());
-    let (mut again, mut collisions) = (Vec::new(), Vec::new());
-    for (place, hash) in hashes.into_iter().enumerate() {
-        match first.entry(hash) {
-            Entry::Vacant(none) => drop(none.insert(place as u32)),
-            Entry::Occupied(earlier) if all[*earlier.get() as usize] == all[place] => again.push(place),
-            // Two that differ and have one hash are rare enough to be compared with one another.
-            Entry::Occupied(_) if collisions.iter().any(|&other: &usize| all[other] == all[place]) => {
-                again.push(place);
+        name: &str,
+        key: &Seed,
+        mut len: usize,
+        mut bytes: Vec<u8>,
+    ) -> Result<Vec<u8>, Error> {
+        bytes.clear();
+        let mut file = self.store.read(name)?;
+        loop {
+            let wanted = len - bytes.len();
+            bytes.reserve_exact(wanted);
+            let read = file.by_ref().take(wanted as u64).read_to_end(&mut bytes)?;
+            if read < wanted {
+                return Ok(bytes);
             }
-            Entry::Occupied(_) => collisions.push(place),
+            let mut records = Records::from_bytes(self.length, bytes)?;
+            keep_distinct(&mut records, key);
+            bytes = records.into_bytes();
+            if bytes.len() > len / 2 {
+                len *= 2;
+            }
         }
     }
-    if !again.is_empty() {
-        records.retain(|place| again.binary_search(&place).is_err());
+
+    fn input(&self) -> Result<BatchReader, Error> {
+        let part_len = (self.memory / PARTS).clamp(1 << 12, 1 << 22);
+        Ok(BatchReader::open(self.store, self.input, self.length, part_len)?)
     }
-    records
+
+    fn check_count(&self, read: u64) -> Result<(), Error> {
+        if read == self.records { Ok(()) } else { Err(Error::Damaged { file: "spool", at: read }) }
+    }
 }
 
-/// SipHash-2-4 under the first half of a seed.
-fn keyed_hash(key: &Seed, record: &[u8]) -> u64 {
-    let half = key.first_chunk().unwrap_or(&[0; 16]);
-    SipHasher24::new_with_key(half).hash(record)
+/// Reads all of a file, part by part.
+fn read_parts(input: &mut BatchReader, fill: &Fill<Vec<u8>>) -> Result<(), Error> {
+    while let Some(used) = fill.empty()
+        && let Some(part) = input.next_part_in(used)?
+    {
+        fill.pass_on(part.into_bytes());
+    }
+    Ok(())
 }
 
-/// Numbers that are hashes already.
+/// Keeps some records of a part that starts at a place, and goes on to the place after it.
+fn retain(part: &mut Records, place: &mut u64, keep: impl Fn(u64) -> bool) {
+    let (start, count) = (*place, part.len() as u64);
+    part.retain(|index| keep(start + index as u64));
+    *place += count;
+}
+
+/// A part of the input, in the order of its records' buckets.
 #[derive(Default)]
-struct Hashed(u64);
+struct Grouped {
+    bytes: Vec<u8>,
+    /// Where each bucket's records end.
+    ends: Vec<usize>,
+}
 
-impl Hasher for Hashed {
-    fn finish(&self) -> u64 {
-        self.0
+impl Grouped {
+    /// By the first bits of a hash of each record.
+    fn fill(&mut self, part: &Records, hashes: &[u64], bits: u32) {
+        let length = part.length();
+        let bucket = |hash: &u64| (hash >> (64 - bits)) as usize;
+        let mut sizes = vec![0; 1 << bits];
+        hashes.iter().for_each(|hash| sizes[bucket(hash)] += length);
+        self.ends.clear();
+        self.ends.extend(sizes.iter().scan(0, |end, size| Some(std::mem::replace(end, *end + size))));
+        self.bytes.resize(part.as_bytes().len(), 0);
+        // Where each bucket begins, until all its records are there.
+        for (record, hash) in part.iter().zip(hashes) {
+            let start = &mut self.ends[bucket(hash)];
+            self.bytes[*start..][..length].copy_from_slice(record);
+            *start += length;
+        }
     }
+}
 
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.0 = (self.0 << 8) | u64::from(byte));
+/// Writes each part's records to their buckets.
+fn write_grouped(buckets: &mut [BufWriter<Box<dyn StoreFile>>], parts: &Use<Grouped>) -> Result<(), Error> {
+    while let Some(part) = parts.full() {
+        let mut start = 0;
+        for (bucket, &end) in buckets.iter_mut().zip(&part.ends) {
+            bucket.write_all(&part.bytes[start..end])?;
+            start = end;
+        }
+        parts.give_back(part);
     }
+    // Buckets need not survive a crash: the input is still there, and the draw is the same.
+    Ok(buckets.iter_mut().try_for_each(Write::flush)?)
+}
 
-    fn write_u64(&mut self, number: u64) {
-        self.0 = number;
+/// The distinct records in the order of the seed, in memory that was used before, and the memory that they were in.
+fn permuted(
+    mut records: Records,
+    seed: &Seed,
+    bucket: u64,
+    used: Vec<u8>,
+) -> Result<(Records, Records), Error> {
+    if records.len() >= u32::MAX as usize {
+        return Err(Error::TooMany { got: records.len() as u64 });
     }
+    keep_distinct(&mut records, &distinct_key(seed, bucket));
+    let order = Permutation::new(records.len() as u64, &derive(seed, "order", bucket))?;
+    Ok((records.permuted_in(&order, used), records))
+}
+
+fn distinct_key(seed: &Seed, bucket: u64) -> Seed {
+    derive(seed, "distinct", bucket)
+}
+
+/// How many bits count `bytes` divided by `limit`, rounded up.
+fn bits_at_least(bytes: u128, limit: u128) -> u32 {
+    bytes.div_ceil(limit.max(1)).max(1).next_power_of_two().trailing_zeros()
 }
 
 /// A bucket in memory is there as it was read, as it is written, and a bit more.
 const COPIES: u128 = 3;
 
-/// A part of the input is this share of the memory.
+/// The same where threads have buckets to work on at once: two are read, three are hashed and written, and a bit more.
+const COPIES_AHEAD: u128 = 6;
+
+/// Buckets of this size are found in a cache when they are permuted.
+const CACHE: u128 = 1 << 24;
+/// But so many buckets are enough: more would be written in small pieces.
+const CACHE_BITS_MAX: u32 = 7;
+
+/// A part of the input is this share of the memory; there are two as they were read, and two by bucket.
 const PARTS: usize = 16;
 
 /// What an open bucket takes at least: half of it is its buffer.
 const BUFFER: usize = 1 << 15;
-const BUFFER_MAX: usize = 1 << 22;
+const BUFFER_MAX: usize = 1 << 16;
 
 #[cfg(test)]
 mod tests {
@@ -292,6 +403,76 @@ mod tests {
         let short =
             Shuffle { store: &store, input: "spool", length: 6000, records: 5, output: "b", memory: 1 << 20 };
         assert!(matches!(short.run(&seed(1), |_| true), Err(Error::Damaged { .. })), "a record is missing");
+    }
+
+    /// Distinct records, and room for several buckets at a time.
+    fn large() -> (MemoryStore, Vec<u32>) {
+        let (store, numbers) = (MemoryStore::new(), Vec::from_iter(0..20_000));
+        let mut file = store.create("spool").unwrap();
+        file.write_all(&numbers.iter().flat_map(|number: &u32| number.to_be_bytes()).collect::<Vec<u8>>())
+            .unwrap();
+        file.sync().unwrap();
+        (store, numbers)
+    }
+
+    fn large_shuffle(store: &MemoryStore) -> Shuffle<'_> {
+        Shuffle { store, input: "spool", length: 4, records: 20_000, output: "batch", memory: 1 << 17 }
+    }
+
+    #[test]
+    fn buckets_that_threads_work_on_at_once_come_out_in_order() {
+        let (store, numbers) = large();
+        let shuffle = large_shuffle(&store);
+        assert_eq!(shuffle.bucket_bits().unwrap(), 2);
+        let manifest = shuffle.run(&seed(1), |_| true).unwrap();
+        let bytes = store.bytes("batch").unwrap();
+        assert_eq!(manifest.digest, throng_wire::Digest::of(&bytes));
+        let mut left: Vec<u32> =
+            bytes.as_chunks().0.iter().map(|number| u32::from_be_bytes(*number)).collect();
+        assert_ne!(left, numbers);
+        left.sort_unstable();
+        assert_eq!(left, numbers);
+    }
+
+    /// Whatever fails, whichever thread finds out: the shuffle ends with an error, and later gives the one order.
+    #[test]
+    fn a_shuffle_that_fails_anywhere_is_done_again_with_the_same_order() {
+        let (store, _) = large();
+        let whole = store.copy();
+        let expected = large_shuffle(&whole).run(&seed(1), |_| true).unwrap();
+        for operations in 0.. {
+            let store = store.copy();
+            store.fail_after(operations);
+            let outcome = large_shuffle(&store).run(&seed(1), |_| true);
+            store.restart(operations as usize % 3);
+            if let Ok(manifest) = outcome {
+                assert!(operations > 10 && manifest == expected);
+                assert_eq!(store.bytes("batch"), whole.bytes("batch"), "what is done is synced");
+                break;
+            }
+            assert_eq!(large_shuffle(&store).run(&seed(1), |_| true).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn a_record_that_is_sent_often_does_not_fill_the_memory() {
+        let mut kinds = vec![9; 1000];
+        kinds.extend([1, 2, 9, 3]);
+        let store = store(&kinds, 100);
+        let shuffle = Shuffle {
+            store: &store,
+            input: "spool",
+            length: 100,
+            records: 1004,
+            output: "b",
+            memory: 1 << 18,
+        };
+        let bucket = shuffle.read_bucket("spool", &seed(1), 1000, Vec::new()).unwrap();
+        assert!(bucket.len() <= 1000 && bucket.capacity() <= 2000, "{} {}", bucket.len(), bucket.capacity());
+        let mut left = Records::from_bytes(100, bucket).unwrap();
+        keep_distinct(&mut left, &seed(2));
+        assert!(left.iter().map(|record| record[0]).eq([9, 1, 2, 3]));
+        assert_eq!(run(&store, 100, 1004, 1 << 18, &seed(3)).len(), 4);
     }
 
     #[test]

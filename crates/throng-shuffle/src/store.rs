@@ -19,6 +19,11 @@ pub trait Store: Send + Sync {
     /// Removes a file for good. One that does not exist is removed already.
     fn remove(&self, name: &str) -> io::Result<()>;
 
+    /// Removes several files for good, in whatever way is cheaper than one after another.
+    fn remove_all(&self, names: &[String]) -> io::Result<()> {
+        names.iter().try_for_each(|name| self.remove(name))
+    }
+
     /// The names of all files.
     fn names(&self) -> io::Result<Vec<String>>;
 }

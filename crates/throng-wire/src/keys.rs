@@ -175,6 +175,20 @@ impl LayerKeys {
         self.keys.iter().find(|key| key.key.id == id && key.key.lifetime.covers(epoch))
     }
 
+    /// For how many epochs, from `epoch` on and without a gap, there are keys.
+    pub fn epochs_from(&self, epoch: u64) -> u64 {
+        let mut next = epoch;
+        let last_of = |next: u64| {
+            let covering =
+                self.keys.iter().map(|key| key.key.lifetime).filter(|lifetime| lifetime.covers(next));
+            covering.map(|lifetime| lifetime.last_epoch).max()
+        };
+        while let Some(after) = last_of(next).and_then(|last| last.checked_add(1)) {
+            next = after;
+        }
+        next - epoch
+    }
+
     /// The public parts, by number.
     pub fn public(&self) -> Vec<LayerKey> {
         let mut keys: Vec<LayerKey> = self.keys.iter().map(|key| key.key).collect();

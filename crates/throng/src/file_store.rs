@@ -46,6 +46,16 @@ impl FileStore {
         let (handle, crash) = (Some(Arc::clone(&self.handle)), Arc::clone(&self.crash));
         Ok(Box::new(OpenFile { file, handle, crash }))
     }
+
+    /// Takes a name away, not yet for good; says whether there was such a file.
+    fn unlink(&self, name: &str) -> io::Result<bool> {
+        self.crash.operation();
+        match fs::remove_file(self.directory.join(name)) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
 }
 
 impl Store for FileStore {
@@ -62,12 +72,12 @@ impl Store for FileStore {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        self.crash.operation();
-        match fs::remove_file(self.directory.join(name)) {
-            Ok(()) => self.handle.sync_all(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(error),
-        }
+        if self.unlink(name)? { self.handle.sync_all() } else { Ok(()) }
+    }
+
+    fn remove_all(&self, names: &[String]) -> io::Result<()> {
+        names.iter().try_for_each(|name| self.unlink(name).map(drop))?;
+        self.handle.sync_all()
     }
 
     fn names(&self) -> io::Result<Vec<String>> {
@@ -173,6 +183,9 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
         store.remove("a").unwrap();
         store.remove("a").unwrap();
+        ["b", "c"].into_iter().for_each(|name| drop(store.create(name).unwrap()));
+        store.remove_all(&["b", "none", "c"].map(str::to_owned)).unwrap();
+        assert!(store.names().unwrap().is_empty());
         assert_eq!(store.read("a").err().unwrap().kind(), io::ErrorKind::NotFound);
         drop(store);
         FileStore::open(&path).unwrap();

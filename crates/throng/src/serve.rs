@@ -6,6 +6,7 @@ pub mod group_commit;
 mod layer_keys;
 pub mod log;
 pub mod operator_port;
+mod reasons;
 pub mod shuffler;
 pub mod vitals;
 mod waits;

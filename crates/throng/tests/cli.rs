@@ -3,123 +3,14 @@
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
 use std::fs;
-use std::process::{Output, Stdio};
-use std::thread::sleep;
-use std::time::Duration;
+use std::process::Output;
 
 use serde_json::Value;
 use tempfile::TempDir;
 use throng::picture::Picture;
 
 mod support;
-use support::{command, names, text};
-
-#[test]
-fn demo_prints_a_picture_and_what_it_guarantees() {
-    let dir = directory();
-    let output = throng(&dir, &["demo", "--image", "small.png", "--epsilon-local", "4"]);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let stdout = text(&output.stdout);
-    for part in ["truth", "@@@@", "(removal)", "RMSE", "noise floor", "heavy hitters", "no shuffler yet"] {
-        assert!(stdout.contains(part), "{part} is missing in:\n{stdout}");
-    }
-    assert!(stdout.is_ascii(), "a pipe gets plain text");
-    assert!(stdout.lines().all(|line| line.len() <= 80));
-    assert!(!stdout.to_lowercase().contains("epsilon_central"));
-    // A progress bar belongs on terminals only.
-    assert_eq!(text(&output.stderr), "");
-}
-
-#[test]
-fn demo_writes_pictures_and_the_result() {
-    let dir = directory();
-    let output = throng(&dir, &["demo", "--image", "small.png", "--json", "--out", "deep/er"]);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let out = dir.path().join("deep/er");
-    assert_eq!(names(&out), ["estimate.png", "result.json", "side-by-side.png", "truth.png"]);
-    assert_eq!(fs::read(out.join("result.json")).unwrap(), output.stdout);
-    assert_eq!(Picture::open(&out.join("truth.png")).unwrap(), small());
-    let estimate = Picture::open(&out.join("estimate.png")).unwrap();
-    let both = Picture::open(&out.join("side-by-side.png")).unwrap();
-    assert_eq!(both, small().beside(&estimate));
-}
-
-#[test]
-fn demo_json_has_the_promised_fields_and_sane_numbers() {
-    let dir = directory();
-    let output = throng(&dir, &["demo", "--image", "small.png", "--epsilon-local", "4", "--json"]);
-    let json: Value = serde_json::from_slice(&output.stdout).expect("stdout is JSON and nothing else");
-    let number =
-        |at: &str| json.pointer(at).and_then(Value::as_f64).unwrap_or_else(|| panic!("{at} in {json}"));
-    assert!((number("/epsilon_local") - 4.0).abs() < 1e-9);
-    assert_eq!(json["neighbors"], "removal");
-    assert_eq!(json["respondents"], small().luminosity());
-    assert_eq!(json["domain"], 1024);
-    assert_eq!(json["simulated"], true);
-    assert!(json["simulation"].as_str().unwrap().contains("no encryption"));
-    assert_eq!(json["files"].as_array().unwrap().len(), 4);
-    assert!(number("/seconds") > 0.0);
-
-    // Seeds are the operating system's, so these hold up to a chance of less than 1e-9: the RMSE has a
-    // relative deviation of 1/sqrt(2 * 1024) = 2 %, the fragments per respondent (about 19) one of 0.1 %.
-    let expected = number("/standard_error_expected");
-    assert!((number("/rmse") / expected - 1.0).abs() < 0.15, "{json}");
-    assert!(number("/rmse_clipped") < number("/rmse"));
-    assert!((number("/noise_floor") - expected).abs() < 1e-9);
-    let fragments =
-        number("/fragments_per_respondent_measured") / number("/fragments_per_respondent_expected");
-    assert!((fragments - 1.0).abs() < 0.01, "{json}");
-    assert_eq!(number("/simultaneous_error/beta"), 0.001);
-    assert!(number("/simultaneous_error/measured") < 1.5 * number("/simultaneous_error/bound"));
-    assert_eq!(number("/heavy_hitters/beta"), 0.001);
-    assert!(number("/heavy_hitters/threshold") > expected);
-    assert!(number("/heavy_hitters/truly_held") <= number("/heavy_hitters/found"));
-    assert!(json.as_object().unwrap().keys().all(|name| !name.contains("central")));
-}
-
-#[test]
-fn demo_fails_on_bad_input_says_what_to_change_and_leaves_nothing() {
-    let dir = directory();
-    fs::write(dir.path().join("text.png"), "not a picture").unwrap();
-    fs::write(dir.path().join("short.png"), &small().to_png().unwrap()[..60]).unwrap();
-    let black = Picture::new(2, 2, vec![0; 4]).unwrap().to_png().unwrap();
-    fs::write(dir.path().join("black.png"), black).unwrap();
-    let before = names(dir.path());
-    let cases: [(&[&str], &str); 9] = [
-        (&["--image", "missing.png"], "cannot open missing.png"),
-        (&["--image", "text.png"], "convert the picture to PNG"),
-        (&["--image", "short.png"], "save it again"),
-        (&["--image", "black.png"], "some light"),
-        (&["--image", "small.png", "--epsilon-local", "-1"], "at least 0"),
-        (&["--image", "small.png", "--epsilon-local", "0"], "larger epsilon"),
-        (&["--image", "small.png", "--epsilon-local", "NaN"], "finite number"),
-        (&["--image", "small.png", "--epsilon-local", "much"], "--epsilon-local"),
-        (&["--image", "small.png", "--out", "small.png"], "choose another directory"),
-    ];
-    for (arguments, message) in cases {
-        let output = throng(&dir, &[&["demo"], arguments].concat());
-        let stderr = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
-        assert!(stderr.contains(message), "{message} is missing in: {stderr}");
-        assert!(output.stdout.is_empty() && stderr.starts_with("error: "), "{arguments:?}: {stderr}");
-        assert_eq!(names(dir.path()), before, "{arguments:?} left something behind");
-    }
-}
-
-#[test]
-fn demo_stopped_halfway_leaves_no_file() {
-    let dir = directory();
-    // At this epsilon the horse takes many minutes.
-    let mut child = command(&dir, &["demo", "--epsilon-local", "0.1"]).stderr(Stdio::null()).spawn().unwrap();
-    let out = dir.path().join("throng-demo");
-    while !out.exists() {
-        sleep(Duration::from_millis(10));
-    }
-    sleep(Duration::from_millis(200));
-    child.kill().unwrap();
-    assert!(!child.wait().unwrap().success());
-    assert_eq!(names(&out), [""; 0]);
-}
+use support::{command, text};
 
 #[test]
 fn plan_writes_a_survey_that_can_be_read_and_holds() {

@@ -144,6 +144,25 @@ fn released_and_destroyed_epochs_are_counted() {
 }
 
 #[test]
+fn an_analyzer_is_watched_in_the_same_way() {
+    let mut town = Town::new(Shape { epoch_s: 3, ..SHAPE }, 0);
+    // Its hop is away at first.
+    town.start(Place::Analyzer, None);
+    logs::wait_for(&town, Place::Analyzer, |event| event["work"] == "take" && event["instance"] == 1);
+    assert_eq!(town.ask(Place::Analyzer, "/readyz").0, 200);
+    town.start(FIRST, None);
+    logs::wait_for(&town, Place::Analyzer, |event| {
+        event["event"] == "batch-taken" && event["outcome"] == "destroyed"
+    });
+    let (_, text) = town.ask(Place::Analyzer, "/metrics");
+    let taken =
+        text.lines().find(|line| line.starts_with("throng_batches_taken_total{party=\"analyzer\"")).unwrap();
+    assert!(taken.contains(",survey=\"test@") && text.contains("throng_key_epochs_left{"), "{text}");
+    town.terminate(Place::Analyzer);
+    assert_eq!(town.ended(Place::Analyzer), Some(0));
+}
+
+#[test]
 fn too_many_requests_are_told_to_come_again_and_nothing_is_lost() {
     let mut town = Town::new(SHAPE, 6);
     let config = fs::read_to_string(town.config(FIRST)).unwrap();

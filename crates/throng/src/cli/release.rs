@@ -28,7 +28,7 @@ pub struct ReleaseArgs {
     #[arg(long, value_name = "FILE.toml")]
     pub survey: Option<PathBuf>,
 
-    /// The epoch [default: the newest of which there is a batch]
+    /// The epoch [default: the newest that was released]
     #[arg(long, value_name = "E")]
     pub epoch: Option<u64>,
 

@@ -38,7 +38,7 @@ The file, with every setting:
   identity = \"keys\"                # the directory of `throng keygen --out keys`
   data = \"data\"                    # what must not be lost; made if it is not there
   memory_mib = 512                 # about how much memory it may use, besides the sums themselves
-  operator_listen = \"127.0.0.1:9443\"   # /healthz, /readyz and /metrics; default: none
+  operator_listen = \"127.0.0.1:9444\"   # /healthz, /readyz and /metrics; default: none
   late_epochs = 8                  # for how many epochs layer keys are kept for batches that come late
 
   [budget]                         # what all releases about one population may spend together
@@ -116,8 +116,8 @@ pub struct ShufflerArgs {
     #[command(flatten)]
     pub log: LogArgs,
 
-    /// Where it answers, instead of what the file says
-    #[arg(long, env = "THRONG_LISTEN", value_name = "ADDRESS:PORT")]
+    /// Where it answers
+    #[arg(long, env = "THRONG_LISTEN", value_name = "ADDRESS:PORT", help_heading = OVERRIDES)]
     pub listen: Option<SocketAddr>,
 
     /// What the file says otherwise.
@@ -127,7 +127,7 @@ pub struct ShufflerArgs {
 
 /// What a container or a service manager sets without writing a file. Paths are relative to where the program was started.
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Instead of what the file says")]
+#[command(next_help_heading = OVERRIDES)]
 pub struct Overrides {
     /// Where its operator asks how it is
     #[arg(long, env = "THRONG_OPERATOR_LISTEN", value_name = "ADDRESS:PORT")]
@@ -158,3 +158,5 @@ pub struct LogArgs {
     #[arg(long, env = "THRONG_LOG_FORMAT", value_name = "FORMAT", default_value = "text")]
     pub log_format: LogFormat,
 }
+
+const OVERRIDES: &str = "Instead of what the file says";

@@ -5,6 +5,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use throng_wire::{Survey, SurveyHash};
 
 use super::{Format, print};
 use crate::analysis::{self, Released, TallyFiles};
@@ -33,16 +34,21 @@ pub fn run(args: &ReleaseArgs, format: Format) -> Result<()> {
         }
     };
     let tallies = TallyFiles::new(&config.data, survey.hash());
+    let until = Instant::now() + Duration::from_secs(args.wait_s);
     let epoch = match args.epoch {
         Some(epoch) => epoch,
-        None => *tallies.epochs(label)?.last().context("no batch has been counted yet")?,
+        None => {
+            let newest = || newest(&tallies, survey.survey(), label);
+            wait(until, 1, || Ok(newest()?.is_some().into()))?;
+            newest()?.context("no epoch has been released yet")?
+        }
     };
     if let Some(width) = args.width {
         let attributes = survey.survey().domain();
         ensure!(attributes % u64::from(width) == 0, "--width {width} does not divide {attributes} values");
     }
     let there = || Ok(tallies.of_epoch(survey.survey(), label, epoch)?.len() as u64);
-    wait(args.wait_s, u64::from(survey.survey().delivery.instances), there)?;
+    wait(until, u64::from(survey.survey().delivery.instances), there)?;
 
     let budget = config.budget.guarantee()?;
     let release = analysis::release(&config.data, survey, (label, epoch), &files.population, budget)?;
@@ -83,9 +89,18 @@ fn survey<'a>(args: &ReleaseArgs, config: &'a AnalyzerConfig) -> Result<(&'a Ana
     }
 }
 
+/// The newest epoch that an instance has released.
+fn newest(tallies: &TallyFiles, survey: &Survey, label: u32) -> Result<Option<u64>> {
+    for epoch in tallies.epochs(label)?.into_iter().rev() {
+        if tallies.of_epoch(survey, label, epoch)?.iter().any(|part| part.counted.is_some()) {
+            return Ok(Some(epoch));
+        }
+    }
+    Ok(None)
+}
+
 /// Waits until all are there, or the time is over: what is there by then is taken.
-fn wait(wait_s: u64, all: u64, there: impl Fn() -> Result<u64>) -> Result<()> {
-    let until = Instant::now() + Duration::from_secs(wait_s);
+fn wait(until: Instant, all: u64, there: impl Fn() -> Result<u64>) -> Result<()> {
     let bar = progress::bar(all, "instances have delivered")?;
     loop {
         let present = there()?;
@@ -99,7 +114,7 @@ fn wait(wait_s: u64, all: u64, there: impl Fn() -> Result<u64>) -> Result<()> {
     Ok(())
 }
 
-fn default_out(config: &AnalyzerConfig, survey: throng_wire::SurveyHash, label: u32, epoch: u64) -> PathBuf {
+fn default_out(config: &AnalyzerConfig, survey: SurveyHash, label: u32, epoch: u64) -> PathBuf {
     config.data.join("releases").join(survey.to_string()).join(format!("{label}-{epoch}"))
 }
 

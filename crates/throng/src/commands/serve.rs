@@ -17,13 +17,13 @@ pub fn run(args: &ServeArgs, format: Format) -> Result<()> {
 
 fn shuffler(args: &ShufflerArgs, format: Format) -> Result<()> {
     let mut config = ShufflerConfig::read(&args.config)?;
-    let ShufflerConfig { listen, operator_listen, identity, data, .. } = &mut config;
-    *listen = args.listen.unwrap_or(*listen);
+    config.listen = args.listen.unwrap_or(config.listen);
+    let ShufflerConfig { operator_listen, identity, data, .. } = &mut config;
     args.overrides.clone().apply(operator_listen, identity, data);
     let shuffler = Shuffler::prepare(config)?;
     let summary = shuffler.summary();
     if args.check || args.reset {
-        shuffler.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
+        warn(&shuffler.warnings());
     }
     let places = places(&summary);
     if args.check {
@@ -58,9 +58,11 @@ fn analyzer(args: &AnalyzerArgs, format: Format) -> Result<()> {
     args.overrides.clone().apply(operator_listen, identity, data);
     let analyzer = AnalyzerServer::prepare(config)?;
     let summary = analyzer.summary();
+    if args.check {
+        warn(&analyzer.warnings());
+    }
     let places = places(&summary);
     if args.check {
-        analyzer.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
         return checked(&summary, &places, format);
     }
     runtime()?.block_on(async {
@@ -74,6 +76,10 @@ fn analyzer(args: &AnalyzerArgs, format: Format) -> Result<()> {
         let log = Log::new(args.log.log_format, "analyzer");
         analyzer.serve(&log, stop_signal(), ready).await
     })
+}
+
+fn warn(warnings: &[String]) {
+    warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
 }
 
 /// What a party is for.

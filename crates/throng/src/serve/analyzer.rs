@@ -26,7 +26,7 @@ use crate::clock::now_s;
 use crate::keygen::Party;
 use crate::net::{Client, client};
 pub use config::{AnalyzedSurvey, AnalyzerConfig, Budget};
-use puller::{Counts, Puller};
+use puller::{Puller, Watched};
 
 /// An analyzer whose files were read and found to be right.
 pub struct AnalyzerServer {
@@ -104,12 +104,11 @@ impl AnalyzerServer {
         // Keys are not copied around in memory, but read where they are needed.
         let identity = Party::read(&config.identity)?.into_identity();
         let client = Client::new(Some(identity), client::Limits::default());
-        let counts = Counts::new(&vitals);
         let (mut stops, (ended, mut ends)) = (Vec::new(), unbounded_channel());
         for survey in &surveys {
             survey.tallies.create()?;
+            let (name, watched) = (survey.unique_name(), Watched::new(survey, log, &vitals));
             for instance in 1..=survey.instances() {
-                let name = &survey.bundle.survey().survey().name;
                 let puller = Puller {
                     survey: Analyzed::new(&survey.files, &config, &party)?,
                     instance,
@@ -119,9 +118,8 @@ impl AnalyzerServer {
                     late_epochs: config.late_epochs,
                     waits: Waits::default(),
                     started: (Instant::now(), now_s()),
-                    pulse: vitals.worker(&format!("analyzer for instance {instance}"), name),
-                    log: log.clone(),
-                    counts: counts.clone(),
+                    pulse: vitals.worker(&format!("analyzer for instance {instance}"), &name),
+                    watched: watched.clone(),
                 };
                 let (stop, stopped) = mpsc::channel();
                 let ended = ended.clone();

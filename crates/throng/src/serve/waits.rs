@@ -18,15 +18,15 @@ impl<K: Eq + Hash> Waits<K> {
         self.0.get(what).is_none_or(|(until, _)| Instant::now() >= *until)
     }
 
+    /// Whether something waits that fits.
+    pub(super) fn any(&self, fits: impl Fn(&K) -> bool) -> bool {
+        self.0.keys().any(fits)
+    }
+
     pub(super) fn longer(&mut self, what: K) -> Duration {
         let wait = self.0.get(&what).map_or(WAIT_MIN, |(_, last)| (*last * 2).min(WAIT_MAX));
         self.0.insert(what, (Instant::now() + wait, wait));
         wait
-    }
-
-    /// Whether something of a kind failed when it was tried last.
-    pub(super) fn any(&self, kind: impl FnMut(&K) -> bool) -> bool {
-        self.0.keys().any(kind)
     }
 
     pub(super) fn end(&mut self, what: &K) {

@@ -7,22 +7,22 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::task::{Context as Poller, Poll};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use hyper::{HeaderMap, Method};
-use throng_shuffle::{Channel, Error, Hop};
+use throng_shuffle::{Channel, Hop};
 use throng_wire::{Address, Digest, Outcome, Route};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::runtime::Handle;
 
 use super::layer_keys::LayerKeyFiles;
 use super::log::Log;
+use super::reasons;
 use super::vitals::{Counter, Pulse, Vitals};
 use super::waits::Waits;
 use crate::clock::{has_jumped_ahead, now_s};
 use crate::entropy::system_rng;
-use crate::net::client::{Client, SendError};
-use crate::net::endpoint::Endpoint;
-use crate::net::{Outgoing, Problem, paths};
+use crate::net::client::Client;
+use crate::net::{Outgoing, paths};
 
 /// A hop's own thread.
 pub(super) struct Worker {
@@ -32,7 +32,7 @@ pub(super) struct Worker {
     pub(super) next: Option<Address>,
     pub(super) client: Client,
     pub(super) handle: Handle,
-    /// No channel: for the hop as a whole.
+    /// `None` is for the hop as a whole.
     pub(super) waits: Waits<(Work, Option<Channel>)>,
     /// When it began, by two clocks.
     pub(super) started: (Instant, u64),
@@ -158,7 +158,7 @@ impl Worker {
                     if let Some(Channel { label, epoch }) = channel {
                         entry = entry.epoch(epoch).label(label);
                     }
-                    entry.reason(reason(&error)).again_after_s(wait).write();
+                    entry.reason(reasons::of(&error)).again_after_s(wait).write();
                 }
             }
         }
@@ -208,13 +208,12 @@ impl Worker {
             let body = Outgoing::reader(Blocking(body), len);
             let path = paths::path(&route, "batch");
             let reply = self.client.request(next, Method::PUT, &path, HeaderMap::new(), body).await?;
-            match reply.status.is_success() {
-                true => reply.bytes().await.map(Ok),
-                false => reply.problem().await.map(Err),
-            }
+            Ok(match reply.status.is_success() {
+                true => Ok(reply.bytes().await?),
+                false => Err(reply.problem().await?),
+            })
         });
-        let answer =
-            sent.map_err(|error| not_sent(next, &error))?.map_err(|problem| answered(next, &problem))?;
+        let answer = reasons::answer(next, sent)?;
         let acknowledged: [u8; 32] =
             answer.try_into().ok().context("the next hop acknowledged something else")?;
         anyhow::ensure!(Digest::new(acknowledged) == expected, "the next hop acknowledged another batch");
@@ -230,45 +229,6 @@ impl Worker {
             throng_wire::Place::Analyzer => 0,
         };
         Route { survey: self.hop.survey().hash(), label: channel.label, epoch: channel.epoch, instance }
-    }
-}
-
-/// A party that could not be asked, by its place: addresses are not for logs.
-fn not_sent(party: &Address, error: &SendError) -> anyhow::Error {
-    let (place, text) = (party.party.to_string(), error.to_string());
-    match Endpoint::new(party) {
-        Ok(endpoint) => anyhow!("{}", text.replace(&endpoint.authority(), &place)),
-        Err(_) => anyhow!("the address of {place} cannot be called"),
-    }
-}
-
-/// What a party answered, without its own words.
-fn answered(party: &Address, problem: &Problem) -> anyhow::Error {
-    let is_name =
-        |name: &str| name.len() < 40 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
-    let name = if is_name(&problem.name) { &problem.name } else { "unnamed" };
-    anyhow!("{} answers {} {name}", party.party, problem.status.as_u16())
-}
-
-/// What went wrong, without a count: how long a file or a batch is tells how large the crowd was.
-pub(super) fn reason(error: &anyhow::Error) -> String {
-    match error.downcast_ref::<Error>() {
-        Some(error) => reason_of(error),
-        None => format!("{error:#}"),
-    }
-}
-
-/// The same for an error of a hop.
-pub(super) fn reason_of(error: &Error) -> String {
-    match error {
-        Error::Memory { .. } => "a batch cannot be shuffled in so little memory; raise memory_mib".into(),
-        Error::TooMany { .. } | Error::RecordLength { .. } => "a batch has records that do not fit".into(),
-        Error::Damaged { file, .. } => {
-            format!(
-                "the {file} file is damaged; restore it, or reset this hop: a damaged epoch is not released"
-            )
-        }
-        other => other.to_string(),
     }
 }
 

@@ -104,7 +104,8 @@ fn records() {
     let mut town = Town::of(&survey, true, 8);
     town.start_all();
     town.start(Place::Analyzer, None);
-    let value = |person: u64| Value::Record(vec![Some(person as u32 % 5), (person % 2 == 0).then_some(2)]);
+    let value =
+        |person: u64| Value::Record(vec![Some(person as u32 % 5), person.is_multiple_of(2).then_some(2)]);
     let (epoch, memory) = answered_with(&mut town, 8, 0, |person| Some(value(person)));
     let release = town.release(&["--epoch", &epoch.to_string(), "--wait-s", "30"]).unwrap();
     assert_eq!(estimates(&release), in_memory(&memory[&0]));

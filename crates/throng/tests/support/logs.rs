@@ -25,7 +25,7 @@ pub(crate) fn events(town: &Town, place: Place) -> Vec<Value> {
             let fits = match name.as_str() {
                 "time" | "level" | "event" | "survey" | "outcome" | "work" => value.is_string(),
                 "party" => [&*place.to_string(), "shuffler"].contains(&value.as_str().unwrap()),
-                "epoch" | "label" | "again_after_s" => value.is_u64(),
+                "epoch" | "label" | "instance" | "again_after_s" => value.is_u64(),
                 // Words, names of places and of errors of the operating system.
                 "reason" => town
                     .hops()

@@ -1,4 +1,5 @@
 //! What all tests of the program share: starting it, and reading what it says.
+#![allow(dead_code)]
 
 use std::fs;
 use std::path::Path;

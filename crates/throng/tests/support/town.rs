@@ -82,8 +82,11 @@ impl Town {
         for place in town.hops() {
             town.write_config(place, ports[&place]);
         }
-        let analyzer = "identity = \".\"\ndata = \"data\"\nmemory_mib = 16\n[budget]\nepsilon_central = 20\n\
-                        delta = 0.01\n[[surveys]]\nsurvey = \"../survey.toml\"\n";
+        let analyzer = format!(
+            "operator_listen = \"127.0.0.1:{}\"\nidentity = \".\"\ndata = \"data\"\nmemory_mib = 16\n[budget]\nepsilon_central = 20\n\
+                        delta = 0.01\n[[surveys]]\nsurvey = \"../survey.toml\"\n",
+            town.operator_ports[&Place::Analyzer]
+        );
         fs::write(town.config(Place::Analyzer), analyzer).unwrap();
         town
     }
@@ -157,8 +160,8 @@ impl Town {
         self.path(place, "data").join(format!("{hash}-{place}"))
     }
 
-    /// Starts a hop, or the analyzer; it answers when this returns. With `abort_after`, it ends itself after so many operations of its
-    /// store, which may be before it answers.
+    /// Starts a hop, or the analyzer; it answers when this returns. With `abort_after`, it ends itself after so many
+    /// operations of its store, which may be before it answers.
     pub(crate) fn start(&mut self, place: Place, abort_after: Option<u64>) {
         let config = self.config(place);
         let mut command = if place == Place::Analyzer { analyzer(&config) } else { shuffler(&config) };
@@ -169,13 +172,30 @@ impl Town {
         command
             .env("THRONG_TEST_CLOCK_FILE", self.path(place, "clock"))
             .envs(self.environment.get(&place).copied());
+        let line = self.spawn(place, command);
+        let ready = line.contains("listening on") || line.contains("ready");
+        assert!(abort_after.is_some() || ready, "{line}{}", self.log(place));
+    }
+
+    /// Starts a hop whose files cannot grow beyond so many blocks of the shell's (512 or 1024 bytes): writing more fails,
+    /// as it does on a full disk.
+    pub(crate) fn start_with_little_room(&mut self, place: Place, blocks: u32) {
+        let program = shuffler(&self.config(place));
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"")).arg("sh");
+        command.arg(program.get_program()).args(program.get_args()).stdin(Stdio::null());
+        let line = self.spawn(place, command);
+        assert!(line.contains("listening on"), "{line}{}", self.log(place));
+    }
+
+    /// Starts a hop's process; returns its first line.
+    fn spawn(&mut self, place: Place, mut command: Command) -> String {
         let log = fs::OpenOptions::new().create(true).append(true).open(self.path(place, "log")).unwrap();
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let ready = line.contains("listening on") || line.contains("ready");
-        assert!(abort_after.is_some() || ready, "{line}{}", self.log(place));
-        self.processes.insert(place, Process { child, config });
+        self.processes.insert(place, Process { child, config: self.config(place) });
+        line
     }
 
     /// Asks a hop to end, as a service manager does.

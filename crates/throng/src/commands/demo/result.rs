@@ -247,7 +247,7 @@ impl fmt::Display for DemoResult {
         let first = left.first().copied().unwrap_or(self.epsilon_local);
         line(
             "collusion",
-            format!("hops of an instance alone learn who took part; with the analyzer, all hops"),
+            "hops of an instance alone learn who took part; with the analyzer, all hops".into(),
         )?;
         line(
             "",

@@ -44,12 +44,18 @@ impl Speed {
         let lifetime = Lifetime { first_epoch: 0, last_epoch: 0 };
         let key = LayerSecretKey::generate(0, lifetime, &mut system_rng()?)?;
         let route = Route { survey: SurveyHash::new([0; 32]), label: 0, epoch: 0, instance: 1 };
-        let start = Instant::now();
+        // The middle of some tries: others may use this machine for a moment.
+        let mut tries = Vec::new();
         for _ in 0..TRIES {
-            seal::seal(&route, Stop::Analyzer, key.key(), &[0; 64])?;
+            let start = Instant::now();
+            for _ in 0..SEALS {
+                seal::seal(&route, Stop::Analyzer, key.key(), &[0; 64])?;
+            }
+            tries.push(start.elapsed().as_secs_f64() * 1e6 / f64::from(SEALS));
         }
+        tries.sort_by(f64::total_cmp);
         let cores = available_parallelism().context("cannot count the cores of this machine")?.get();
-        Ok(Self { seal_us: start.elapsed().as_secs_f64() * 1e6 / f64::from(TRIES), cores: cores as f64 })
+        Ok(Self { seal_us: tries[TRIES / 2], cores: cores as f64 })
     }
 
     /// What so many respondents take: each seals b envelopes for every instance, in a layer for each hop but the first and
@@ -93,7 +99,8 @@ impl Timing {
     }
 }
 
-const TRIES: u32 = 200;
+const TRIES: usize = 9;
+const SEALS: u32 = 30;
 /// Keys, signatures and seven processes.
 const SETUP_S: f64 = 3.0;
 /// What one credential takes: a file of its own, on disk.

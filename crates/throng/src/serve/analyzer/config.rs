@@ -16,7 +16,7 @@ pub struct AnalyzerConfig {
     pub identity: PathBuf,
     /// The directory for what must not be lost: tallies, and the ledger of releases. Made if it is not there.
     pub data: PathBuf,
-    /// Where its operator asks how it is, for example `127.0.0.1:9443`. Nowhere if it is not given.
+    /// Where its operator asks how it is, for example `127.0.0.1:9444`. Nowhere if it is not given.
     #[serde(default)]
     pub operator_listen: Option<SocketAddr>,
     /// About how much memory it may use, besides the sums themselves.

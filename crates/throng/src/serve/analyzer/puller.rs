@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -19,6 +21,7 @@ use crate::clock::{has_jumped_ahead, now_s};
 use crate::net::client::{Client, Reply, SendError};
 use crate::net::{Outgoing, paths};
 use crate::serve::log::Log;
+use crate::serve::reasons;
 use crate::serve::vitals::{Counter, Pulse, Vitals};
 use crate::serve::waits::Waits;
 
@@ -35,8 +38,7 @@ pub(super) struct Puller {
     /// When it began, by two clocks.
     pub(super) started: (Instant, u64),
     pub(super) pulse: Pulse,
-    pub(super) log: Log,
-    pub(super) counts: Counts,
+    pub(super) watched: Watched,
 }
 
 /// What a puller does, each of which can fail while the others do not.
@@ -57,21 +59,46 @@ impl Work {
     }
 }
 
-/// What an analyzer has done since it started.
+/// What the analyzer's operator sees of a survey. A last hop that is away is in the log and in the failures, and does not
+/// make the analyzer unready.
 #[derive(Clone)]
-pub(super) struct Counts {
+pub(super) struct Watched {
+    log: Log,
+    key_epochs_left: Arc<AtomicU64>,
     counted: Counter,
     destroyed: Counter,
-    failures: Counter,
+    failures: [(Work, Counter); 3],
 }
 
-impl Counts {
-    pub(super) fn new(vitals: &Vitals) -> Self {
-        let batches = "Batches that were taken since the start, by what became of them.";
-        let batches = |outcome| vitals.counter("throng_batches", batches, &[("outcome", outcome)]);
-        let failures = "What the analyzer tried by itself and failed at, and tries again.";
-        let (counted, destroyed) = (batches("counted"), batches("destroyed"));
-        Self { counted, destroyed, failures: vitals.counter("throng_failures", failures, &[]) }
+impl Watched {
+    pub(super) fn new(survey: &Analyzed, log: &Log, vitals: &Vitals) -> Self {
+        let (name, left) = (survey.unique_name(), Arc::new(AtomicU64::new(survey.key_epochs_left())));
+        let whose = [("party", "analyzer"), ("survey", name.as_str())];
+        let batch = |outcome| {
+            let help = "Batches that were taken since the start, of released and of destroyed epochs.";
+            vitals.counter("throng_batches_taken", help, &[whose[0], whose[1], ("outcome", outcome)])
+        };
+        let failure = |work: Work| {
+            let help = "What a party tried by itself and failed at, and tries again.";
+            (work, vitals.counter("throng_failures", help, &[whose[0], whose[1], ("work", work.name())]))
+        };
+        let watched = Self {
+            log: log.of("analyzer", &survey.bundle.survey().survey().name),
+            key_epochs_left: Arc::clone(&left),
+            counted: batch("counted"),
+            destroyed: batch("destroyed"),
+            failures: [Work::Clock, Work::Keys, Work::Take].map(failure),
+        };
+        let left_of = Arc::clone(&left);
+        vitals.condition(format!("keys of analyzer in {name}"), move || {
+            let advice = "add some with `throng keygen rotate`, and give the signed list to everyone";
+            (left_of.load(Ordering::Relaxed) < 2)
+                .then(|| format!("the analyzer has no layer keys for this epoch and the next: {advice}"))
+        });
+        let help = "Epochs that there are layer keys for, this one included.";
+        let left = move || Some(left.load(Ordering::Relaxed) as f64);
+        vitals.gauge("throng_key_epochs_left", help, &whose, left);
+        watched
     }
 }
 
@@ -103,6 +130,7 @@ impl Puller {
         }
         let refreshed = self.survey.refresh(self.late_epochs);
         self.note(Work::Keys, refreshed);
+        self.watched.key_epochs_left.store(self.survey.key_epochs_left(), Ordering::Relaxed);
         if self.waits.are_over(&Work::Take) {
             let taken = self.take_waiting(stop);
             self.note(Work::Take, taken);
@@ -115,10 +143,10 @@ impl Puller {
             Ok(()) => self.waits.end(&work),
             Err(error) if self.waits.are_over(&work) => {
                 let wait = self.waits.longer(work).as_secs();
-                self.counts.failures.add();
-                let log = self.survey.log(&self.log);
-                let entry = log.warn("work-failed").work(work.name()).instance(self.instance);
-                entry.reason(format!("{error:#}")).again_after_s(wait).write();
+                let failures = self.watched.failures.iter().filter(|(one, _)| *one == work);
+                failures.for_each(|(_, count)| count.add());
+                let entry = self.watched.log.warn("work-failed").work(work.name()).instance(self.instance);
+                entry.reason(reasons::of(&error)).again_after_s(wait).write();
             }
             Err(_) => {}
         }
@@ -169,12 +197,11 @@ impl Puller {
                 survey.tallies.store(&tally)?;
                 abort_at("stored");
                 let (outcome, count) = match tally.counted {
-                    Some(_) => ("counted", &self.counts.counted),
-                    None => ("destroyed", &self.counts.destroyed),
+                    Some(_) => ("counted", &self.watched.counted),
+                    None => ("destroyed", &self.watched.destroyed),
                 };
                 count.add();
-                let log = survey.log(&self.log);
-                let entry = log.info("batch-taken").instance(route.instance).epoch(route.epoch);
+                let entry = self.watched.log.info("batch-taken").instance(route.instance).epoch(route.epoch);
                 entry.label(route.label).outcome(outcome).write();
                 batch
             }
@@ -207,7 +234,8 @@ impl Puller {
                 "there is no layer key for this epoch: put back a copy of layer.keys"
             );
             counter.read(&first)?;
-            while let Some(chunk) = self.handle.block_on(reply.chunk()).map_err(failed)? {
+            let to = survey.last_hop(self.instance)?;
+            while let Some(chunk) = reasons::answer(to, self.handle.block_on(reply.chunk()).map(Ok))? {
                 counter.read(&chunk)?;
             }
             if !counter.end_pass()? {
@@ -227,7 +255,10 @@ impl Puller {
         let opened = self.handle.block_on(async {
             let reply =
                 self.client.request(to, Method::GET, &path, HeaderMap::new(), Outgoing::bytes(Vec::new()));
-            let mut reply = reply.await?.success().await?;
+            let mut reply = reply.await?;
+            if !reply.status.is_success() {
+                return Ok(Err(reply.problem().await?));
+            }
             let mut head = Vec::new();
             while head.len() < len {
                 let Some(chunk) = reply.chunk().await? else {
@@ -235,9 +266,9 @@ impl Puller {
                 };
                 head.extend_from_slice(&chunk);
             }
-            Ok((head, reply))
+            Ok(Ok((head, reply)))
         });
-        let (mut head, reply) = opened.map_err(failed)?;
+        let (mut head, reply) = reasons::answer(to, opened)?;
         let first = head.split_off(len);
         let statements: Result<Vec<_>, _> =
             head.chunks_exact(STATEMENT_LEN).map(Signed::from_bytes).collect();
@@ -250,15 +281,24 @@ impl Puller {
         let sent = self.handle.block_on(async {
             let body = Outgoing::bytes(body.to_vec());
             let reply = self.client.request(to, method, path, HeaderMap::new(), body).await?;
-            reply.success().await?.bytes().await
+            Ok(match reply.status.is_success() {
+                true => Ok(reply.bytes().await?),
+                false => Err(reply.problem().await?),
+            })
         });
-        sent.map_err(failed)
+        reasons::answer(to, sent)
     }
 }
 
 impl Analyzed {
-    fn log(&self, log: &Log) -> Log {
-        log.of("analyzer", &self.bundle.survey().survey().name)
+    fn key_epochs_left(&self) -> u64 {
+        self.layers.epochs_from(self.bundle.survey().survey().epoch_at(now_s()))
+    }
+
+    /// Its name and the beginning of its hash: names may be the same, and numbers may not.
+    pub(super) fn unique_name(&self) -> String {
+        let survey = self.bundle.survey();
+        format!("{}@{:.8}", survey.survey().name, survey.hash().to_string())
     }
 
     fn has_label(&self, label: u32) -> bool {
@@ -301,10 +341,6 @@ impl Analyzed {
 /// When the addresses beside a survey file were written.
 pub(super) fn modified(survey: &Path) -> Option<SystemTime> {
     fs::metadata(survey.with_extension("addresses")).and_then(|file| file.modified()).ok()
-}
-
-fn failed(error: SendError) -> anyhow::Error {
-    error.into()
 }
 
 /// In a debug build: where the process ends as if it had been killed, for tests.

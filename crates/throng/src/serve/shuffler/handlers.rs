@@ -19,7 +19,8 @@ use super::Running;
 use crate::clock::now_s;
 use crate::entropy::system_rng;
 use crate::net::{InstancePath, Outgoing, Peer, Problem, RoutePath, Upload, paths};
-use crate::serve::worker::{Blocking, reason_of, wire_batch};
+use crate::serve::reasons;
+use crate::serve::worker::{Blocking, wire_batch};
 
 type Hops = State<Arc<Vec<Running>>>;
 
@@ -251,7 +252,7 @@ impl Running {
         match error {
             Error::Refused(refusal) => problem(refusal),
             error => {
-                self.log.error("request-failed").reason(reason_of(&error)).write_seldom(&self.seldom);
+                self.log.error("request-failed").reason(reasons::of_hop(&error)).write_seldom(&self.seldom);
                 internal()
             }
         }

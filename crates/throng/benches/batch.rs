@@ -1,0 +1,121 @@
+//! A million envelopes through the last hop and the analyzer, over a store on disk, beside bare opening of the same envelopes
+//! on all cores.
+//!
+//! `THRONG_BENCH_ENVELOPES` sets another number. Sealing them takes longer than everything that is measured.
+
+#![allow(clippy::unwrap_used)] // A bench has nobody to report to.
+
+#[path = "../../throng-shuffle/tests/common/mod.rs"]
+mod common;
+
+use std::hint::black_box;
+use std::io::Read;
+use std::time::Instant;
+
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
+use common::world::{EPOCH, Shape};
+use common::{Cascade, FIRST, SMALL, day};
+use cpu_time::ProcessTime;
+use rayon::prelude::*;
+use throng::file_store::FileStore;
+use throng::memory;
+use throng_analyze::BatchCounter;
+use throng_shuffle::{Hop, HopConfig};
+use throng_wire::peel::{open_body, open_fragment, peel};
+use throng_wire::{Digest, EpochStatement, Fragment, Outcome, Peeled, Place, Signed, Stop};
+
+/// Of each body, half of it chaff.
+const ENVELOPES: u32 = 100;
+const MEMORY: usize = 64 << 20;
+const TURNS: usize = 3;
+
+fn main() {
+    let wanted = std::env::var("THRONG_BENCH_ENVELOPES").ok().and_then(|text| text.parse().ok());
+    let respondents = wanted.unwrap_or(1_000_000_u64).div_ceil(u64::from(ENVELOPES));
+    let cascade = Cascade::with_memory(Shape { envelopes: ENVELOPES, ..SMALL }, MEMORY);
+    let (world, route) = (&cascade.world, cascade.world.route());
+    let layout = cascade.hops[0].layout();
+    let (first, second, last) = (world.keys(1, 1), world.keys(1, 2), &world.layers[&Place::Analyzer]);
+    let fragments: Vec<Fragment> = (0..ENVELOPES / 2).map(Fragment::new).collect();
+    let sealed: Vec<Vec<u8>> = (0..respondents)
+        .into_par_iter()
+        .map(|person| {
+            let mut rng = ChaCha20Rng::seed_from_u64(person);
+            let body = world.path(0, EPOCH, 1).body(&fragments, &mut rng).unwrap();
+            open_body(&route, layout, first, &body).unwrap()
+        })
+        .collect();
+    let envelopes = sealed.concat();
+    drop(sealed);
+    let length = layout.envelope_len(Stop::Hop(2));
+    let count = (envelopes.len() / length) as u64;
+    let outcome =
+        Outcome::Released { respondents, received: count, forwarded: count, batch: Digest::of(&envelopes) };
+    let statement = EpochStatement { route, hop: 1, outcome, key_list: Digest::NONE };
+    let statement = Signed::new(statement, &world.signing[&Place::hop(1, 1)]).unwrap();
+    println!("{count} envelopes of {length} bytes, {} threads", rayon::current_num_threads());
+    println!("memory before: {} MiB", memory::peak_rss_bytes().unwrap_or(0) >> 20);
+
+    let bare = || {
+        envelopes.par_chunks_exact(length).for_each(|envelope| {
+            if let Peeled::Envelope(inner) = peel(&route, layout, 2, second, envelope).unwrap() {
+                black_box(open_fragment(&route, layout, 784, last, &inner).unwrap());
+            }
+        });
+    };
+    let ours = || {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Box::new(FileStore::open(dir.path()).unwrap());
+        let mut rng = ChaCha20Rng::from_seed([1; 32]);
+        let hop = Hop::open(HopConfig { memory: MEMORY, ..cascade.config(2) }, store, &mut rng).unwrap();
+        hop.receive(FIRST, vec![statement.clone()], &mut &envelopes[..], day(EPOCH + 1), &mut rng).unwrap();
+        hop.process(FIRST).unwrap();
+        let mut outgoing = hop.outgoing(FIRST).unwrap();
+        let mut counter =
+            BatchCounter::new(&world.survey, route, last, &outgoing.statements, MEMORY).unwrap();
+        let mut part = vec![0; 1 << 16];
+        loop {
+            loop {
+                let read = outgoing.records.read(&mut part).unwrap();
+                if read == 0 {
+                    break;
+                }
+                counter.read(&part[..read]).unwrap();
+            }
+            if !counter.end_pass().unwrap() {
+                break;
+            }
+            outgoing = hop.outgoing(FIRST).unwrap();
+        }
+        let tally = counter.finish().unwrap().counted.unwrap().tally;
+        assert_eq!(tally.counts().sum::<u64>(), count / 2, "everything arrives");
+    };
+    let mut ratios = Vec::new();
+    for turn in 1..=TURNS {
+        let (bare, ours) = (timed(bare), timed(ours));
+        println!(
+            "turn {turn}: bare opening {:.1} s ({:.1} s of processor time), hop and analyzer {:.1} s ({:.1} s): {:.2} of its rate",
+            bare.0,
+            bare.1,
+            ours.0,
+            ours.1,
+            bare.0 / ours.0
+        );
+        ratios.push(bare.0 / ours.0);
+    }
+    ratios.sort_by(f64::total_cmp);
+    println!("rate / bare opening on all cores: {:.2}", ratios[TURNS / 2]);
+    println!(
+        "memory: {} MiB, of which the envelopes of the bench are {} MiB",
+        memory::peak_rss_bytes().unwrap_or(0) >> 20,
+        envelopes.len() >> 20
+    );
+}
+
+/// Seconds on the wall, and of processor time.
+fn timed(work: impl FnOnce()) -> (f64, f64) {
+    let (wall, cpu) = (Instant::now(), ProcessTime::now());
+    work();
+    (wall.elapsed().as_secs_f64(), cpu.elapsed().as_secs_f64())
+}

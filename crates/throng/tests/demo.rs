@@ -1,0 +1,157 @@
+//! The first command that a newcomer runs: every party as a process, and nothing left of them afterwards.
+
+#![allow(clippy::unwrap_used)] // In a test a panic is the message.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use throng::picture::Picture;
+
+mod support;
+use support::{command, names, text};
+
+/// A demo that is small enough for a test, with temporary files in a place of its own.
+fn demo(dir: &TempDir, arguments: &[&str]) -> Command {
+    fs::create_dir_all(dir.path().join("tmp")).unwrap();
+    let cross = (0..SIDE * SIDE).map(|at| if at % SIDE == 7 || at / SIDE == 7 { 255 } else { 0 });
+    let cross = Picture::new(SIDE, SIDE, cross.collect()).unwrap();
+    fs::write(dir.path().join("cross.png"), cross.to_png().unwrap()).unwrap();
+    let small = ["demo", "--respondents", "150", "--image", "cross.png"];
+    let mut command = command(dir, &[&small, arguments].concat());
+    command.env("TMPDIR", dir.path().join("tmp")).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+const SIDE: u32 = 16;
+
+/// Reads what a demo says until a line that begins like this; returns the processes that it has named.
+fn read_until(child: &mut Child, beginning: &str) -> Vec<(String, u32)> {
+    let mut processes = Vec::new();
+    let mut lines = BufReader::new(child.stderr.as_mut().unwrap()).lines();
+    while let Some(Ok(line)) = lines.next() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if let ["process", role, "pid", pid, ..] = words[..] {
+            processes.push((role.to_owned(), pid.parse().unwrap()));
+        }
+        if line.starts_with(beginning) {
+            return processes;
+        }
+    }
+    panic!("the demo never said {beginning}");
+}
+
+fn is_alive(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    !status.is_empty() && !status.contains("State:\tZ")
+}
+
+fn signal(pid: u32, name: &str) {
+    assert!(Command::new("kill").args([name, &pid.to_string()]).status().unwrap().success());
+}
+
+#[test]
+fn a_picture_comes_back_through_real_processes() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = demo(&dir, &["--json"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let json: Value = serde_json::from_slice(&output.stdout).expect("stdout is JSON and nothing else");
+    let number = |name: &str| json[name].as_f64().unwrap_or_else(|| panic!("{name} in {json}"));
+    assert_eq!((number("respondents"), number("instances"), number("hops")), (150.0, 3.0, 2.0));
+    assert!(number("envelopes") >= 1.0 && number("seconds") > 0.0);
+    assert!(number("epsilon_central") <= 1.0 && number("delta") <= 1e-6);
+    assert!(number("epsilon_local") > number("epsilon_central"));
+    // The RMSE over 256 pixels has a relative deviation of about 1/sqrt(2 * 256) = 4.4 %: it is off by 8 of them with a chance
+    // below 1e-14.
+    let ratio = number("rmse") / number("rmse_expected");
+    assert!((ratio - 1.0).abs() < 0.36, "{json}");
+    let processes = json["processes"].as_array().unwrap();
+    assert_eq!(processes.len(), 7);
+    for process in processes {
+        assert!(process["role"].is_string() && process["address"].is_string());
+        assert!(!is_alive(process["pid"].as_u64().unwrap() as u32), "it has ended");
+    }
+    let saw = json["seen"].as_array().unwrap();
+    assert_eq!(saw.len(), 7);
+    assert!(saw[0]["saw"].as_str().unwrap().starts_with("150 people"), "{saw:?}");
+
+    let out = dir.path().join("throng-demo");
+    assert_eq!(names(&out), ["commands.sh", "estimate.png", "result.json", "side-by-side.png", "truth.png"]);
+    assert_eq!(fs::read(out.join("result.json")).unwrap(), output.stdout);
+    let truth = Picture::open(&out.join("truth.png")).unwrap();
+    assert_eq!((truth.width(), truth.height()), (SIDE * 12, SIDE * 12));
+    let commands = fs::read_to_string(out.join("commands.sh")).unwrap();
+    for part in [
+        "throng plan",
+        "throng keygen sign",
+        "throng serve shuffler",
+        "throng serve analyzer",
+        "throng release",
+    ] {
+        assert!(commands.contains(part), "{commands}");
+    }
+    assert_eq!(names(&dir.path().join("tmp")), [""; 0], "no temporary file");
+}
+
+/// One hop dies while people answer: nothing comes from its instance, and the others make the release.
+#[test]
+fn an_instance_without_one_of_its_hops_delivers_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = demo(&dir, &[]).spawn().unwrap();
+    let processes = read_until(&mut child, "epoch");
+    assert_eq!(processes.len(), 7);
+    let (_, victim) = processes.iter().find(|(role, _)| role == "instance-2-hop-2").unwrap();
+    signal(*victim, "-KILL");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let stdout = text(&output.stdout);
+    for part in
+        ["only batches of instance 1, 3 came", "RMSE", "epsilon_central", "whatever fails", "it is gone"]
+    {
+        assert!(stdout.contains(part), "{part} is missing in:\n{stdout}");
+    }
+    assert!(stdout.is_ascii(), "a pipe gets plain text");
+    let json = fs::read(dir.path().join("throng-demo/result.json")).unwrap();
+    let json: Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(json["instances_present"], serde_json::json!([1, 3]));
+}
+
+#[test]
+fn ctrl_c_leaves_no_process_and_no_file() {
+    for moment in ["keys", "epoch"] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut child = demo(&dir, &[]).spawn().unwrap();
+        let processes = read_until(&mut child, moment);
+        signal(child.id(), "-INT");
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("stopped"), "{}", text(&output.stderr));
+        assert!(processes.iter().all(|(_, pid)| !is_alive(*pid)), "{moment}");
+        assert_eq!(names(&dir.path().join("tmp")), [""; 0], "{moment}");
+        assert_eq!(names(&dir.path().join("throng-demo")), [""; 0], "{moment}");
+    }
+}
+
+#[test]
+fn bad_input_is_refused_before_anything_starts() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: &[u8]| fs::write(dir.path().join(name), bytes).unwrap();
+    write("text.png", b"not a picture");
+    write("black.png", &Picture::new(2, 2, vec![0; 4]).unwrap().to_png().unwrap());
+    for (arguments, message) in [
+        (&["--image", "missing.png"][..], "cannot open missing.png"),
+        (&["--image", "text.png"], "convert the picture to PNG"),
+        (&["--image", "black.png"], "some light"),
+        (&["--respondents", "5"], "give at least 100"),
+        (&["--out", "text.png"], "choose another directory"),
+    ] {
+        let output = command(&dir, &[&["demo"], arguments].concat()).output().unwrap();
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(message), "{message} is missing in: {stderr}");
+        assert!(!Path::new(&dir.path().join("throng-demo")).exists(), "{arguments:?} left something behind");
+    }
+}
