@@ -144,7 +144,7 @@ fn bad_input_is_refused_before_anything_starts() {
     for (arguments, message) in [
         (&["--image", "missing.png"][..], "cannot open missing.png"),
         (&["--image", "text.png"], "convert the picture to PNG"),
-        (&["--image", "black.png"], "some light"),
+        (&["--image", "black.png"], "the picture is black"),
         (&["--respondents", "5"], "give at least 100"),
         (&["--out", "text.png"], "choose another directory"),
     ] {
