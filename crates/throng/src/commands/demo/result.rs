@@ -89,7 +89,7 @@ impl DemoResult {
         bundle: &Bundle,
         release: &Value,
         taken: &[u64],
-        (processes, mut seen): (Vec<Running>, Vec<Seen>),
+        (processes, seen): (Vec<Running>, Vec<Seen>),
     ) -> Result<Self> {
         let survey = bundle.survey().survey();
         let number = |name: &str| release[name].as_f64().with_context(|| format!("a release without {name}"));
@@ -110,11 +110,6 @@ impl DemoResult {
         let respondents = release["respondents_estimated"].as_u64().unwrap_or(0);
         let variance = |held: u64| respondents as f64 * noise.variance() + noise.per_holder() * held as f64;
         let mean = truth.iter().map(|&held| variance(held)).sum::<f64>() / truth.len() as f64;
-        let fragments: f64 = respondents as f64 * survey.mechanism()?.fragments_expected() * part.share();
-        seen.push(Seen {
-            role: Place::Analyzer.to_string(),
-            saw: format!("about {:.0} pixel numbers in random order, nobody's", fragments),
-        });
         Ok(Self {
             respondents: release["respondents"].as_u64().unwrap_or(0),
             respondents_min: survey.crowd.respondents_min,
@@ -168,12 +163,12 @@ fn estimates(release: &Value) -> Result<Vec<f64>> {
     reader.records().map(|line| Ok(line?.get(2).context("a line without an estimate")?.parse()?)).collect()
 }
 
-/// What hops signed about the epoch, in sentences.
+/// What hops signed about the epoch, in sentences; and what that left for the analyzer.
 pub(super) fn seen(bundle: &Bundle, epoch: u64, processes: &[Running]) -> Result<Vec<Seen>> {
     let survey = bundle.survey();
     let client = Client::new(None, Limits::default());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (layout, mut all) = (throng_wire::Layout::of(survey.survey()), Vec::new());
+    let (layout, mut all, mut left) = (throng_wire::Layout::of(survey.survey()), Vec::new(), 0);
     for Running { role, place, .. } in processes {
         let Place::Hop { instance, hop } = *place else { continue };
         let route = Route { survey: survey.hash(), label: 0, epoch, instance };
@@ -190,18 +185,20 @@ pub(super) fn seen(bundle: &Bundle, epoch: u64, processes: &[Running]) -> Result
             Some(Outcome::Released { respondents, .. }) if hop == 1 => format!(
                 "{} people, and from each a body of {} bytes that others can open",
                 HumanCount(respondents),
-                layout.body_len(layout.envelopes())
+                HumanCount(layout.body_len(layout.envelopes()) as u64)
             ),
-            Some(Outcome::Released { received, forwarded, .. }) => format!(
-                "{} envelopes in random order; {} of them were chaff",
-                HumanCount(received),
-                HumanCount(received - forwarded)
-            ),
+            Some(Outcome::Released { received, forwarded, .. }) => {
+                left += forwarded;
+                let (all, chaff) = (HumanCount(received), HumanCount(received - forwarded));
+                format!("{all} envelopes in random order, nobody's; {chaff} of them were chaff")
+            }
             Some(Outcome::Destroyed) => "too small a crowd, and destroyed it".into(),
             None => "nothing that it has signed: it is gone".into(),
         };
         all.push(Seen { role: role.clone(), saw });
     }
+    let saw = format!("{} numbers of pixels, nobody's", HumanCount(left));
+    all.push(Seen { role: Place::Analyzer.to_string(), saw });
     Ok(all)
 }
 
@@ -211,15 +208,17 @@ impl fmt::Display for DemoResult {
         let mut line = |label: &str, text: String| writeln!(f, "{label:<16}{text}");
         line(
             "accuracy",
+            format!("RMSE {:.2} respondents per pixel, {:.2} expected", self.rmse, self.rmse_expected),
+        )?;
+        line(
+            "",
             format!(
-                "RMSE {:.2} respondents per pixel, {:.2} expected; {} of {} lit pixels found,",
-                self.rmse,
-                self.rmse_expected,
+                "{} of {} lit pixels stand out of the noise, and {} that are dark",
                 HumanCount(self.significant_held),
-                HumanCount(self.held)
+                HumanCount(self.held),
+                HumanCount(self.significant - self.significant_held)
             ),
         )?;
-        line("", format!("{} false", HumanCount(self.significant - self.significant_held)))?;
         line(
             "this release",
             format!(
