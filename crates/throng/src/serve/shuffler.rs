@@ -196,6 +196,8 @@ struct Running {
     /// When its log last said that a request failed.
     seldom: Seldom,
     handed_on: Counter,
+    /// When it began, by two clocks.
+    started: (Instant, u64),
 }
 
 impl Prepared {
@@ -300,6 +302,7 @@ impl Prepared {
         let handed_on = counts.handed_on.clone();
         let intake = GroupCommit::start(Arc::clone(&hop))?;
         watch(&hop, &intake, vitals);
+        let started = (Instant::now(), now_s());
         let worker = Worker {
             hop: Arc::clone(&hop),
             keys,
@@ -307,7 +310,7 @@ impl Prepared {
             client,
             handle: Handle::current(),
             waits: Waits::default(),
-            started: (Instant::now(), now_s()),
+            started,
             log: log.clone(),
             pulse: vitals.worker(&place, &survey),
             counts,
@@ -316,8 +319,19 @@ impl Prepared {
         let name = format!("{instance}-{number}");
         let thread = thread::Builder::new().name(name).spawn(move || worker.run(&stopped));
         let (plain, seldom) = (config.plain_http, Seldom::default());
-        let running =
-            Running { hop, intake, credentials, peers, plain, instance, number, log, seldom, handed_on };
+        let running = Running {
+            hop,
+            intake,
+            credentials,
+            peers,
+            plain,
+            instance,
+            number,
+            log,
+            seldom,
+            handed_on,
+            started,
+        };
         Ok((running, (stop, thread.context("no thread for a hop")?)))
     }
 }

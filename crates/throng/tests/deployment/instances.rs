@@ -7,7 +7,7 @@ use throng_wire::{Place, Survey};
 
 use crate::crowd::{
     ATTRIBUTE_FRAGMENTS, Answered, ONE_HOT, REPORT_FRAGMENTS, everyone, ledger, release, side_by_side,
-    survey, table, tally, tick, until, until_counted,
+    survey, table, tally, tick, until_counted,
 };
 use crate::town::{Town, now_s, shuffler};
 

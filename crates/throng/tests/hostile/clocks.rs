@@ -92,6 +92,12 @@ fn ahead_by_a_year() {
     for place in [FIRST, LAST, Place::Analyzer] {
         until("it is noticed", || town.log(place).contains("the clock has jumped ahead"));
     }
+    // Respondents are told to come again, not that it is too late.
+    let route = town.route(1, epoch);
+    match town.send(&sender(), route, 0, &town.body(route, 1)) {
+        Err(SendError::Unreachable(text)) => assert!(text.contains("503 clock"), "{text}"),
+        other => panic!("{other:?}"),
+    }
     tick(&town, epoch);
     assert!([FIRST, LAST, Place::Analyzer].map(keys).to_vec() == before, "no key is erased");
     for place in [FIRST, LAST, Place::Analyzer] {

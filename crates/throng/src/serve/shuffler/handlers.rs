@@ -16,7 +16,7 @@ use throng_wire::{Address, Digest, EpochStatement, Signed, Token};
 use tokio::sync::mpsc;
 
 use super::Running;
-use crate::clock::now_s;
+use crate::clock::{has_jumped_ahead, now_s};
 use crate::entropy::system_rng;
 use crate::net::{InstancePath, Outgoing, Peer, Problem, RoutePath, Upload, paths};
 use crate::serve::reasons;
@@ -46,6 +46,11 @@ async fn take_body(
     let id = respondent(hop, &request)?;
     let layout = hop.hop.layout();
     let upload = Upload::new(request, layout.body_len(layout.envelopes()) as u64)?;
+    // A refusal because the epoch is over would be for good.
+    if has_jumped_ahead(hop.started) {
+        let detail = "the clock of this hop has jumped, and is not believed; try again later";
+        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "clock", detail));
+    }
     hop.hop.admits(channel, upload.len() as usize, now_s()).map_err(problem)?;
     let taken = Taken::new(channel, id, upload.bytes().await?);
     let digest = taken.digest();
