@@ -57,6 +57,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_clock_that_is_far_ahead_of_the_other_one_has_jumped() {
+        let (began, now_s) = (Instant::now(), now_s());
+        assert!(!has_jumped_ahead((began, now_s)));
+        assert!(!has_jumped_ahead((began, now_s + 86_400)), "one that goes back opens nothing again");
+        assert!(!has_jumped_ahead((began, now_s - 200)), "clocks are corrected by little");
+        assert!(has_jumped_ahead((began, now_s - 400)));
+    }
+
+    #[test]
     fn times_are_written_as_the_calendar_has_them() {
         for (since_1970_s, text) in [
             (0, "1970-01-01T00:00:00Z"),
