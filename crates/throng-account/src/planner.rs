@@ -13,6 +13,8 @@ use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
 use crate::Error;
 use crate::amplification::exact;
 use crate::attacker::{Compromised, Exposure, Left};
+use crate::bound::Bound;
+use crate::terms::fragments_epsilon;
 pub use inverse::{FragmentCost, fragment_cost, respondents_for_share};
 pub use sketch::Distribution;
 pub use traffic::Traffic;
@@ -245,6 +247,36 @@ fn one_bit_floor(question: &Question) -> Result<Epsilon, Error> {
         .map(tidy)
 }
 
+/// The epsilon of a report fragment: that of equal variance, or as much less as it takes for all fragments of an epoch to keep
+/// the target whoever is counted by which instance (`Terms`).
+fn fragments_within(question: &Question, rows: Option<u32>, equal: Epsilon) -> Result<Epsilon, Error> {
+    let bound = Bound::named("exact")?;
+    let keeps = |epsilon: Epsilon| {
+        let (honest, tau) = (question.honest(), question.report_fragments);
+        let composed = fragments_epsilon(bound, honest, (epsilon, tau), question.main_delta(), rows)?;
+        Ok::<bool, Error>(composed <= question.epsilon_central)
+    };
+    if (question.instances == 1 && rows.is_none()) || keeps(tidy(equal))? {
+        return Ok(tidy(equal));
+    }
+    let (mut low, mut high) = (0.0, equal.value());
+    for _ in 0..FRAGMENT_STEPS {
+        let middle = f64::midpoint(low, high);
+        if keeps(Epsilon::new(middle)?)? { low = middle } else { high = middle }
+    }
+    let epsilon = tidy(Epsilon::new(low)?);
+    if epsilon > Epsilon::ZERO && keeps(epsilon)? {
+        return Ok(epsilon);
+    }
+    Err(Error::NotApplicable(format!(
+        "{} report fragments over {} instances do not keep epsilon_central {}: choose fewer report fragments",
+        question.report_fragments, question.instances, question.epsilon_central
+    )))
+}
+
+/// Bisections for the epsilon of a report fragment.
+const FRAGMENT_STEPS: usize = 16;
+
 /// From the epsilon that the accountant allows to the whole plan. `spread` says how far estimates are off.
 fn build(
     question: &Question,
@@ -255,7 +287,14 @@ fn build(
 ) -> Result<Plan, Error> {
     let coin = Bernoulli::flip(floor)?;
     let tau = question.report_fragments;
-    let fragments = if tau > 1 { Some((tidy(fragment_epsilon(floor, tau)?), tau)) } else { None };
+    let rows = match encoding {
+        Encoding::Sketch { rows, .. } => Some(rows),
+        Encoding::OneHot | Encoding::Record { .. } => None,
+    };
+    let fragments = match tau {
+        0 | 1 => None,
+        tau => Some((fragments_within(question, rows, fragment_epsilon(floor, tau)?)?, tau)),
+    };
     let fragment_coins = match fragments {
         Some((epsilon, tau)) => Some((Bernoulli::flip(epsilon)?, tau)),
         None => None,
@@ -298,8 +337,8 @@ fn build(
             coin.probability()
         ),
         Some((epsilon, tau)) => format!(
-            "{tau} report fragments of epsilon_fragment {epsilon} each, at which they add as much variance as the \
-             backstop has itself; the central guarantee is that of the backstop, for any number of fragments."
+            "{tau} report fragments of epsilon_fragment {epsilon} each, at which they add at least as much variance as the \
+             backstop has itself, and keep the central guarantee also where instances count different respondents."
         ),
     });
     plan.reasons.push(format!(

@@ -7,6 +7,7 @@ use throng_dp::{CentralGuarantee, Coins, Delta, Epsilon, Removal};
 
 use crate::Error;
 use crate::bound::Bound;
+use crate::composition::counts_epsilon;
 use crate::deletion::Deletion;
 use crate::epochs::Membership;
 use crate::label::{kept_everywhere, with_deletion};
@@ -81,7 +82,7 @@ impl Terms {
             )));
         }
         let rest = Delta::new(rest.next_down())?;
-        let counts = self.bound.epsilon_central(honest, self.bit_epsilon(), rest, self.rows)?;
+        let counts = self.counts_epsilon(honest, rest)?;
         let central = CentralGuarantee::new(counts + deletion.epsilon(), delta);
         let miss = Delta::new((overflow + beyond).value() / twice * (1.0 + 1e-15))?;
         Ok(Kept { central, overflow, honest, miss, deletion })
@@ -101,30 +102,45 @@ impl Terms {
     /// What a release of one epoch spends, as tightly as it composes with others.
     pub fn spending(&self, kept: &Kept) -> Spending {
         let Kept { honest, miss, deletion, .. } = *kept;
-        let crowd = Hiding { honest, miss, deletion };
+        // Crowds of about one size are one, so that a ledger of many epochs has few curves to compose.
+        let crowd = Hiding { honest: on_grid(honest), miss, deletion };
         match (self.coins, self.rows) {
             (Coins::Runs { coin, runs }, None) => {
                 Spending::Bits { crowd, epsilon_local: coin.epsilon(), moved: runs }
             }
-            // Only its guarantee is known of a sketch whose rows are visible.
-            (Coins::Runs { .. }, Some(_)) => Spending::Guarantee(kept.central),
-            (Coins::Fragments { backstop, fragment, tau }, rows) => Spending::Backstop {
+            // Only its guarantee is known of a sketch whose rows are visible. Behind a backstop it is stated with that as the
+            // data, or is the whole backstop: either way epochs add up.
+            (_, Some(_)) => Spending::Guarantee(kept.central),
+            (Coins::Fragments { backstop, fragment, tau }, None) => Spending::Backstop {
                 crowd,
                 epsilon_backstop: backstop.epsilon(),
                 epsilon_fragment: fragment.epsilon(),
                 fragments: tau,
-                // Nobody can know that the same people took part in two epochs.
+                // Nobody can know that the same people took part in two epochs, or at two instances.
                 membership: Membership::Changing,
-                alone: rows.map(|_| kept.central),
             },
         }
     }
 
-    /// The epsilon of the coin that each bit of the report, or of the backstop, is flipped with.
-    fn bit_epsilon(&self) -> Epsilon {
+    /// What the counts of one epoch guarantee.
+    ///
+    /// # Privacy
+    /// The tau sums of a bit are a post-processing of one sum of backstops, and as private as that, if they are over the same
+    /// respondents. Over several instances they need not be: uploads fail, and labelled crowds lose others in each. The
+    /// difference of two sums then shows the fragments of those who are in one of them. So with the backstop as the
+    /// data (for sketches always, of which the ledger knows no more), each of tau sums is a release of its own, which holds for any respondents; they are composed. One epoch is
+    /// epsilon_backstop-LDP in any case.
+    fn counts_epsilon(&self, honest: u64, delta: Delta) -> Result<Epsilon, Error> {
         match self.coins {
-            Coins::Runs { coin, .. } => coin.epsilon(),
-            Coins::Fragments { backstop, .. } => backstop.epsilon(),
+            Coins::Runs { coin, .. } => self.bound.epsilon_central(honest, coin.epsilon(), delta, self.rows),
+            Coins::Fragments { backstop, .. } if self.instances == 1 && self.rows.is_none() => {
+                self.bound.epsilon_central(honest, backstop.epsilon(), delta, None)
+            }
+            Coins::Fragments { backstop, fragment, tau } => {
+                let composed =
+                    fragments_epsilon(self.bound, honest, (fragment.epsilon(), tau), delta, self.rows)?;
+                Ok(composed.min(backstop.epsilon()))
+            }
         }
     }
 
@@ -136,6 +152,28 @@ impl Terms {
         };
         Traffic { width: self.width, coin, fragments, instances: self.instances }
     }
+}
+
+/// At most half a percent less, in steps that are the same for everyone.
+fn on_grid(honest: u64) -> u64 {
+    let step = (honest / 256).checked_ilog2().map_or(1, |log| 1 << log);
+    honest / step * step
+}
+
+/// What tau report fragments of one epoch guarantee with the backstop as the data: composed exactly, or, under a bound that
+/// has no composition of its own, added up.
+pub(crate) fn fragments_epsilon(
+    bound: &Bound,
+    honest: u64,
+    (epsilon, tau): (Epsilon, u32),
+    delta: Delta,
+    rows: Option<u32>,
+) -> Result<Epsilon, Error> {
+    if bound.name == "exact" && rows.is_none() {
+        return Ok(counts_epsilon(honest, epsilon, u64::from(tau), delta)?.epsilon());
+    }
+    let share = Delta::new(delta.value() / f64::from(tau))?;
+    Ok(bound.epsilon_central(honest, epsilon, share, rows)?.times(tau))
 }
 
 /// The part of delta for crowds that lose more to deletion than is counted on.

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use throng_account::label::Label;
 use throng_account::ledger::Recorded;
 use throng_account::terms::Kept;
 use throng_dp::estimate::Part;
-use throng_dp::{CentralGuarantee, Estimates, LocalGuarantee, Removal};
+use throng_dp::{CentralGuarantee, Epsilon, Estimates, LocalGuarantee, Removal};
 use throng_wire::{Route, Survey, SurveyHash};
 
 use crate::{Error, InstanceTally, Rejected};
@@ -19,6 +20,8 @@ pub struct Crowd {
     pub respondents: u64,
     /// The instances whose batches are in it, in rising order.
     pub present: Vec<u32>,
+    /// How many respondents each of them counted.
+    pub counted: Vec<u64>,
     /// The instances that destroyed the epoch.
     pub destroyed: Vec<u32>,
     /// What was not counted, over all instances.
@@ -52,11 +55,15 @@ impl Crowd {
         let respondents = counted().map(|(_, counted)| counted.tally.respondents()).min();
         let respondents = respondents.ok_or(Error::Nothing)?;
         let present: BTreeSet<u32> = counted().map(|(route, _)| route.instance).collect();
+        let counted_by = |instance: &u32| {
+            counted().find(|(route, _)| route.instance == *instance).map(|(_, one)| one.tally.respondents())
+        };
         Ok(Self {
             route: Route { instance: present.first().copied().unwrap_or(0), ..route },
             respondents,
             destroyed: all.difference(&present).copied().collect(),
-            present: present.into_iter().collect(),
+            present: present.iter().copied().collect(),
+            counted: present.iter().filter_map(counted_by).collect(),
             rejected: counted().map(|(_, counted)| counted.rejected).fold(Rejected::default(), Rejected::and),
         })
     }
@@ -85,10 +92,13 @@ impl Release {
             sums.merge(&counted.tally)?;
         }
         let present = crowd.present.len() as u64;
-        let average = (sums.respondents() + present / 2) / present.max(1);
+        let average = (u128::from(sums.respondents()) + u128::from(present / 2)) / u128::from(present.max(1));
         let part = Part::new(present as u32, survey.delivery.instances)?;
-        let estimates = mechanism.estimate_in_part(&sums.over(average), part)?;
-        Ok(Self { crowd, kept, floor: mechanism.floor(), spent: recorded.spent(), estimates })
+        let estimates = mechanism.estimate_in_part(&sums.over(average as u64), part)?;
+        let label = survey.labels.as_ref().and_then(|labels| labels.epsilon_label);
+        let label = label.map(Epsilon::new).transpose()?.map_or(Label::Public, Label::Randomized);
+        let floor = LocalGuarantee::pure(label.local(mechanism.floor().epsilon()));
+        Ok(Self { crowd, kept, floor, spent: recorded.spent(), estimates })
     }
 
     /// Which survey.

@@ -82,7 +82,8 @@ impl CheckedClaim {
             overflow,
             honest,
             exposure: Exposure {
-                epsilon_floor: mechanism.floor().epsilon(),
+                // Whoever ties fragments to a respondent has seen the label, too.
+                epsilon_floor: floor.epsilon(),
                 fragments,
                 instances: survey.delivery.instances,
                 central: claimed,

@@ -125,7 +125,7 @@ pub fn check_hops(survey: &Survey, statements: &[EpochStatement]) -> Result<Opti
     let sent = crowd.checked_mul(u64::from(layout.envelopes()));
     let sent_holds = match layout.cover() {
         Cover::Chaff => sent == Some(received),
-        Cover::None => sent.is_none_or(|sent| received <= sent),
+        Cover::None => sent.is_some_and(|sent| received <= sent),
     };
     if !sent_holds {
         return wrong("hop 1 has another number of envelopes than its respondents send");

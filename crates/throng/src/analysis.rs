@@ -11,9 +11,11 @@ pub use release_ledger::ReleaseLedger;
 pub use released::{Released, ReleasedValue};
 pub use tally_files::TallyFiles;
 
+use std::fs::{DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use throng_account::ledger::Entry;
 use throng_analyze::{Crowd, Release};
 use throng_dp::{CentralGuarantee, Removal};
@@ -21,6 +23,21 @@ use throng_encode::{CheckedClaim, terms};
 use throng_wire::SignedSurvey;
 
 use crate::exit::Refusal;
+
+/// Makes a directory that is its owner's alone, and puts the names of it and of all above it that are new on disk: what is
+/// stored in it may be the only copy.
+fn create_private(directory: &Path) -> Result<()> {
+    let missing: Vec<&Path> = directory.ancestors().take_while(|one| !one.exists()).collect();
+    (|| {
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        for new in missing {
+            let parent = new.parent().filter(|parent| !parent.as_os_str().is_empty());
+            File::open(parent.unwrap_or(Path::new(".")))?.sync_all()?;
+        }
+        Ok::<(), std::io::Error>(())
+    })()
+    .with_context(|| format!("cannot make {}", directory.display()))
+}
 
 /// Makes a release of one epoch of a channel: checks what the instances counted, works out what that guarantees, writes it
 /// into the ledger, and only then estimates.

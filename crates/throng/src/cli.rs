@@ -420,7 +420,7 @@ pub struct ExperimentArgs {
     pub threads: Option<NonZeroUsize>,
 
     /// Where data is that does not come with the program (names, words; see the README)
-    #[arg(long, value_name = "DIR", env = "THRONG_DATA")]
+    #[arg(long, value_name = "DIR", env = "THRONG_DATASETS")]
     pub data: Option<PathBuf>,
 
     /// Write report.html, report.md, rows.csv and all pictures to this directory

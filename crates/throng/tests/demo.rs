@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::thread;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -99,12 +100,20 @@ fn a_picture_comes_back_through_real_processes() {
 /// One hop dies while people answer: nothing comes from its instance, and the others make the release.
 #[test]
 fn an_instance_without_one_of_its_hops_delivers_nothing() {
+    thread::scope(|scope| {
+        for victim in ["instance-2-hop-1", "instance-2-hop-2"] {
+            scope.spawn(move || without(victim));
+        }
+    });
+}
+
+fn without(victim: &str) {
     let dir = tempfile::tempdir().unwrap();
     let mut child = demo(&dir, &[]).spawn().unwrap();
     let processes = read_until(&mut child, "epoch");
     assert_eq!(processes.len(), 7);
-    let (_, victim) = processes.iter().find(|(role, _)| role == "instance-2-hop-2").unwrap();
-    signal(*victim, "-KILL");
+    let (_, pid) = processes.iter().find(|(role, _)| role == victim).unwrap();
+    signal(*pid, "-KILL");
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let stdout = text(&output.stdout);
@@ -117,6 +126,26 @@ fn an_instance_without_one_of_its_hops_delivers_nothing() {
     let json = fs::read(dir.path().join("throng-demo/result.json")).unwrap();
     let json: Value = serde_json::from_slice(&json).unwrap();
     assert_eq!(json["instances_present"], serde_json::json!([1, 3]));
+    let ratio = json["rmse"].as_f64().unwrap() / json["rmse_expected"].as_f64().unwrap();
+    assert!((ratio - 1.0).abs() < 0.36, "{json}");
+}
+
+/// With --keep everything stays as it is until Ctrl-C, and the files beyond that.
+#[test]
+fn the_curious_keep_the_deployment() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = demo(&dir, &["--keep", "--out", "kept/here"]).spawn().unwrap();
+    let processes = read_until(&mut child, "all parties go on");
+    assert!(processes.len() == 7 && processes.iter().all(|(_, pid)| is_alive(*pid)));
+    signal(child.id(), "-INT");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(processes.iter().all(|(_, pid)| !is_alive(*pid)));
+    let kept = dir.path().join("kept/here/deployment");
+    for file in ["survey.toml", "analyzer/analyzer.toml", "instance-3-hop-2/log", "release/release.json"] {
+        assert!(kept.join(file).exists(), "{file}");
+    }
+    assert_eq!(names(&dir.path().join("tmp")), [""; 0], "no temporary file");
 }
 
 #[test]

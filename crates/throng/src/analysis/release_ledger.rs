@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
@@ -10,6 +11,7 @@ use throng_account::epochs::Membership;
 use throng_account::ledger::{Entry, Hiding, Ledger, Recorded, Spending};
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
 
+use super::create_private;
 use crate::exit::Refusal;
 
 /// The ledger of an analyzer, for as long as it is open its alone.
@@ -23,12 +25,13 @@ pub struct ReleaseLedger {
 impl ReleaseLedger {
     /// Reads the ledger in an analyzer's data directory; the budget is that of each population.
     pub fn open(data: &Path, budget: CentralGuarantee<Removal>) -> Result<Self> {
-        fs::create_dir_all(data).with_context(|| format!("cannot make {}", data.display()))?;
+        create_private(data)?;
         let lock = data.join("ledger.lock");
         let lock = File::options()
             .create(true)
             .truncate(false)
             .write(true)
+            .mode(0o600)
             .open(&lock)
             .and_then(|file| file.lock().map(|()| file))
             .with_context(|| format!("cannot lock {}", lock.display()))?;
@@ -69,14 +72,16 @@ impl ReleaseLedger {
             epoch: entry.epoch,
             spending: StoredSpending::of(&entry.spending),
         };
-        let recorded = self.ledger.record(population, entry).map_err(|error| match error {
+        // Memory follows the disk: what could not be written is not recorded.
+        let mut ledger = self.ledger.clone();
+        let recorded = ledger.record(population, entry).map_err(|error| match error {
             throng_account::Error::Refused(reason) => anyhow!(Refusal(reason)),
             other => other.into(),
         })?;
-        if self.ledger.entries(population) != before {
+        if ledger.entries(population) != before {
             let text = serde_json::to_string(&line)? + "\n";
             (|| {
-                let mut file = OpenOptions::new().create(true).append(true).open(&self.path)?;
+                let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)?;
                 file.write_all(text.as_bytes())?;
                 file.sync_all()?;
                 let dir = self.path.parent().unwrap_or(Path::new("."));
@@ -84,6 +89,7 @@ impl ReleaseLedger {
             })()
             .with_context(|| format!("cannot write {}", self.path.display()))?;
         }
+        self.ledger = ledger;
         Ok(recorded)
     }
 }
@@ -113,8 +119,6 @@ enum StoredSpending {
         epsilon_fragment: String,
         fragments: u32,
         same_respondents: bool,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        alone: Option<StoredGuarantee>,
     },
     Guarantee(StoredGuarantee),
 }
@@ -150,14 +154,12 @@ impl StoredSpending {
                 epsilon_fragment,
                 fragments,
                 membership,
-                alone,
             } => Self::Backstop {
                 crowd: crowd(hiding),
                 epsilon_backstop: epsilon_backstop.value().to_string(),
                 epsilon_fragment: epsilon_fragment.value().to_string(),
                 fragments,
                 same_respondents: membership == Membership::Identical,
-                alone: alone.map(StoredGuarantee::of),
             },
             Spending::Guarantee(known) => Self::Guarantee(StoredGuarantee::of(known)),
         }
@@ -168,21 +170,15 @@ impl StoredSpending {
             Self::Bits { crowd, epsilon_local, moved } => {
                 Spending::Bits { crowd: crowd.read()?, epsilon_local: epsilon(&epsilon_local)?, moved }
             }
-            Self::Backstop {
-                crowd,
-                epsilon_backstop,
-                epsilon_fragment,
-                fragments,
-                same_respondents,
-                alone,
-            } => Spending::Backstop {
-                crowd: crowd.read()?,
-                epsilon_backstop: epsilon(&epsilon_backstop)?,
-                epsilon_fragment: epsilon(&epsilon_fragment)?,
-                fragments,
-                membership: if same_respondents { Membership::Identical } else { Membership::Changing },
-                alone: alone.map(StoredGuarantee::read).transpose()?,
-            },
+            Self::Backstop { crowd, epsilon_backstop, epsilon_fragment, fragments, same_respondents } => {
+                Spending::Backstop {
+                    crowd: crowd.read()?,
+                    epsilon_backstop: epsilon(&epsilon_backstop)?,
+                    epsilon_fragment: epsilon(&epsilon_fragment)?,
+                    fragments,
+                    membership: if same_respondents { Membership::Identical } else { Membership::Changing },
+                }
+            }
             Self::Guarantee(known) => Spending::Guarantee(known.read()?),
         })
     }
@@ -219,6 +215,7 @@ fn epsilon(text: &str) -> Result<Epsilon> {
 mod tests {
     use super::*;
     use crate::exit;
+    use std::os::unix::fs::PermissionsExt;
 
     fn guarantee(epsilon: f64, delta: f64) -> CentralGuarantee<Removal> {
         CentralGuarantee::new(Epsilon::new(epsilon).unwrap(), Delta::new(delta).unwrap())
@@ -236,7 +233,6 @@ mod tests {
                 epsilon_fragment: Epsilon::new(0.1 + 0.2).unwrap(),
                 fragments: 4,
                 membership: Membership::Changing,
-                alone: Some(guarantee(0.3, 1e-300)),
             },
             Spending::Guarantee(guarantee(0.2, 5e-324)),
         ];
@@ -279,5 +275,6 @@ mod tests {
         assert_eq!(smaller.ledger().entries("people"), [one]);
         assert!(smaller.record("people", two.clone()).is_err());
         smaller.record("others", two).unwrap_err();
+        assert_eq!(fs::metadata(dir.path().join("ledger")).unwrap().permissions().mode() & 0o777, 0o600);
     }
 }

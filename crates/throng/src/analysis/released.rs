@@ -9,7 +9,7 @@ use throng_account::attacker::{Compromised, Left};
 use throng_analyze::{Rejected, Release, ranking};
 use throng_dp::{CentralGuarantee, Coins, Neighbors, Removal};
 use throng_encode::CheckedClaim;
-use throng_wire::survey::{Enrolment, Survey};
+use throng_wire::survey::{Cover, Enrolment, Survey};
 
 use crate::picture::Picture;
 use crate::rank_plot::estimates_by_rank;
@@ -38,6 +38,8 @@ pub struct Released {
     pub instances: u32,
     /// Those whose batches are in this release.
     pub instances_present: Vec<u32>,
+    /// How many respondents each of these counted.
+    pub instances_respondents: Vec<u64>,
     /// Those that destroyed the epoch.
     pub instances_destroyed: Vec<u32>,
     /// What this release guarantees.
@@ -171,6 +173,7 @@ impl Released {
             respondents_estimated: estimates.respondents(),
             instances: survey.delivery.instances,
             instances_present: crowd.present.clone(),
+            instances_respondents: crowd.counted.clone(),
             instances_destroyed: crowd.destroyed.clone(),
             epsilon_central: release.central().epsilon().value(),
             delta: release.central().delta().value(),
@@ -242,9 +245,24 @@ fn assumptions(survey: &Survey, release: &Release) -> Vec<String> {
     )];
     all.push(
         "The hops of each instance signed that they agree on the crowd and on every envelope, and the analyzer checked \
-         it. That the first of them counted people rests on that hop."
+         it. That the first of them counted people, and the same at every instance, rests on those hops."
             .into(),
     );
+    let (least, most) = (release.crowd().respondents, release.crowd().counted.iter().copied().max());
+    if most.is_some_and(|most| most - least > least / CROWDS_DIFFER) {
+        all.push(
+            "Instances counted crowds that differ by more than a tenth: one of them lost answers, or counts wrongly; the \
+             estimates are about their average."
+                .into(),
+        );
+    }
+    if survey.delivery.cover == Cover::None {
+        all.push(
+            "There was no cover: the first hop of each instance saw how many fragments each respondent sent it, which stays \
+             within the local floor."
+                .into(),
+        );
+    }
     if survey.crowd.enrolment == Enrolment::Open {
         all.push("Enrolment was open: nobody checked that the crowd is one of distinct people.".into());
     }
@@ -336,6 +354,9 @@ impl fmt::Display for Released {
         self.assumptions.iter().try_for_each(|sentence| writeln!(f, "{sentence}"))
     }
 }
+
+/// Crowds of instances that differ by more than one in so many are spoken of.
+const CROWDS_DIFFER: u64 = 10;
 
 /// For statements about the whole domain: the probability that they are wrong.
 const BETA: f64 = 0.001;

@@ -9,6 +9,8 @@ use anyhow::{Context, Result, ensure};
 use throng_analyze::InstanceTally;
 use throng_wire::{Route, Survey, SurveyHash};
 
+use super::create_private;
+
 /// The tallies of one survey. A file is there whole or not at all, and is never changed.
 #[derive(Clone, Debug)]
 pub struct TallyFiles {
@@ -23,7 +25,7 @@ impl TallyFiles {
 
     /// Makes their directory.
     pub fn create(&self) -> Result<()> {
-        fs::create_dir_all(&self.dir).with_context(|| format!("cannot make {}", self.dir.display()))
+        create_private(&self.dir)
     }
 
     /// Stores a tally. When this returns it is on disk.

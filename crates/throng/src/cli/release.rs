@@ -24,6 +24,10 @@ pub struct ReleaseArgs {
     #[arg(long, value_name = "FILE.toml", default_value = "analyzer.toml")]
     pub config: PathBuf,
 
+    /// The analyzer's data, instead of what its file says
+    #[arg(long, env = "THRONG_DATA", value_name = "DIR")]
+    pub data: Option<PathBuf>,
+
     /// The survey file, where the analyzer has several
     #[arg(long, value_name = "FILE.toml")]
     pub survey: Option<PathBuf>,

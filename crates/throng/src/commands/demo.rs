@@ -7,6 +7,7 @@ mod result;
 mod stop;
 mod timing;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -47,7 +48,7 @@ pub fn run(args: &DemoArgs, format: Format) -> Result<()> {
         "{} has the deployment of an earlier demo: remove it, or choose another --out",
         dir.display()
     );
-    let mut deployment = Deployment::new(dir)?;
+    let mut deployment = Deployment::new(dir.canonicalize()?)?;
     let mut result = demo.survey(&mut deployment, &stop)?;
     result.seconds = started.elapsed().as_secs_f64();
     demo.show(&mut result, &deployment, format)?;
@@ -186,7 +187,7 @@ impl Demo {
         bundle: &Arc<Bundle>,
         answers: Vec<throng_encode::Answer>,
         stop: &Stop,
-    ) -> Result<Vec<u64>> {
+    ) -> Result<Vec<BTreeSet<u32>>> {
         let folder = deployment.path("enrolment/respondents");
         let credentials = respondents::credentials(&folder, self.values.len())?;
         let bodies = (answers.len() * bundle.survey().survey().delivery.instances as usize) as u64;
@@ -194,7 +195,7 @@ impl Demo {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let taken = runtime.block_on(respondents::send(bundle, answers, credentials, &bar, stop))?;
         bar.finish_and_clear();
-        let receipts = HumanCount(taken.iter().sum());
+        let receipts = HumanCount(taken.iter().map(|instances| instances.len() as u64).sum());
         say(&format!("sent       {receipts} of {} bodies, each with a signed receipt", HumanCount(bodies)));
         Ok(taken)
     }

@@ -19,7 +19,8 @@ use crate::terminal::Canvas;
 
 /// Makes a release, writes its files and prints it.
 pub fn run(args: &ReleaseArgs, format: Format) -> Result<()> {
-    let config = AnalyzerConfig::read(&args.config)?;
+    let mut config = AnalyzerConfig::read(&args.config)?;
+    args.data.iter().for_each(|data| config.data.clone_from(data));
     let (files, bundle) = survey(args, &config)?;
     let survey = bundle.survey();
     let names = survey.survey().labels.as_ref().map(|labels| labels.names.as_slice()).unwrap_or_default();
@@ -34,7 +35,8 @@ pub fn run(args: &ReleaseArgs, format: Format) -> Result<()> {
         }
     };
     let tallies = TallyFiles::new(&config.data, survey.hash());
-    let until = Instant::now() + Duration::from_secs(args.wait_s);
+    let until =
+        Instant::now().checked_add(Duration::from_secs(args.wait_s)).context("--wait-s is too long")?;
     let epoch = match args.epoch {
         Some(epoch) => epoch,
         None => {

@@ -4,19 +4,13 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use rustix::fs::{Access, access, statvfs};
+use rustix::fs::{Access, access};
 
 /// Whether a file can be written and synced in a directory. It has no name, so nothing is left of it.
 pub(super) fn probe(directory: &Path) -> io::Result<()> {
     let mut file = tempfile::tempfile_in(directory)?;
     file.write_all(&[0; PROBE_LEN])?;
     file.sync_data()
-}
-
-/// How much room there is, where the operating system tells.
-pub(super) fn free_bytes(directory: &Path) -> Option<u64> {
-    let room = statvfs(directory).ok()?;
-    room.f_bavail.checked_mul(room.f_frsize)
 }
 
 /// Whether this process could write to a directory, or make it. Changes nothing.
@@ -54,7 +48,6 @@ mod tests {
         let file = directory.path().join("file");
         std::fs::write(&file, "").unwrap();
         assert!(ensure_writable(&file).is_err() && ensure_writable(&file.join("below")).is_err());
-        assert!(free_bytes(directory.path()).is_some());
         // Nobody, not even root, writes here.
         assert!(ensure_writable(Path::new("/proc/self/nothing")).is_err());
     }

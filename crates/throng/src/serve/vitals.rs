@@ -131,23 +131,14 @@ impl Vitals {
         pulse
     }
 
-    /// The directory for what must not be lost: whether it can be written, and about how much room there is.
+    /// The directory for what must not be lost: whether it can be written. How much room there is changes with what was
+    /// sent, and is not told.
     pub fn data(&self, directory: &Path) {
         let path: PathBuf = directory.to_owned();
         self.condition("data", move || {
             let probed = directory::probe(&path);
             probed.err().map(|error| format!("the data directory cannot be written: {}", error.kind()))
         });
-        let path: PathBuf = directory.to_owned();
-        self.gauge(
-            "throng_disk_free_bytes",
-            "Room for the data directory, rounded down to a power of two: it shrinks with what is kept.",
-            &[],
-            move || {
-                directory::free_bytes(&path)
-                    .map(|free| free.checked_ilog2().map_or(0.0, |log| f64::from(log).exp2()))
-            },
-        );
     }
 
     /// Whether the limit for all requests together was reached: not how often, since each time is a request.
@@ -377,16 +368,12 @@ throng_ready{condition=\"clock\"} 0
     }
 
     #[test]
-    fn a_data_directory_that_is_gone_is_missed_and_room_is_rounded() {
+    fn a_data_directory_that_is_gone_is_missed() {
         let directory = tempfile::tempdir().unwrap();
         let vitals = Vitals::new();
         vitals.start();
         vitals.data(directory.path());
         assert!(vitals.wrong().is_empty());
-        let text = vitals.open_metrics();
-        let free = text.lines().find_map(|line| line.strip_prefix("throng_disk_free_bytes ")).unwrap();
-        let free: u64 = free.parse().unwrap();
-        assert!(free == 0 || free.is_power_of_two());
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "nothing is left behind");
         drop(directory);
         assert!(vitals.wrong()[0].contains("cannot be written"));

@@ -1,8 +1,8 @@
 //! The respondents of the demo: each with a value, a credential and connections of their own.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -60,39 +60,40 @@ pub(super) fn credentials(dir: &Path, respondents: usize) -> Result<Vec<Credenti
 }
 
 /// Sends every body at its time, each over a connection of its own, and checks the receipts. Tries again until the epoch is
-/// over. Returns for each respondent to how many instances they could answer.
+/// over. Returns for each respondent which instances have given a receipt.
 pub(super) async fn send(
     bundle: &Arc<Bundle>,
     answers: Vec<Answer>,
     credentials: Vec<Credential>,
     bar: &ProgressBar,
     stop: &Stop,
-) -> Result<Vec<u64>> {
+) -> Result<Vec<BTreeSet<u32>>> {
     // Nobody shares a connection with anybody.
     let client = Client::new(None, Limits { idle_connections_max: 0, ..Limits::default() });
     let places = Arc::new(Semaphore::new(AT_ONCE));
-    let taken: Arc<Vec<AtomicU64>> = Arc::new(answers.iter().map(|_| AtomicU64::new(0)).collect());
+    let mut taken = vec![BTreeSet::new(); answers.len()];
     let mut sending = JoinSet::new();
     for (person, (answer, credential)) in answers.into_iter().zip(credentials).enumerate() {
         let credential = Arc::new(credential);
         for body in answer.bodies {
-            let (client, places, taken) = (client.clone(), Arc::clone(&places), Arc::clone(&taken));
+            let (client, places) = (client.clone(), Arc::clone(&places));
             let (bundle, credential, bar) = (Arc::clone(bundle), Arc::clone(&credential), bar.clone());
             sending.spawn(async move {
                 sleep(Duration::from_millis(body.send_at_ms.saturating_sub(now_ms()))).await;
                 let _place = places.acquire().await;
-                if deliver(&client, &bundle, &credential, &body).await.is_ok() {
-                    taken[person].fetch_add(1, Ordering::SeqCst);
-                }
+                let delivered = deliver(&client, &bundle, &credential, &body).await.is_ok();
                 bar.inc(1);
+                delivered.then_some((person, body.route.instance))
             });
         }
     }
     while let Some(one) = sending.join_next().await {
         stop.check()?;
-        one?;
+        if let Some((person, instance)) = one? {
+            taken[person].insert(instance);
+        }
     }
-    Ok(taken.iter().map(|count| count.load(Ordering::SeqCst)).collect())
+    Ok(taken)
 }
 
 /// Sends one body until there is a receipt for it, or the epoch is over.

@@ -1,5 +1,6 @@
 //! What the demo measured, for a program (JSON) and for a person (text).
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use anyhow::{Context, Result};
@@ -88,7 +89,7 @@ impl DemoResult {
         demo: &Demo,
         bundle: &Bundle,
         release: &Value,
-        taken: &[u64],
+        taken: &[BTreeSet<u32>],
         (processes, seen): (Vec<Running>, Vec<Seen>),
     ) -> Result<Self> {
         let survey = bundle.survey().survey();
@@ -97,9 +98,9 @@ impl DemoResult {
         let text = |name: &str| release[name].as_str().unwrap_or_default().to_owned();
         let present: Vec<u32> = serde_json::from_value(release["instances_present"].clone())?;
         // The truth is that of those who reached every instance that is there.
-        let instances = u64::from(survey.delivery.instances);
         let mut truth = vec![0_u64; demo.truth.pixels().len()];
-        for (&value, _) in demo.values.iter().zip(taken).filter(|(_, taken)| **taken == instances) {
+        let reached = |taken: &BTreeSet<u32>| present.iter().all(|instance| taken.contains(instance));
+        for (&value, _) in demo.values.iter().zip(taken).filter(|(_, taken)| reached(taken)) {
             truth[value as usize] += 1;
         }
         let estimates = estimates(release)?;

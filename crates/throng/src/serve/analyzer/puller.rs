@@ -1,10 +1,11 @@
 //! What an analyzer does by itself: asks last hops what waits, takes it, counts it, stores that, and only then says so.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -65,6 +66,8 @@ impl Work {
 pub(super) struct Watched {
     log: Log,
     key_epochs_left: Arc<AtomicU64>,
+    /// The instances that have handed over all that waited there.
+    delivered: Arc<Mutex<BTreeSet<u32>>>,
     counted: Counter,
     destroyed: Counter,
     failures: [(Work, Counter); 3],
@@ -85,6 +88,7 @@ impl Watched {
         let watched = Self {
             log: log.of("analyzer", &survey.bundle.survey().survey().name),
             key_epochs_left: Arc::clone(&left),
+            delivered: Arc::default(),
             counted: batch("counted"),
             destroyed: batch("destroyed"),
             failures: [Work::Clock, Work::Keys, Work::Take].map(failure),
@@ -128,13 +132,23 @@ impl Puller {
         if jumped {
             return;
         }
-        let refreshed = self.survey.refresh(self.late_epochs);
+        let patience = if self.have_all_delivered() { 1 } else { PATIENCE };
+        let refreshed = self.survey.refresh(self.late_epochs.saturating_mul(patience));
         self.note(Work::Keys, refreshed);
         self.watched.key_epochs_left.store(self.survey.key_epochs_left(), Ordering::Relaxed);
         if self.waits.are_over(&Work::Take) {
             let taken = self.take_waiting(stop);
+            if taken.is_ok() {
+                lock(&self.watched.delivered).insert(self.instance);
+            }
             self.note(Work::Take, taken);
         }
+    }
+
+    /// Whether every instance has handed over all that waited there since the start: an analyzer that was away for long finds
+    /// batches whose keys would be due to be erased.
+    fn have_all_delivered(&self) -> bool {
+        lock(&self.watched.delivered).len() as u64 == u64::from(self.survey.instances())
     }
 
     /// Says what went wrong, if something did and it was not said just now.
@@ -338,6 +352,11 @@ impl Analyzed {
     }
 }
 
+/// A set is whole whatever became of the thread that held it.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// When the addresses beside a survey file were written.
 pub(super) fn modified(survey: &Path) -> Option<SystemTime> {
     fs::metadata(survey.with_extension("addresses")).and_then(|file| file.modified()).ok()
@@ -355,3 +374,6 @@ fn abort_at(_place: &str) {
 const PAUSES_IN_AN_EPOCH: u32 = 100;
 const PAUSE_MIN: Duration = Duration::from_millis(200);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
+
+/// How many times `late_epochs` keys are kept while an instance has not been heard of.
+const PATIENCE: u64 = 4;

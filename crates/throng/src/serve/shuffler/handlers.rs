@@ -170,7 +170,10 @@ async fn waiting(
     let Some(hop) = hop else { return Err(Problem::unknown().await) };
     let last = hop.number == hop.hop.layout().hops();
     known(hop, peer, last.then_some(&hop.peers.after))?;
-    let channels = hop.hop.waiting().into_iter().take(WAITING_MAX);
+    // Those that nobody takes any more do not hide the others.
+    let mut channels = hop.hop.waiting();
+    channels.sort_by_key(|channel| std::cmp::Reverse(channel.epoch));
+    let channels = channels.into_iter().take(WAITING_MAX);
     Ok(Outgoing::bytes(channels.flat_map(paths::channel_bytes).collect::<Vec<u8>>()))
 }
 
