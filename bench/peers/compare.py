@@ -39,6 +39,7 @@ PEERS = [
     Peer("sketch-estimate", "pure-ldp CMS", 300, "sketch", "sketch-estimate-pure-ldp"),
     Peer("sum-sparse", "numpy bincount", 1.0, "current", "sum-sparse-numpy"),
     Peer("sum-sparse-large", "numpy bincount", 1.0, "current", "sum-sparse-large-numpy"),
+    Peer("tally", "numpy bincount", 1.0, "current", "tally-numpy"),
     Peer("gradient-report", "numpy", 3, "current", "gradient-report-numpy"),
     Peer("direction-expand", "rand_distr", 1.5, "rust", "direction-expand-rand-distr"),
     Peer("pld-gaussian", "dp-accounting", None, "current", "pld-gaussian-dp-accounting", "account"),

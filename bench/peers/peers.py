@@ -152,18 +152,27 @@ def sum_numpy_large():
     return sum_reports(*LARGE, reports=1_000_000)
 
 
+@case("tally-numpy", unit="index")
+def tally_numpy():
+    # As many fragments as a large batch has, all attributes alike.
+    return count_best(SMALL[0], uniform_values(SMALL[0], 100_000_000), units=100_000_000)
+
+
 def sum_reports(size, epsilon, reports):
     rng, flip = np.random.default_rng(), flip_probability(epsilon)
     noise_bits = rng.binomial(size - 1, flip, reports)
     indices, _ = sparse_reports(rng, flip, size, uniform_values(size, reports), noise_bits)
+    return count_best(size, indices, units=reports)
 
+
+def count_best(size, indices, units):
     def count(indices):
         return np.bincount(indices, minlength=size)
 
     # bincount converts int32 to its own int64, which may cost more or less than reading twice the bytes.
     forms = [indices, indices.astype(np.int64)]
     best = min(forms, key=lambda form: min(seconds(lambda: count(form)) for _ in range(5)))
-    return reports, lambda: count(best)
+    return units, lambda: count(best)
 
 
 # Apple's count-mean sketch.

@@ -8,6 +8,7 @@ use cpu_time::ThreadTime;
 use rand_core::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
 use throng_dp::randomizer::gradient::Direction;
+use throng_dp::sampling::below;
 use throng_dp::{CountSketch, Epsilon, Estimator, Gradient, OneHot, Randomizer, SketchShape};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -23,6 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "one-hot-encode-large" => ("report", one_hot_encode(LARGE, 1_000_000, rounds, &mut rng)?),
         "sum-sparse" => ("report", sum_sparse(SMALL, 200_000, rounds, &mut rng)?),
         "sum-sparse-large" => ("report", sum_sparse(LARGE, 1_000_000, rounds, &mut rng)?),
+        "tally" => ("index", tally(rounds, &mut rng)?),
         "sketch-encode" => ("report", sketch_encode(rounds, &mut rng)?),
         "sketch-aggregate" => ("report", sketch_aggregate(rounds, &mut rng)?),
         "sketch-estimate" => ("item", sketch_estimate(rounds, &mut rng)?),
@@ -39,6 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 const SMALL: (u64, f64) = (87_680, 8.55);
 const LARGE: (u64, f64) = (1_778_120, 12.99);
 const DIMENSION: usize = 26_000;
+const INDICES: usize = 100_000_000;
 
 type Result2<T> = Result<T, throng_dp::Error>;
 
@@ -83,6 +86,13 @@ fn sum_sparse(shape: (u64, f64), units: usize, rounds: usize, rng: &mut ChaCha12
         .concat();
     let mut tally = mechanism.tally()?;
     Ok(time(rounds, units, || tally.add_fragments(black_box(&reports)).expect("all are in the domain")))
+}
+
+/// As many fragments as a large batch has, all attributes alike.
+fn tally(rounds: usize, rng: &mut ChaCha12Rng) -> Result2<Vec<f64>> {
+    let mut tally = one_hot(SMALL)?.tally()?;
+    let indices: Vec<u32> = (0..INDICES).map(|_| below(SMALL.0, rng) as u32).collect();
+    Ok(time(rounds, INDICES, || tally.add_fragments(black_box(&indices)).expect("all are in the domain")))
 }
 
 fn sketch() -> Result2<CountSketch> {
