@@ -12,6 +12,28 @@ use throng::picture::Picture;
 mod support;
 use support::{command, text};
 
+/// Over several instances, which may count different people, too: what a respondent's accountant finds.
+#[test]
+fn planned_report_fragments_keep_what_they_claim() {
+    let dir = directory();
+    for (tau, respondents, epsilon, instances) in
+        [(4, 20_000, 1.0, 3), (16, 100_000, 0.5, 5), (4, 2_000, 1.0, 2), (4, 2_000, 1.0, 1)]
+    {
+        let arguments = format!(
+            "plan --epsilon-central {epsilon} --delta 1e-6 --respondents {respondents} --domain 50 --report-fragments {tau} \
+             --instances {instances} --out survey.toml"
+        );
+        let output = throng(&dir, &arguments.split(' ').collect::<Vec<_>>());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let file = fs::read_to_string(dir.path().join("survey.toml")).unwrap();
+        let survey = throng_wire::Survey::from_toml(&file).unwrap();
+        let claim = throng_encode::CheckedClaim::check(&survey).unwrap();
+        assert!(claim.central.epsilon() <= claim.claimed.epsilon(), "{arguments}");
+        // Not by far: the plan does not give away what could be had.
+        assert!(claim.central.epsilon().value() > 0.5 * epsilon, "{arguments}: {}", claim.central.epsilon());
+    }
+}
+
 #[test]
 fn plan_writes_a_survey_that_can_be_read_and_holds() {
     let dir = directory();
