@@ -1,6 +1,8 @@
 //! The parties that run for as long as a survey does, as servers.
 
+mod about;
 pub mod analyzer;
+mod config_file;
 pub mod directory;
 pub mod group_commit;
 mod layer_keys;

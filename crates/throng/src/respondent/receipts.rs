@@ -66,7 +66,7 @@ pub(super) fn check_body(
                 checked.receipt = true;
                 checked.findings.push(format!(
                     "hop 1 signed that it took these bytes, at {} or up to an hour later",
-                    super::shown::utc(receipt.time_bucket.saturating_mul(1000))
+                    crate::clock::rfc3339(receipt.time_bucket)
                 ));
             }
             Some(Err(error)) => {

@@ -14,10 +14,11 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::timeout;
 
+use super::about::{self, unique_name};
 use super::directory::ensure_writable;
 use super::layer_keys::LayerKeyFiles;
 use super::log::Log;
-use super::operator_port::{self, OperatorPort};
+use super::operator_port::OperatorPort;
 use super::vitals::Vitals;
 use super::waits::Waits;
 use crate::analysis::TallyFiles;
@@ -64,28 +65,16 @@ impl AnalyzerServer {
 
     /// What it analyzes, with a warning for everything that parties share.
     pub fn summary(&self) -> Vec<serde_json::Value> {
-        self.surveys
-            .iter()
-            .map(|one| {
-                let survey = one.bundle.survey();
-                let warnings: Vec<String> =
-                    survey.survey().warnings().iter().map(ToString::to_string).collect();
-                serde_json::json!({
-                    "survey": survey.hash(),
-                    "name": survey.survey().name,
-                    "place": Place::Analyzer,
-                    "population": one.files.population,
-                    "warnings": warnings,
-                })
-            })
-            .collect()
+        let summary = |one: &Analyzed| {
+            let population = one.files.population.as_str().into();
+            about::summary(one.bundle.survey(), Place::Analyzer, ("population", population))
+        };
+        self.surveys.iter().map(summary).collect()
     }
 
     /// What its operator should look at again.
     pub fn warnings(&self) -> Vec<String> {
-        let surveys = self.surveys.iter().flat_map(|one| one.bundle.survey().survey().warnings());
-        let surveys = surveys.map(|warning| warning.to_string());
-        surveys.chain(operator_port::warning(self.config.operator_listen)).collect()
+        about::warnings(self.surveys.iter().map(|one| one.bundle.survey()), self.config.operator_listen)
     }
 
     /// Works until `shutdown` is over. `ready` is called once it does.
@@ -107,7 +96,7 @@ impl AnalyzerServer {
         let (mut stops, (ended, mut ends)) = (Vec::new(), unbounded_channel());
         for survey in &surveys {
             survey.tallies.create()?;
-            let (name, watched) = (survey.unique_name(), Watched::new(survey, log, &vitals));
+            let (name, watched) = (unique_name(survey.bundle.survey()), Watched::new(survey, log, &vitals));
             for instance in 1..=survey.instances() {
                 let puller = Puller {
                     survey: Analyzed::new(&survey.files, &config, &party)?,

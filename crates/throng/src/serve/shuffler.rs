@@ -16,11 +16,12 @@ use throng_wire::survey::Enrolment;
 use throng_wire::{Address, CredentialList, Place, SigningKey, Survey, SurveyHash};
 use tokio::runtime::Handle;
 
+use super::about::{self, unique_name};
 use super::directory::ensure_writable;
 use super::group_commit::GroupCommit;
 use super::layer_keys::LayerKeyFiles;
 use super::log::{Log, Seldom};
-use super::operator_port::{self, OperatorPort};
+use super::operator_port::OperatorPort;
 use super::vitals::{Counter, Vitals};
 use super::waits::Waits;
 use super::worker::{Counts, Worker};
@@ -89,28 +90,16 @@ impl Shuffler {
 
     /// What it is a hop of, with a warning for everything that parties share.
     pub fn summary(&self) -> Vec<serde_json::Value> {
-        self.surveys
-            .iter()
-            .map(|one| {
-                let survey = one.bundle.survey();
-                let warnings: Vec<String> =
-                    survey.survey().warnings().iter().map(ToString::to_string).collect();
-                serde_json::json!({
-                    "survey": survey.hash(),
-                    "name": survey.survey().name,
-                    "place": one.place(),
-                    "credentials": one.credentials.as_ref().map(CredentialList::len),
-                    "warnings": warnings,
-                })
-            })
-            .collect()
+        let summary = |one: &Prepared| {
+            let credentials = one.credentials.as_ref().map(CredentialList::len).into();
+            about::summary(one.bundle.survey(), one.place(), ("credentials", credentials))
+        };
+        self.surveys.iter().map(summary).collect()
     }
 
     /// What its operator should look at again.
     pub fn warnings(&self) -> Vec<String> {
-        let surveys = self.surveys.iter().flat_map(|one| one.bundle.survey().survey().warnings());
-        let surveys = surveys.map(|warning| warning.to_string());
-        surveys.chain(operator_port::warning(self.config.operator_listen)).collect()
+        about::warnings(self.surveys.iter().map(|one| one.bundle.survey()), self.config.operator_listen)
     }
 
     /// Destroys, visibly, what every hop has not released yet, the current epoch included, and makes layer keys that begin
@@ -296,7 +285,7 @@ impl Prepared {
         let (hop, keys) = self.open(config, party)?;
         let hop = Arc::new(hop);
         let last = number == hop.layout().hops();
-        let (place, survey) = (hop.place().to_string(), unique_name(&hop));
+        let (place, survey) = (hop.place().to_string(), unique_name(hop.survey()));
         let log = log.of(&place, &hop.survey().survey().name);
         let counts = Counts::new(vitals, &place, &survey);
         let handed_on = counts.handed_on.clone();
@@ -338,7 +327,7 @@ impl Prepared {
 
 /// What a hop's operator watches beside its worker.
 fn watch(hop: &Arc<Hop>, intake: &GroupCommit, vitals: &Vitals) {
-    let (place, survey) = (hop.place().to_string(), unique_name(hop));
+    let (place, survey) = (hop.place().to_string(), unique_name(hop.survey()));
     let whose = [("party", place.as_str()), ("survey", survey.as_str())];
     let keys_left = {
         let hop = Arc::clone(hop);
@@ -361,12 +350,6 @@ fn watch(hop: &Arc<Hop>, intake: &GroupCommit, vitals: &Vitals) {
         (!intake.is_alive())
             .then(|| format!("the thread that writes for {name} has ended: start the server again"))
     });
-}
-
-/// A survey by its name and the beginning of its hash: names may be the same, and numbers may not.
-fn unique_name(hop: &Hop) -> String {
-    let survey = hop.survey();
-    format!("{}@{:.8}", survey.survey().name, survey.hash().to_string())
 }
 
 /// What an epoch of a survey needs. Labelled crowds are thinned before they are counted.

@@ -1,12 +1,13 @@
 //! The file that an analyzer's operator writes.
 
-use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use serde::Deserialize;
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
+
+use crate::serve::config_file;
 
 /// What an analyzer is told. Paths are relative to the file's directory.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -20,7 +21,7 @@ pub struct AnalyzerConfig {
     #[serde(default)]
     pub operator_listen: Option<SocketAddr>,
     /// About how much memory it may use, besides the sums themselves.
-    #[serde(default = "memory_mib")]
+    #[serde(default = "config_file::memory_mib")]
     pub memory_mib: u64,
     /// For how many epochs after their last one layer keys are kept, for batches that come late.
     #[serde(default = "late_epochs")]
@@ -58,17 +59,10 @@ pub struct AnalyzedSurvey {
 impl AnalyzerConfig {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let mut config: Self = toml::from_str(&text).with_context(|| format!("in {}", path.display()))?;
-        ensure!(!config.surveys.is_empty(), "{} names no [[surveys]]", path.display());
-        ensure!(
-            config.memory_mib >= MEMORY_MIB_MIN,
-            "memory_mib = {} is too little: give at least {MEMORY_MIB_MIN}",
-            config.memory_mib
-        );
+        let mut config: Self = config_file::read(path)?;
+        config_file::check(path, config.surveys.len(), config.memory_mib)?;
         config.budget.guarantee().with_context(|| format!("[budget] in {}", path.display()))?;
-        let base = path.parent().unwrap_or(Path::new(""));
-        let at_base = |path: &mut PathBuf| *path = base.join(&*path);
+        let at_base = config_file::at_base(path);
         at_base(&mut config.identity);
         at_base(&mut config.data);
         for survey in &mut config.surveys {
@@ -91,10 +85,6 @@ impl Budget {
     }
 }
 
-fn memory_mib() -> u64 {
-    512
-}
-
 fn late_epochs() -> u64 {
     8
 }
@@ -103,10 +93,10 @@ fn population() -> String {
     "everyone".into()
 }
 
-const MEMORY_MIB_MIN: u64 = 16;
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const SAMPLE: &str = r#"

@@ -21,6 +21,7 @@ use crate::bundle::Bundle;
 use crate::clock::{has_jumped_ahead, now_s};
 use crate::net::client::{Client, Reply, SendError};
 use crate::net::{Outgoing, paths};
+use crate::serve::about::unique_name;
 use crate::serve::log::Log;
 use crate::serve::reasons;
 use crate::serve::vitals::{Counter, Pulse, Vitals};
@@ -75,7 +76,8 @@ pub(super) struct Watched {
 
 impl Watched {
     pub(super) fn new(survey: &Analyzed, log: &Log, vitals: &Vitals) -> Self {
-        let (name, left) = (survey.unique_name(), Arc::new(AtomicU64::new(survey.key_epochs_left())));
+        let name = unique_name(survey.bundle.survey());
+        let left = Arc::new(AtomicU64::new(survey.key_epochs_left()));
         let whose = [("party", "analyzer"), ("survey", name.as_str())];
         let batch = |outcome| {
             let help = "Batches that were taken since the start, of released and of destroyed epochs.";
@@ -307,12 +309,6 @@ impl Puller {
 impl Analyzed {
     fn key_epochs_left(&self) -> u64 {
         self.layers.epochs_from(self.bundle.survey().survey().epoch_at(now_s()))
-    }
-
-    /// Its name and the beginning of its hash: names may be the same, and numbers may not.
-    pub(super) fn unique_name(&self) -> String {
-        let survey = self.bundle.survey();
-        format!("{}@{:.8}", survey.survey().name, survey.hash().to_string())
     }
 
     fn has_label(&self, label: u32) -> bool {

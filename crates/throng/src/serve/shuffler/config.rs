@@ -1,14 +1,14 @@
 //! The file that an operator writes.
 
-use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use serde::Deserialize;
 use throng_wire::Place;
 
 use crate::net::server::Limits;
+use crate::serve::config_file;
 
 /// What a shuffler is told. Paths are relative to the file's directory.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -27,7 +27,7 @@ pub struct ShufflerConfig {
     /// The directory for what must not be lost. Made if it is not there.
     pub data: PathBuf,
     /// About how much memory it may use, shared by all surveys.
-    #[serde(default = "memory_mib")]
+    #[serde(default = "config_file::memory_mib")]
     pub memory_mib: u64,
     /// How many connections it has open at once.
     #[serde(default = "connections_max")]
@@ -59,18 +59,11 @@ pub struct SurveyConfig {
 impl ShufflerConfig {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let mut config: Self = toml::from_str(&text).with_context(|| format!("in {}", path.display()))?;
-        ensure!(!config.surveys.is_empty(), "{} names no [[surveys]]", path.display());
-        ensure!(
-            config.memory_mib >= MEMORY_MIB_MIN,
-            "memory_mib = {} is too little: give at least {MEMORY_MIB_MIN}",
-            config.memory_mib
-        );
+        let mut config: Self = config_file::read(path)?;
+        config_file::check(path, config.surveys.len(), config.memory_mib)?;
         ensure!(config.connections_max > 0, "connections_max = 0 lets nobody in: give at least 1");
         ensure!(config.requests_per_s_max > 0, "requests_per_s_max = 0 answers nobody: give at least 1");
-        let base = path.parent().unwrap_or(Path::new(""));
-        let at_base = |path: &mut PathBuf| *path = base.join(&*path);
+        let at_base = config_file::at_base(path);
         at_base(&mut config.identity);
         at_base(&mut config.data);
         for survey in &mut config.surveys {
@@ -87,10 +80,6 @@ impl ShufflerConfig {
     }
 }
 
-fn memory_mib() -> u64 {
-    512
-}
-
 fn connections_max() -> usize {
     1024
 }
@@ -99,10 +88,10 @@ fn requests_per_s_max() -> u32 {
     Limits::default().requests_per_s_max
 }
 
-const MEMORY_MIB_MIN: u64 = 16;
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const SAMPLE: &str = r#"
