@@ -12,10 +12,19 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("throng-wire", &["throng-dp"]),
     ("throng-encode", &["throng-dp", "throng-account", "throng-wire"]),
     ("throng-analyze", &["throng-dp", "throng-account", "throng-wire"]),
+    ("throng-learn", &["throng-dp", "throng-account"]),
     ("throng-shuffle", &["throng-dp", "throng-wire"]),
     (
         "throng",
-        &["throng-dp", "throng-account", "throng-wire", "throng-encode", "throng-analyze", "throng-shuffle"],
+        &[
+            "throng-dp",
+            "throng-account",
+            "throng-wire",
+            "throng-encode",
+            "throng-analyze",
+            "throng-learn",
+            "throng-shuffle",
+        ],
     ),
 ];
 

@@ -1,0 +1,9 @@
+//! LDP-SGD: the randomized gradients of a crowd become the steps of a model (the paper's Section VI and VII.C).
+//!
+//! Pure: values in, values out; files are read by `throng`.
+
+mod error;
+mod examples;
+
+pub use error::Error;
+pub use examples::Examples;
