@@ -4,6 +4,12 @@
 
 mod error;
 mod examples;
+mod layer;
+mod network;
+mod number;
 
 pub use error::Error;
 pub use examples::Examples;
+pub use layer::Curve;
+pub use network::{Judged, Network, Workspace};
+pub use number::Number;
