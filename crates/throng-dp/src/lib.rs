@@ -14,7 +14,7 @@
 //! | a set of values, sampled or with a split budget | [`SetValued`] |
 //! | several runs with a split budget | [`Repeated`] |
 //! | fragments behind a permanent backstop | [`ReportFragments`], [`Backstop`] |
-//! | a gradient in 129 bits | [`Gradient`] |
+//! | a gradient in 129 bits, or in 128 with less noise | [`Gradient`], [`PrivUnit`] |
 //! | whichever of these a survey names, and what it reads | [`Mechanism`], [`Value`] |
 //! | counts with their errors | [`Tally`], [`Estimates`], [`estimate`] |
 
@@ -39,7 +39,7 @@ pub use guarantee::{CentralGuarantee, Delta, Epsilon, LocalGuarantee, Neighbors,
 pub use mechanism::{Coins, Mechanism};
 pub use randomizer::binary::Binary;
 pub use randomizer::count_sketch::{CountSketch, PlainSketch, RowCells, SketchShape, SketchSums};
-pub use randomizer::gradient::{Gradient, GradientReport};
+pub use randomizer::gradient::{Gradient, GradientRandomizer, GradientReport, PrivUnit};
 pub use randomizer::one_hot::OneHot;
 pub use randomizer::record::Record;
 pub use randomizer::repeated::Repeated;

@@ -2,6 +2,8 @@
 
 use std::f64::consts::{PI, SQRT_2};
 
+use rand_core::CryptoRng;
+
 /// The density at `x`.
 pub fn density(x: f64) -> f64 {
     (-0.5 * x * x).exp() / (2.0 * PI).sqrt()
@@ -31,9 +33,30 @@ pub fn upper_quantile(tail: f64) -> f64 {
     x
 }
 
+/// A draw in doubles (Box and Muller): for simulations. Nothing that protects a respondent is drawn like this.
+pub fn draw(rng: &mut (impl CryptoRng + ?Sized)) -> f64 {
+    let unit = 2f64.powi(-53);
+    let above_zero = ((rng.next_u64() >> 11) + 1) as f64 * unit;
+    let angle = (rng.next_u64() >> 11) as f64 * unit;
+    (-2.0 * above_zero.ln()).sqrt() * (2.0 * PI * angle).cos()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{assert_mean, assert_share, assert_variance, rng};
+
+    #[test]
+    fn draws_are_normal() {
+        let mut rng = rng(18);
+        let draws: Vec<f64> = (0..200_000).map(|_| draw(&mut rng)).collect();
+        assert_mean(&draws, 0.0, 1.0, 5);
+        assert_variance(&draws, 1.0, 5);
+        for x in [-2.0, 0.5, 3.0] {
+            let beyond = draws.iter().filter(|&&value| value > x).count();
+            assert_share(beyond as u64, 200_000, upper_tail(x), 5);
+        }
+    }
 
     /// Quantiles to sixteen digits, from mpmath at 40 digits.
     #[test]

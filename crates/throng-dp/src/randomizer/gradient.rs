@@ -1,6 +1,13 @@
-//! LDP-SGD's client: a gradient becomes one sign and the seed of a random direction.
+//! LDP-SGD's client: a gradient becomes the seed of a random direction, and one sign unless the seed says it.
+//!
+//! [`Gradient`] is the paper's mechanism. [`PrivUnit`] has less noise at the same ε, and its privacy leans on more.
+//! What is trained with either is generic over [`GradientRandomizer`].
 
 mod direction;
+mod magnitude;
+mod near_normal;
+mod priv_unit;
+mod sums;
 
 use num_bigint::BigUint;
 use num_rational::Ratio;
@@ -9,8 +16,41 @@ use rand_core::CryptoRng;
 
 use super::{Estimator, ExactDistribution, Probability, Randomizer};
 use crate::sampling::Bernoulli;
-use crate::{Epsilon, Error, LocalGuarantee, Replacement};
+use crate::{Epsilon, Error, LocalGuarantee, Replacement, normal};
 pub use direction::{Direction, Seed, UNIT};
+use magnitude::Agreement;
+pub use priv_unit::PrivUnit;
+pub use sums::{GradientEstimate, GradientTally};
+
+/// A mechanism for clipped gradients, with what a simulation needs of it.
+///
+/// A report on a gradient of direction u decodes to a vector whose component along u is one number, drawn by
+/// [`GradientRandomizer::along`], and whose part orthogonal to u is Gaussian noise that does not depend on the
+/// gradient: independent, of mean 0 and the deviation [`GradientRandomizer::across`] in every orthogonal direction. A
+/// simulated training can draw these instead of whole directions. They are doubles, and for simulation only: what a
+/// respondent sends comes from [`Randomizer::randomize`].
+pub trait GradientRandomizer:
+    Randomizer<Value = [f32], Neighbors = Replacement>
+    + Estimator<Tally = GradientTally, Estimate = GradientEstimate>
+{
+    /// The number of parameters.
+    fn dimension(&self) -> usize;
+
+    /// The norm to which gradients are clipped: L.
+    fn clip(&self) -> f64;
+
+    /// The local guarantee of one report.
+    fn epsilon(&self) -> Epsilon {
+        self.guarantee().epsilon()
+    }
+
+    /// Draws the component of a decoded report along a gradient of this norm. Its mean is the norm, clipped.
+    fn along(&self, norm: f64, rng: &mut (impl CryptoRng + ?Sized)) -> f64;
+
+    /// The standard deviation of a decoded report in every direction orthogonal to the gradient: the noise per
+    /// coordinate, whatever the dimension.
+    fn across(&self) -> f64;
+}
 
 /// Clipped gradients of a model with `dimension` parameters, each reported in 129 bits.
 ///
@@ -45,22 +85,8 @@ impl Gradient {
 
     /// A mechanism for gradients of `dimension` coordinates, clipped to the norm `clip`, with ε > 0.
     pub fn new(dimension: usize, clip: f64, epsilon: Epsilon) -> Result<Self, Error> {
-        let (what, got, limit) = ("the dimension of a gradient", dimension as u64, Self::DIMENSION_MAX);
-        if got == 0 {
-            return Err(Error::ZeroCount(what));
-        }
-        if got > limit {
-            return Err(Error::TooLarge { what, got, limit });
-        }
-        if !(clip.is_finite() && clip > 0.0) {
-            return Err(Error::ClippingNorm(clip));
-        }
+        magnitude::check(dimension, clip)?;
         Ok(Self { dimension, clip, coin: Bernoulli::flip(epsilon)? })
-    }
-
-    /// The number of parameters.
-    pub fn dimension(&self) -> usize {
-        self.dimension
     }
 
     /// What a signed Gaussian direction is multiplied by: L·sqrt(π/2)·coth(ε/2).
@@ -90,54 +116,8 @@ impl Gradient {
         let Some(gradient) = gradient else {
             return Ok((Agreement::Half, true));
         };
-        if gradient.len() != self.dimension {
-            return Err(Error::GradientLength { got: gradient.len(), expected: self.dimension });
-        }
-        let norm = norm(gradient);
-        if !norm.is_finite() {
-            return Err(Error::GradientNotFinite);
-        }
-        // Only the sign of the inner product matters: keep it from overflowing and underflowing.
-        let scale = if norm > 1e20 {
-            2f32.powi(-100)
-        } else if norm < 1e-20 {
-            2f32.powi(100)
-        } else {
-            1.0
-        };
-        let agreement = if norm >= self.clip {
-            Agreement::Sure
-        } else {
-            // 1/2 + |x|/(2L), as a threshold over 2^128: the comparison that decides is one of integers.
-            Agreement::Coin(Bernoulli::from_threshold(((1.0 + norm / self.clip) * 2f64.powi(127)) as u128))
-        };
-        Ok((agreement, Direction::new(seed).dot(gradient, scale) >= 0.0))
-    }
-}
-
-/// The coin of Algorithm localG's second line, which turns a short gradient into one of full length.
-enum Agreement {
-    Sure,
-    Half,
-    Coin(Bernoulli),
-}
-
-impl Agreement {
-    fn draw(&self, rng: &mut (impl CryptoRng + ?Sized)) -> bool {
-        match self {
-            Self::Sure => true,
-            Self::Half => rng.next_u64() >> 63 == 1,
-            Self::Coin(coin) => coin.draw(rng),
-        }
-    }
-
-    fn probability(&self) -> Probability {
-        let (numerator, bits) = match self {
-            Self::Sure => (BigUint::one(), 0u32),
-            Self::Half => (BigUint::one(), 1),
-            Self::Coin(coin) => (BigUint::from(coin.threshold()), 128),
-        };
-        Ratio::new(numerator, BigUint::one() << bits)
+        let norm = magnitude::norm(gradient, self.dimension)?;
+        Ok((Agreement::new(norm, self.clip), Direction::new(seed).dot(gradient) >= 0.0))
     }
 }
 
@@ -176,76 +156,42 @@ impl ExactDistribution for Gradient {
     }
 }
 
-/// The sum of signed directions: integers, so it does not depend on the order of the reports.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GradientTally {
-    reports: u64,
-    sums: Vec<i64>,
-}
-
-impl GradientTally {
-    /// The number of reports.
-    pub fn reports(&self) -> u64 {
-        self.reports
-    }
-
-    /// Adds the sums of another part of the crowd.
-    pub fn merge(&mut self, other: &Self) -> Result<(), Error> {
-        if self.sums.len() != other.sums.len() {
-            return Err(Error::TallyMismatch { left: self.sums.len(), right: other.sums.len() });
-        }
-        self.reports += other.reports;
-        self.sums.iter_mut().zip(&other.sums).for_each(|(sum, other)| *sum += other);
-        Ok(())
-    }
-}
-
-/// The mean of the clipped gradients of a crowd.
-#[derive(Clone, Debug, PartialEq)]
-pub struct GradientEstimate {
-    /// Unbiased, coordinate by coordinate.
-    pub mean: Vec<f64>,
-    /// The standard error of each coordinate, at most: L·sqrt(π/2)·coth(ε/2)/sqrt(n).
-    pub standard_error: f64,
-}
-
 impl Estimator for Gradient {
     type Tally = GradientTally;
     type Estimate = GradientEstimate;
 
     fn tally(&self) -> Result<GradientTally, Error> {
-        Ok(GradientTally { reports: 0, sums: vec![0; self.dimension] })
+        Ok(GradientTally::new(self.dimension))
     }
 
     fn add(&self, tally: &mut GradientTally, report: &GradientReport) -> Result<(), Error> {
-        if tally.sums.len() != self.dimension {
-            return Err(Error::TallyMismatch { left: tally.sums.len(), right: self.dimension });
-        }
-        Direction::new(report.seed).add(report.positive, &mut tally.sums);
-        tally.reports += 1;
-        Ok(())
+        tally.add(self.dimension, report.seed, report.positive)
     }
 
     fn estimate(&self, tally: &GradientTally) -> Result<GradientEstimate, Error> {
-        if tally.reports == 0 {
-            return Err(Error::ZeroCount("the number of reports"));
-        }
-        let n = tally.reports as f64;
-        let factor = self.gaussian_scale() / (n * f64::from(UNIT));
-        let mean = tally.sums.iter().map(|&sum| factor * sum as f64).collect();
-        Ok(GradientEstimate { mean, standard_error: self.gaussian_scale() / n.sqrt() })
+        tally.estimate(self.gaussian_scale(), self.gaussian_scale())
     }
 }
 
-/// The Euclidean norm. Independent partial sums let the compiler use vector registers.
-fn norm(vector: &[f32]) -> f64 {
-    let mut sums = [0.0; 8];
-    let (chunks, rest) = vector.as_chunks::<8>();
-    for chunk in chunks {
-        sums.iter_mut().zip(chunk).for_each(|(sum, &x)| *sum += f64::from(x) * f64::from(x));
+impl GradientRandomizer for Gradient {
+    fn dimension(&self) -> usize {
+        self.dimension
     }
-    let rest: f64 = rest.iter().map(|&x| f64::from(x).powi(2)).sum();
-    (sums.iter().sum::<f64>() + rest).sqrt()
+
+    fn clip(&self) -> f64 {
+        self.clip
+    }
+
+    /// s·<u,g> = B·|y| for y ~ N(0, 1) and B the product of both coins.
+    fn along(&self, norm: f64, rng: &mut (impl CryptoRng + ?Sized)) -> f64 {
+        let kept = Agreement::new(norm, self.clip).draw(rng) ^ self.coin.draw(rng);
+        let size = self.gaussian_scale() * normal::draw(rng).abs();
+        if kept { size } else { -size }
+    }
+
+    fn across(&self) -> f64 {
+        self.gaussian_scale()
+    }
 }
 
 /// Γ((d+1)/2)/Γ(d/2), without ever forming a gamma function that overflows.
