@@ -44,8 +44,22 @@ PEERS = [
     Peer("direction-expand", "rand_distr", 1.5, "rust", "direction-expand-rand-distr"),
     Peer("pld-gaussian", "dp-accounting", None, "current", "pld-gaussian-dp-accounting", "account"),
     Peer("clones21-epsilon", "scipy by hand", None, "current", "clones21-epsilon-scipy", "account"),
+    *(
+        Peer(f"gradients-{threads}", name, target, "torch", f"gradients-{threads}-{peer_case}", "learn")
+        for threads in (1, 2)
+        for name, target, peer_case in (
+            ("Opacus, hooks", 4, "hooks"),
+            ("Opacus, expanded weights", None, "expanded-weights"),
+            ("PyTorch, vmap", None, "vmap"),
+            # These two make less than one gradient per example.
+            ("Opacus, ghost clipping", None, "ghost"),
+            ("PyTorch, sum only", None, "plain"),
+        )
+    ),
 ]
 CASES = list(dict.fromkeys(peer.case for peer in PEERS))
+# The others need PyTorch, which is large: `run` installs it only if they are asked for.
+USUAL_CASES = list(dict.fromkeys(peer.case for peer in PEERS if peer.program != "torch"))
 
 
 class Failure(Exception):
@@ -55,11 +69,14 @@ class Failure(Exception):
 def main():
     options = parse_options()
     peers_py = str(Path(__file__).with_name("peers.py"))
+    gradients_py = str(Path(__file__).with_name("gradients.py"))
     programs = {
         "rust": [options.rust],
         "account": [options.account],
+        "learn": [options.learn],
         "current": [options.current, peers_py],
         "sketch": [options.sketch, peers_py],
+        "torch": [options.torch, gradients_py],
     }
 
     rows, failures = [], []
@@ -81,11 +98,17 @@ def main():
 
 def parse_options():
     parser = argparse.ArgumentParser(prog="bench/peers/run", description="Measure the peers beside our code.")
-    parser.add_argument("--cases", type=case_list, default=CASES, metavar="A,B", help=f"of {', '.join(CASES)}")
+    parser.add_argument(
+        "--cases",
+        type=case_list,
+        default=USUAL_CASES,
+        metavar="A,B",
+        help=f"of {', '.join(CASES)} (default: all but gradients, whose peers take 3 GB to download)",
+    )
     parser.add_argument("--rounds", type=round_count, default=7, metavar="N", help="per side, 5 or more (default 7)")
     # Opened now: a path that cannot be written is better known before minutes of measuring.
     parser.add_argument("--json", type=argparse.FileType("w"), metavar="FILE", help="write every round to FILE")
-    for program in ("rust", "account", "current", "sketch"):  # `run` gives these.
+    for program in ("rust", "account", "learn", "current", "sketch", "torch"):  # `run` gives these.
         parser.add_argument(f"--{program}", required=True, help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -127,6 +150,8 @@ def compare(peer, programs, rounds):
         "target": peer.target,
         "ratio": ratio,
         "met": None if peer.target is None else ratio >= peer.target,
+        "ours_units_per_second": 1 / statistics.median(ours),
+        "peer_units_per_second": 1 / statistics.median(theirs),
         "ours_seconds_per_unit": ours,
         "peer_seconds_per_unit": theirs,
     }
