@@ -7,3 +7,6 @@ mod examples;
 
 pub use error::Error;
 pub use examples::Examples;
+pub use examples::cifar::{Cifar, CifarRecords};
+pub use examples::idx::IdxPictures;
+pub use examples::table::Table;
