@@ -1,5 +1,10 @@
 //! Labelled examples, one for each respondent.
 
+pub(crate) mod cifar;
+mod held_out;
+pub(crate) mod idx;
+pub(crate) mod table;
+
 use crate::Error;
 
 /// Inputs of one width, each with the class it belongs to.

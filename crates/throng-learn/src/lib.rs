@@ -10,6 +10,9 @@ mod number;
 
 pub use error::Error;
 pub use examples::Examples;
+pub use examples::cifar::{Cifar, CifarRecords};
+pub use examples::idx::IdxPictures;
+pub use examples::table::Table;
 pub use layer::Curve;
 pub use network::{Judged, Network, Workspace};
 pub use number::Number;

@@ -3,6 +3,7 @@
 mod built_in;
 mod csv;
 mod generator;
+mod labelled;
 mod picture;
 mod records;
 mod rows;
@@ -15,6 +16,7 @@ use anyhow::{Context, Result, ensure};
 use crate::picture::Picture;
 
 pub use generator::{Generator, GeneratorArg};
+pub use labelled::{Labelled, PictureSet};
 pub use records::Records;
 
 /// A histogram of true values: at least one value, and at least one respondent who holds it.

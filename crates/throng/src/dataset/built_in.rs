@@ -37,7 +37,7 @@ const HORSE: &[u8] = include_bytes!("../../data/horse.png");
 const PORTRAIT: &[u8] = include_bytes!("../../data/portrait.png");
 const MAP: &[u8] = include_bytes!("../../data/map.png");
 const FLIGHTS: &[u8] = include_bytes!("../../data/flights.csv.gz");
-const CENSUS: &[u8] = include_bytes!("../../data/census.csv.gz");
+pub(super) const CENSUS: &[u8] = include_bytes!("../../data/census.csv.gz");
 /// The columns whose answers are categories.
 const CENSUS_COLUMNS: [&str; 8] =
     ["WorkClass", "Education", "MaritalStatus", "Occupation", "Race", "Gender", "NativeCountry", "Income"];

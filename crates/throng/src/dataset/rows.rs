@@ -162,7 +162,7 @@ fn unreadable(error: io::Error, zipped: bool, line: u64) -> anyhow::Error {
 }
 
 const BYTE_ORDER_MARK: &str = "\u{feff}";
-const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+pub(super) const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const ROW_BYTES_MAX: usize = 1 << 20;
 
 #[cfg(test)]
