@@ -52,6 +52,8 @@ pub(crate) enum Layer {
 /// What a layer remembers of its forward pass.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory<F> {
+    /// A picture with its border, as a convolution reads it.
+    pub(crate) framed: Vec<F>,
     /// The patches that a convolution multiplied.
     pub(crate) patches: Vec<F>,
     /// The places that a pool took.

@@ -5,8 +5,13 @@
 mod error;
 mod examples;
 mod layer;
+mod mechanism;
 mod network;
 mod number;
+mod randomness;
+mod rate;
+mod reports;
+mod training;
 
 pub use error::Error;
 pub use examples::Examples;
@@ -14,5 +19,10 @@ pub use examples::cifar::{Cifar, CifarRecords};
 pub use examples::idx::IdxPictures;
 pub use examples::table::Table;
 pub use layer::Curve;
+pub use mechanism::{Mechanism, MechanismName};
 pub use network::{Judged, Network, Workspace};
 pub use number::Number;
+pub use randomness::Randomness;
+pub use rate::Rate;
+pub use reports::Simulation;
+pub use training::{Average, Protocol, Settings, State, Step, Training};

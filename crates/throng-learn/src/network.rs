@@ -34,7 +34,7 @@ impl Network {
         let mut shape = Shape { channels: 1, rows: 28, columns: 28 };
         for (filters, side, border) in [(16, 8, 3), (32, 4, 0)] {
             let convolution = Convolution::new(shape, filters, side, 2, border);
-            let pool = MaxPool::new(convolution.output(), 2, pool_stride);
+            let pool = MaxPool::new(convolution.output(), pool_stride);
             shape = pool.output();
             layers.push(Layer::Convolution(convolution));
             layers.push(Layer::MaxPool(pool));
@@ -59,7 +59,7 @@ impl Network {
                 layers.push(Layer::Activation(Activation { len: shape.len(), curve: Curve::Relu }));
             }
             if i < 2 {
-                let pool = MaxPool::new(shape, 2, 2);
+                let pool = MaxPool::new(shape, 2);
                 shape = pool.output();
                 layers.push(Layer::MaxPool(pool));
             }

@@ -63,10 +63,12 @@ impl Convolution {
         let examples = inputs.len() / self.input.len();
         let (weights, biases) = parameters.split_at(self.filters * patch);
         memory.patches.resize(examples * patch * positions, F::default());
-        let patches = memory.patches.chunks_exact_mut(patch * positions);
+        let Memory { patches, framed, .. } = memory;
+        let patches = patches.chunks_exact_mut(patch * positions);
         let results = outputs.chunks_exact_mut(to.len()).zip(patches);
         for (input, (output, patches)) in inputs.chunks_exact(self.input.len()).zip(results) {
-            self.rows(|row, from, at| place(&input[from..], &mut patches[at..], row));
+            self.frame(input, framed);
+            self.rows(|from, at| patches[at..][..to.columns].copy_from_slice(&framed[from..][..to.columns]));
             output.chunks_exact_mut(positions).zip(biases).for_each(|(channel, &bias)| channel.fill(bias));
             F::multiply(
                 matrix(weights, self.filters, patch),
@@ -88,7 +90,8 @@ impl Convolution {
         let (patch, to) = (self.patch(), self.output());
         let positions = to.rows * to.columns;
         let by_outputs = pass.by_outputs.chunks_exact(to.len());
-        let patches = pass.memory.patches.chunks_exact_mut(patch * positions);
+        let Memory { patches, framed, .. } = &mut *pass.memory;
+        let patches = patches.chunks_exact_mut(patch * positions);
         for (i, (by_outputs, patches)) in by_outputs.zip(patches).enumerate() {
             let (gradient, how) = gradients.of(i, self.parameters());
             let (by_weights, by_biases) = gradient.split_at_mut(self.filters * patch);
@@ -114,72 +117,83 @@ impl Convolution {
                     (patch, positions),
                     Accum::Replace,
                 );
-                by_input.fill(F::default());
-                self.rows(|row, from, at| add(&patches[at..], &mut by_input[from..], row));
+                framed.clear();
+                framed.resize(self.framed_len(), F::default());
+                self.rows(|from, at| {
+                    let from = framed[from..][..to.columns].iter_mut();
+                    from.zip(&patches[at..][..to.columns]).for_each(|(sum, &x)| *sum += x);
+                });
+                self.unframe(framed, by_input);
             }
         }
     }
 
-    /// Calls `f` for every row of numbers that one weight meets: where it is in the picture (of its first number inside the
-    /// border) and in the patches, and how it lies there.
-    fn rows(&self, mut f: impl FnMut(Row, usize, usize)) {
-        let to = self.output();
+    /// How many numbers of a line of a framed picture are `stride` apart.
+    fn phase(&self) -> usize {
+        (self.input.columns + 2 * self.border).div_ceil(self.stride)
+    }
+
+    /// How many lines a framed picture has.
+    fn lines(&self) -> usize {
+        self.input.rows + 2 * self.border
+    }
+
+    fn framed_len(&self) -> usize {
+        self.input.channels * self.lines() * self.stride * self.phase()
+    }
+
+    /// A picture with its border of zeros, each line sorted by column modulo the stride: what a weight meets on its way
+    /// over a line then lies side by side.
+    fn frame<F: Number>(&self, picture: &[F], framed: &mut Vec<F>) {
+        framed.clear();
+        framed.resize(self.framed_len(), F::default());
+        for (line, at) in picture.chunks_exact(self.input.columns).zip(self.inside()) {
+            for first in 0..self.stride {
+                let to = framed[at + self.sorted(first)..].iter_mut();
+                to.zip(line[first..].iter().step_by(self.stride)).for_each(|(to, &x)| *to = x);
+            }
+        }
+    }
+
+    /// And back.
+    fn unframe<F: Number>(&self, framed: &[F], picture: &mut [F]) {
+        for (line, at) in picture.chunks_exact_mut(self.input.columns).zip(self.inside()) {
+            for first in 0..self.stride {
+                let from = framed[at + self.sorted(first)..].iter();
+                line[first..].iter_mut().step_by(self.stride).zip(from).for_each(|(to, &x)| *to = x);
+            }
+        }
+    }
+
+    /// Where the lines of a picture begin in a framed one.
+    fn inside(&self) -> impl Iterator<Item = usize> {
+        let (rows, lines, border) = (self.input.rows, self.lines(), self.border);
+        let line = self.stride * self.phase();
+        (0..self.input.channels)
+            .flat_map(move |c| (0..rows).map(move |row| (c * lines + border + row) * line))
+    }
+
+    /// Where the i-th number of a line is in a framed one.
+    fn sorted(&self, i: usize) -> usize {
+        let column = i + self.border;
+        column % self.stride * self.phase() + column / self.stride
+    }
+
+    /// Calls `f` for every row of numbers that one weight meets: where it begins in the framed picture and in the patches.
+    fn rows(&self, mut f: impl FnMut(usize, usize)) {
+        let (to, line) = (self.output(), self.stride * self.phase());
         let mut at = 0;
         for channel in 0..self.input.channels {
             for down in 0..self.side {
                 for across in 0..self.side {
-                    // Columns of the output that see the inside of the picture through this weight.
-                    let first = self.border.saturating_sub(across).div_ceil(self.stride);
-                    let end = (self.input.columns + self.border).saturating_sub(across);
-                    let end = end.div_ceil(self.stride).min(to.columns).max(first);
+                    let within = across % self.stride * self.phase() + across / self.stride;
+                    let first = (channel * self.lines() + down) * line + within;
                     for row in 0..to.rows {
-                        let from = (row * self.stride + down).checked_sub(self.border);
-                        let inside = from.filter(|&from| from < self.input.rows);
-                        let (skip, len) =
-                            if inside.is_some() { (first, end - first) } else { (to.columns, 0) };
-                        let lie = Row { skip, len, columns: to.columns, stride: self.stride };
-                        let column = if len == 0 { 0 } else { first * self.stride + across - self.border };
-                        let line = channel * self.input.rows + inside.unwrap_or(0);
-                        f(lie, line * self.input.columns + column, at);
+                        f(first + row * self.stride * line, at);
                         at += to.columns;
                     }
                 }
             }
         }
-    }
-}
-
-/// `len` numbers of a picture, `stride` apart, that lie after `skip` zeros in a row of `columns`.
-#[derive(Clone, Copy)]
-struct Row {
-    skip: usize,
-    len: usize,
-    columns: usize,
-    stride: usize,
-}
-
-/// From the picture to the patches.
-#[inline]
-fn place<F: Number>(picture: &[F], patches: &mut [F], row: Row) {
-    let to = &mut patches[..row.columns];
-    let (before, rest) = to.split_at_mut(row.skip);
-    let (inside, after) = rest.split_at_mut(row.len);
-    before.fill(F::default());
-    after.fill(F::default());
-    match row.stride {
-        1 => inside.copy_from_slice(&picture[..row.len]),
-        2 => inside.iter_mut().zip(picture.chunks(2)).for_each(|(to, from)| *to = from[0]),
-        stride => inside.iter_mut().zip(picture.chunks(stride)).for_each(|(to, from)| *to = from[0]),
-    }
-}
-
-/// And back, added up.
-#[inline]
-fn add<F: Number>(patches: &[F], picture: &mut [F], row: Row) {
-    let from = &patches[row.skip..][..row.len];
-    match row.stride {
-        1 => picture[..row.len].iter_mut().zip(from).for_each(|(to, &x)| *to += x),
-        2 => picture.chunks_mut(2).zip(from).for_each(|(to, &x)| to[0] += x),
-        stride => picture.chunks_mut(stride).zip(from).for_each(|(to, &x)| to[0] += x),
     }
 }

@@ -3,7 +3,7 @@
 use super::{Memory, Pass, Shape};
 use crate::number::Number;
 
-/// Squares of `side` pixels, `stride` apart; those that do not fit are left out.
+/// Squares of 2 x 2 pixels, `stride` apart; those that do not fit are left out.
 ///
 /// # Paper
 /// Table mnist has "Max-Pooling 2x2" without a stride: 1 makes the network of 26,010 parameters that
@@ -11,15 +11,14 @@ use crate::number::Number;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MaxPool {
     input: Shape,
-    side: usize,
     stride: usize,
 }
 
 impl MaxPool {
     /// A pool over pictures that are at least as large as a square.
-    pub(crate) fn new(input: Shape, side: usize, stride: usize) -> Self {
-        debug_assert!(side <= input.rows && side <= input.columns && stride > 0);
-        Self { input, side, stride }
+    pub(crate) fn new(input: Shape, stride: usize) -> Self {
+        debug_assert!(SIDE <= input.rows && SIDE <= input.columns && (1..=2).contains(&stride));
+        Self { input, stride }
     }
 
     pub(super) fn input(&self) -> Shape {
@@ -28,7 +27,7 @@ impl MaxPool {
 
     /// What comes out.
     pub(crate) fn output(&self) -> Shape {
-        let along = |len: usize| (len - self.side) / self.stride + 1;
+        let along = |len: usize| (len - SIDE) / self.stride + 1;
         Shape { rows: along(self.input.rows), columns: along(self.input.columns), ..self.input }
     }
 
@@ -42,28 +41,14 @@ impl MaxPool {
             for (i, (output, places)) in rows.enumerate() {
                 let (channel, row) = (i / to.rows, i % to.rows);
                 let first = (channel * self.input.rows + row * self.stride) * self.input.columns;
-                for (column, (largest, place)) in output.iter_mut().zip(places).enumerate() {
-                    let corner = first + column * self.stride;
-                    (*largest, *place) = self.largest(input, corner);
+                let (upper, lower) = input[first..].split_at(self.input.columns);
+                match self.stride {
+                    1 => pool::<F, 1>(upper, lower, output, places),
+                    _ => pool::<F, 2>(upper, lower, output, places),
                 }
+                places.iter_mut().for_each(|place| *place += first as u32);
             }
         }
-    }
-
-    /// The largest number of a square, and where it is.
-    #[inline]
-    fn largest<F: Number>(&self, input: &[F], corner: usize) -> (F, u32) {
-        let (mut largest, mut place) = (input[corner], corner);
-        for row in 0..self.side {
-            for at in (corner + row * self.input.columns..).take(self.side) {
-                let x = input[at];
-                // Selections, not branches: which one is largest cannot be predicted.
-                let larger = x > largest;
-                largest = if larger { x } else { largest };
-                place = if larger { at } else { place };
-            }
-        }
-        (largest, place as u32)
     }
 
     pub(super) fn backward<F: Number>(&self, pass: &Pass<'_, F>, by_inputs: Option<&mut [F]>) {
@@ -76,3 +61,23 @@ impl MaxPool {
         }
     }
 }
+
+/// One row of squares: the largest number of each, and where it is, counted from the beginning of the upper line.
+/// Selections, not branches: which one is largest cannot be predicted.
+#[inline]
+fn pool<F: Number, const STRIDE: usize>(upper: &[F], lower: &[F], largest: &mut [F], places: &mut [u32]) {
+    let below = upper.len();
+    let lower = &lower[..below];
+    for (i, (largest, place)) in largest.iter_mut().zip(places).enumerate() {
+        let corner = i * STRIDE;
+        let (mut x, mut at) = (upper[corner], 0);
+        for (other, there) in [(upper[corner + 1], 1), (lower[corner], below), (lower[corner + 1], below + 1)]
+        {
+            at = if other > x { there as u32 } else { at };
+            x = if other > x { other } else { x };
+        }
+        (*largest, *place) = (x, at + corner as u32);
+    }
+}
+
+const SIDE: usize = 2;

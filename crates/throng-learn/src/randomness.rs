@@ -1,0 +1,62 @@
+//! Where the randomness of a training comes from: one seed, and a stream of its own for every piece of work, so that a
+//! training goes on from any step exactly as if it had never stopped, on any number of threads.
+
+use chacha20::ChaCha20Rng;
+use rand_core::SeedableRng;
+
+/// The randomness of a training.
+#[derive(Clone)]
+pub struct Randomness {
+    seed: [u8; 32],
+}
+
+/// A piece of work that draws.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Piece {
+    /// The parameters that training starts from.
+    Start,
+    /// Who takes part in a step.
+    Choice,
+    /// The noise of a step as a whole.
+    Noise,
+    /// The reports of one group of a step.
+    Group(usize),
+}
+
+impl Randomness {
+    /// From a seed. Whoever knows it can undo the noise: where people's data are at stake it has to be secret and uniform.
+    pub fn new(seed: [u8; 32]) -> Self {
+        Self { seed }
+    }
+
+    /// From a number, for simulations that can be run again.
+    pub fn numbered(number: u64) -> Self {
+        let mut seed = *b"throng learning, seed number ...";
+        seed[24..].copy_from_slice(&number.to_le_bytes());
+        Self { seed }
+    }
+
+    /// The seed, for whoever stores it.
+    pub fn seed(&self) -> &[u8; 32] {
+        &self.seed
+    }
+
+    pub(crate) fn of(&self, step: u64, piece: Piece) -> ChaCha20Rng {
+        let piece = match piece {
+            Piece::Start => 0,
+            Piece::Choice => 1,
+            Piece::Noise => 2,
+            Piece::Group(group) => 3 + group as u64,
+        };
+        let mut rng = ChaCha20Rng::from_seed(self.seed);
+        rng.set_stream(step << 16 | piece);
+        rng
+    }
+}
+
+/// The seed is not shown.
+impl std::fmt::Debug for Randomness {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Randomness")
+    }
+}
