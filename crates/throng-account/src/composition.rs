@@ -4,6 +4,7 @@
 //! releases. [`Composition`] convolves privacy-loss distributions and loses next to nothing; LDP-SGD
 //! ([`LdpSgd`]) and releases that move several counts ([`curves_epsilon`]) go through it.
 
+mod bounded_pair;
 mod chernoff;
 mod connect;
 mod convolve;
@@ -17,10 +18,11 @@ use throng_dp::{CentralGuarantee, Delta, Epsilon, Neighbors, Removal};
 use crate::Error;
 use crate::amplification::exact;
 use crate::gaussian::Gaussian;
+pub use bounded_pair::BoundedPair;
 pub use connect::Curve;
 pub use fold::Composition;
 pub use loss::LossPair;
-pub use sgd::LdpSgd;
+pub use sgd::{LdpSgd, LocalSpending};
 pub use shuffled_pair::ShuffledPair;
 
 /// The sum of all guarantees, which holds for any releases, each chosen after seeing the ones before.

@@ -3,11 +3,13 @@
 use std::f64::consts::PI;
 
 use throng_account::Error;
+use throng_account::amplification::blanket::Inequality;
 use throng_account::composition::{
-    Composition, LdpSgd, LossPair, ShuffledPair, advanced, basic, curves_epsilon, gaussian_epsilon,
+    BoundedPair, Composition, LdpSgd, LossPair, ShuffledPair, advanced, basic, curves_epsilon,
+    gaussian_epsilon,
 };
 use throng_account::gaussian::Gaussian;
-use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
+use throng_dp::{CentralGuarantee, Delta, Epsilon, LocalGuarantee, PrivUnit, Removal, Replacement};
 
 fn epsilon(value: f64) -> Epsilon {
     Epsilon::new(value).expect("a valid epsilon")
@@ -177,6 +179,135 @@ fn ldp_sgd_matches_the_table() {
         let ours = ours.epsilon().value();
         assert!((ours - printed).abs() <= 0.01 * printed, "{n} {m} {steps}: {ours}");
     }
+}
+
+/// PrivUnit at the same ε_local: fewer of its reports tell anything, so a training costs less than with signs, and far
+/// less than the bound for any randomizer says.
+#[test]
+fn priv_unit_costs_less_than_signs() {
+    let at = delta(1e-5);
+    let mechanism = PrivUnit::new(26_010, 1.0, epsilon(1.9)).unwrap();
+    let (low, high) = mechanism.ratios();
+    for (n, m, steps) in [(60_000, 60_000, 500), (60_000, 10_000, 1000), (60_000, 10_000, 10_000)] {
+        let cap =
+            LdpSgd::priv_unit(n, m, &mechanism, steps).unwrap().guarantee(at).unwrap().epsilon().value();
+        let sign = LdpSgd::new(n, m, epsilon(1.9), steps).unwrap().guarantee(at).unwrap().epsilon().value();
+        assert!(cap < 0.9 * sign && cap > 0.8 * sign, "{n} {m} {steps}: {cap} {sign}");
+        // The central limit of so many steps, by another route: a step is nearly Gaussian with the variance of the
+        // victim's ratio over the number of blanket reports, which sampling turns into share²(e^variance − 1).
+        let variance = 2.0 * (1.0 - low) * (high - low) / (low * m as f64);
+        let mean = m as f64 / n as f64 * (steps as f64 * variance.exp_m1()).sqrt();
+        let limit = Gaussian::new(1.0 / mean, 1.0).unwrap().epsilon(at).unwrap().value();
+        assert!((cap / limit - 1.0).abs() < 0.02, "{n} {m} {steps}: {cap} {limit}");
+    }
+    let cap = LdpSgd::priv_unit(60_000, 60_000, &mechanism, 500).unwrap();
+    let pair = BoundedPair::new(60_000, low, high).unwrap();
+    let one = cap.with_steps(1).guarantee(at).unwrap().epsilon().value();
+    assert!(
+        pair.delta(epsilon(one)).unwrap().value() <= 1.000_001e-5
+            && pair.delta(epsilon(one * 0.995)).unwrap().value() > 1e-5
+    );
+    assert_eq!(cap.with_steps(0).guarantee(at).unwrap().epsilon(), Epsilon::ZERO);
+    assert!(LdpSgd::priv_unit(100, 101, &mechanism, 1).is_err());
+}
+
+/// How long one may train: the inverse of the guarantee, by either accounting.
+#[test]
+fn steps_within_a_guarantee_are_as_many_as_it_allows() {
+    let at = delta(1e-5);
+    let mechanism = PrivUnit::new(100, 1.0, epsilon(1.9)).unwrap();
+    let trainings = [
+        LdpSgd::new(60_000, 10_000, epsilon(1.9), 1).unwrap(),
+        LdpSgd::priv_unit(60_000, 10_000, &mechanism, 1).unwrap(),
+    ];
+    for training in trainings {
+        for within in [0.05, 0.547, 5.0] {
+            let steps = training.steps_within(epsilon(within), at).unwrap();
+            let ask = training.epsilons(&[steps, steps + 1 + steps / 500], at).unwrap();
+            assert!(ask[0].value() <= within * (1.0 + 1e-3) && ask[1].value() > within, "{steps} {ask:?}");
+            assert_eq!(training.with_steps(steps).guarantee(at).unwrap().epsilon().value(), {
+                training.epsilons(&[steps], at).unwrap()[0].value()
+            });
+        }
+    }
+    // Two other implementations of the same reduction: 53k steps at 5, 1000 steps at 0.547.
+    let steps = trainings[0].steps_within(epsilon(5.0), at).unwrap();
+    assert!((52_500..54_000).contains(&steps), "{steps}");
+    let silent = LdpSgd::new(100, 10, Epsilon::ZERO, 1).unwrap();
+    assert_eq!(silent.steps_within(epsilon(0.1), at).unwrap(), 1_000_000_000_000);
+    assert_eq!(trainings[0].steps_within(epsilon(1e-9), at).unwrap(), 0);
+}
+
+/// The number of steps at ε_central 5, 10 and 18 by the paper's theorems, from another implementation: n = 60,000,
+/// ε_local = 1.9, δ = 1e-5.
+#[test]
+fn the_papers_accounting_allows_the_steps_of_the_table() {
+    for (m, inequality, steps) in [
+        (2000, Inequality::Hoeffding, [28, 94, 250]),
+        (4000, Inequality::Hoeffding, [21, 58, 129]),
+        (10_000, Inequality::Hoeffding, [22, 65, 155]),
+        (2000, Inequality::Bennett, [87, 220, 460]),
+        (4000, Inequality::Bennett, [118, 334, 780]),
+        (10_000, Inequality::Bennett, [86, 256, 620]),
+    ] {
+        let training = LdpSgd::new(60_000, m, epsilon(1.9), 1).unwrap();
+        for (central, printed) in [5.0, 10.0, 18.0].into_iter().zip(steps) {
+            let ours = training.steps_as_paper(inequality, epsilon(central), delta(1e-5)).unwrap();
+            assert!(ours.abs_diff(printed) <= 1 + printed / 100, "{m} {inequality:?} {central}: {ours}");
+            // The same, forwards; and the convolution certifies an ε at least 35 times smaller.
+            let theirs = training.with_steps(ours).as_paper(inequality, delta(1e-5)).unwrap();
+            let next = training.with_steps(ours + 1).as_paper(inequality, delta(1e-5)).unwrap();
+            assert!(theirs.epsilon().value() <= central && next.epsilon().value() > central);
+            assert!(theirs.delta().value() <= 1e-5 * (1.0 + 1e-12));
+            let certified = training.with_steps(ours).guarantee(delta(1e-5)).unwrap();
+            assert!(
+                certified.epsilon().value() < central / 30.0,
+                "{m} {inequality:?} {central}: {certified}"
+            );
+        }
+    }
+    let none = LdpSgd::new(60_000, 10, epsilon(1.9), 0).unwrap();
+    assert_eq!(none.as_paper(Inequality::Bennett, delta(1e-5)).unwrap().epsilon(), Epsilon::ZERO);
+}
+
+/// ε certified at the T of the paper's accounting with Bennett's inequality, from another implementation.
+#[test]
+fn certified_epsilons_at_the_papers_steps_match_the_table() {
+    for (m, cells) in [
+        (2000, [(87, 0.061), (220, 0.101), (460, 0.152)]),
+        (4000, [(118, 0.104), (334, 0.184), (780, 0.292)]),
+        (10_000, [(86, 0.144), (256, 0.260), (620, 0.421)]),
+    ] {
+        let training = LdpSgd::new(60_000, m, epsilon(1.9), 1).unwrap();
+        let ours = training.epsilons(&cells.map(|cell| cell.0), delta(1e-5)).unwrap();
+        for (ours, (steps, printed)) in ours.into_iter().zip(cells) {
+            assert!((ours.value() - printed).abs() <= 0.01 * printed, "{m} {steps}: {ours}");
+        }
+    }
+}
+
+#[test]
+fn local_guarantees_are_stated_per_step_epoch_and_lifetime() {
+    let training = LdpSgd::new(60_000, 10_000, epsilon(1.9), 1000).unwrap();
+    let local = training.local().unwrap();
+    let near = |guarantee: LocalGuarantee<Replacement>, value: f64| {
+        assert!((guarantee.epsilon().value() / value - 1.0).abs() < 1e-12, "{guarantee} {value}");
+    };
+    near(local.step, 1.9);
+    near(local.epoch, 1.9);
+    near(local.epoch_worst, 6.0 * 1.9);
+    near(local.lifetime_worst, 1900.0);
+    assert!((local.steps_expected - 1000.0 / 6.0).abs() < 1e-9);
+    assert!((local.lifetime_expected - 1900.0 / 6.0).abs() < 1e-9);
+    // Several reports of one step count all.
+    near(LdpSgd::grouped(60_000, 10_000, 5, epsilon(1.9), 7).unwrap().local().unwrap().step, 9.5);
+    assert_eq!(training.with_steps(0).local().unwrap().epoch.epsilon(), Epsilon::ZERO);
+    // Known to be asked in every step: as if the step's crowd were everybody.
+    let known = training.without_sampling().guarantee(delta(1e-5)).unwrap();
+    let alone = LdpSgd::new(10_000, 10_000, epsilon(1.9), 1000).unwrap().guarantee(delta(1e-5)).unwrap();
+    assert_eq!(known, alone);
+    assert!(known.epsilon().value() > 5.0 * training.guarantee(delta(1e-5)).unwrap().epsilon().value());
+    assert_eq!(training.without_sampling().local().unwrap().steps_expected, 1000.0);
 }
 
 /// Several reports of one respondent are one report of the summed ε in a smaller crowd; and never counting them so

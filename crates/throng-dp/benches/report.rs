@@ -6,7 +6,8 @@ use rand_core::SeedableRng;
 use std::hint::black_box;
 use throng_dp::randomizer::gradient::Direction;
 use throng_dp::{
-    CountSketch, Epsilon, Estimator, Gradient, OneHot, Randomizer, ReportFragments, SketchShape, fragmenting,
+    CountSketch, Epsilon, Estimator, Gradient, GradientRandomizer, OneHot, PrivUnit, Randomizer,
+    ReportFragments, SketchShape, fragmenting,
 };
 
 /// Domain sizes and epsilons of the paper: a small one, Horse, and the heavy-hitter data set.
@@ -41,11 +42,18 @@ fn randomize(c: &mut Criterion) {
     let sketch =
         CountSketch::new(SketchShape::new(1 << 40, 1), epsilon(8.55)).expect("the shape is the paper's");
     group.bench_function("count_sketch", |b| b.iter(|| sketch.randomize(Some(&7), &mut rng)));
-    for dimension in [1000, 26_000] {
+    for dimension in [1000, 26_010] {
         let gradient = Gradient::new(dimension, 1.0, epsilon(1.9)).expect("it is a constant of this bench");
         let value = vec![0.001; dimension];
         group.bench_function(BenchmarkId::new("gradient", dimension), |b| {
             b.iter(|| gradient.randomize(Some(&value), &mut rng));
+        });
+        let cap = PrivUnit::new(dimension, 1.0, epsilon(1.9)).expect("it is a constant of this bench");
+        group.bench_function(BenchmarkId::new("priv_unit", dimension), |b| {
+            b.iter(|| cap.randomize(Some(&value), &mut rng));
+        });
+        group.bench_function(BenchmarkId::new("priv_unit_along", dimension), |b| {
+            b.iter(|| cap.along(0.5, &mut rng));
         });
     }
     group.finish();
@@ -75,15 +83,17 @@ fn add(c: &mut Criterion) {
             b.iter(|| reports.iter().try_for_each(|report| mechanism.add(&mut tally, report)));
         });
     }
-    let gradient = Gradient::new(26_000, 1.0, epsilon(1.9)).expect("it is a constant of this bench");
+    let gradient = Gradient::new(26_010, 1.0, epsilon(1.9)).expect("it is a constant of this bench");
     let report = gradient.randomize(None, &mut rng).expect("there is no gradient to refuse");
     let mut tally = gradient.tally().expect("it fits");
     group.throughput(Throughput::Elements(1));
-    group.bench_function(BenchmarkId::new("gradient", 26_000), |b| {
+    group.bench_function(BenchmarkId::new("gradient", 26_010), |b| {
         b.iter(|| gradient.add(&mut tally, &report));
     });
-    let mut direction = vec![0; 26_000];
-    group.bench_function(BenchmarkId::new("direction", 26_000), |b| {
+    // Normals a second.
+    group.throughput(Throughput::Elements(26_010));
+    let mut direction = vec![0; 26_010];
+    group.bench_function(BenchmarkId::new("direction", 26_010), |b| {
         b.iter(|| Direction::new(black_box([3; 16])).fill(&mut direction));
     });
     group.finish();

@@ -1,9 +1,9 @@
 //! What every implementation must agree on, against values made by other software (tests/vectors/make.py).
 
 use serde_json::Value;
-use throng_dp::randomizer::gradient::Direction;
+use throng_dp::randomizer::gradient::{Direction, UNIT};
 use throng_dp::sampling::Bernoulli;
-use throng_dp::{CountSketch, Epsilon, SketchShape};
+use throng_dp::{CountSketch, Epsilon, Estimator, Gradient, GradientReport, SketchShape};
 
 fn vectors() -> Value {
     serde_json::from_str(include_str!("vectors/vectors.json")).expect("make.py writes JSON")
@@ -58,6 +58,24 @@ fn directions_are_those_of_another_implementation() {
         let bytes: Vec<u8> = coordinates.iter().flat_map(|v| v.to_le_bytes()).collect();
         assert_eq!(sha256(&bytes), vector["sha256"].as_str().unwrap());
     }
+}
+
+#[test]
+fn reports_add_up_to_the_sums_of_another_implementation() {
+    let vectors = vectors();
+    let vector = &vectors["gradient_reports"];
+    let sums: Vec<f64> = vector["sums"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
+    let mechanism = Gradient::new(sums.len(), 1.0, Epsilon::new(1.9).unwrap()).unwrap();
+    let mut tally = mechanism.tally().unwrap();
+    for report in vector["reports"].as_array().unwrap() {
+        let hex = report.as_str().unwrap();
+        let bytes = std::array::from_fn(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap());
+        mechanism.add(&mut tally, &GradientReport::from_bytes(bytes).unwrap()).unwrap();
+    }
+    assert_eq!(tally.reports(), 5);
+    let factor = mechanism.gaussian_scale() / (5.0 * f64::from(UNIT));
+    let mean = mechanism.estimate(&tally).unwrap().mean;
+    assert!(mean.iter().zip(&sums).all(|(ours, sum)| (ours / factor - sum).abs() < 1e-6), "{mean:?}");
 }
 
 fn sha256(bytes: &[u8]) -> String {

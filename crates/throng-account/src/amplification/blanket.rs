@@ -5,6 +5,30 @@ use throng_dp::{CentralGuarantee, Delta, Epsilon, Replacement};
 use super::{check_crowd, check_local, check_positive, guarantee, search};
 use crate::Error;
 
+/// Which inequality bounds the sums of the generic blanket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inequality {
+    /// See [`hoeffding_epsilon`].
+    Hoeffding,
+    /// See [`bennett_epsilon`].
+    Bennett,
+}
+
+impl Inequality {
+    /// ε_central of n shuffled reports of any ε_local-LDP randomizer.
+    pub fn epsilon(
+        self,
+        n: u64,
+        epsilon_local: Epsilon,
+        delta: Delta,
+    ) -> Result<CentralGuarantee<Replacement>, Error> {
+        match self {
+            Self::Hoeffding => hoeffding_epsilon(n, epsilon_local, delta),
+            Self::Bennett => bennett_epsilon(n, epsilon_local, delta),
+        }
+    }
+}
+
 /// ε_central of n shuffled reports of any ε_local-LDP randomizer, by Hoeffding's inequality.
 ///
 /// # Privacy

@@ -167,13 +167,13 @@ impl ShuffledPair {
 }
 
 /// How many of the others send a blanket report, in blocks of about equal counts.
-struct BlanketReports {
-    first: u64,
-    weights: Vec<f64>,
+pub(super) struct BlanketReports {
+    pub(super) first: u64,
+    pub(super) weights: Vec<f64>,
 }
 
 impl BlanketReports {
-    fn new(others: u64, share: f64, rest: f64, tail_exponent: f64) -> Result<Self, Error> {
+    pub(super) fn new(others: u64, share: f64, rest: f64, tail_exponent: f64) -> Result<Self, Error> {
         let mean = others as f64 * share;
         // Chernoff's bounds for sums of coins: e^(−t²/2μ) below, e^(−t²/(2μ + 2t/3)) above.
         let below = (2.0 * mean * tail_exponent).sqrt();
@@ -219,13 +219,13 @@ impl BlanketReports {
 
 /// The upper half of Bin(n, 1/2), up to a Hoeffding window.
 #[derive(Default)]
-struct HalfBinomial {
-    first: u64,
-    masses: Vec<f64>,
+pub(super) struct HalfBinomial {
+    pub(super) first: u64,
+    pub(super) masses: Vec<f64>,
 }
 
 impl HalfBinomial {
-    fn fill(&mut self, n: u64, tail_exponent: f64) {
+    pub(super) fn fill(&mut self, n: u64, tail_exponent: f64) {
         self.first = n / 2 + 1;
         let last =
             ((0.5 * (n as f64 + (2.0 * n as f64 * tail_exponent).sqrt())).ceil() as u64).clamp(self.first, n);

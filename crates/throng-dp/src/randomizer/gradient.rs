@@ -79,6 +79,25 @@ pub struct GradientReport {
     pub positive: bool,
 }
 
+impl GradientReport {
+    /// As it travels: the seed, then one byte, 1 for a positive sign and 0 for a negative one.
+    pub fn to_bytes(self) -> [u8; 17] {
+        let mut bytes = [0; 17];
+        bytes[..16].copy_from_slice(&self.seed);
+        bytes[16] = u8::from(self.positive);
+        bytes
+    }
+
+    /// A report from its bytes; every other last byte than 0 and 1 is refused.
+    pub fn from_bytes(bytes: [u8; 17]) -> Result<Self, Error> {
+        let [seed @ .., sign] = bytes;
+        match sign {
+            0 | 1 => Ok(Self { seed, positive: sign == 1 }),
+            _ => Err(Error::ForeignReport),
+        }
+    }
+}
+
 impl Gradient {
     /// The largest number of parameters.
     pub const DIMENSION_MAX: u64 = 10_000_000;
@@ -349,6 +368,19 @@ mod tests {
         let seeds: Vec<Seed> = (0..40).map(|_| mechanism.randomize(None, &mut rng).unwrap().seed).collect();
         for byte in 0..16 {
             assert!(seeds.iter().any(|seed| seed[byte] != seeds[0][byte]), "byte {byte} never changes");
+        }
+    }
+
+    #[test]
+    fn reports_are_read_back_from_their_bytes() {
+        for positive in [false, true] {
+            let report = GradientReport { seed: std::array::from_fn(|i| i as u8 ^ 0xa5), positive };
+            assert_eq!(GradientReport::from_bytes(report.to_bytes()), Ok(report));
+        }
+        for sign in 2..=255 {
+            let mut bytes = [7; 17];
+            bytes[16] = sign;
+            assert_eq!(GradientReport::from_bytes(bytes), Err(Error::ForeignReport));
         }
     }
 

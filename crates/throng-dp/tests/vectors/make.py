@@ -70,6 +70,12 @@ def main():
             "last": coordinates[-1],
             "sha256": hashlib.sha256(struct.pack(f"<{dimension}h", *coordinates)).hexdigest(),
         })
+    # Reports of signed directions, 17 bytes each, and what a server adds them up to.
+    reports = [(bytes(range(i, i + 16)), i % 3 != 1) for i in range(5)]
+    sums = [0] * 11
+    for seed, positive in reports:
+        for i, coordinate in enumerate(direction(table, seed, len(sums))):
+            sums[i] += coordinate if positive else -coordinate
     vectors = {
         "thresholds": [
             {"epsilon": epsilon, "threshold": str(threshold(epsilon))}
@@ -84,6 +90,10 @@ def main():
             ],
         },
         "directions": directions,
+        "gradient_reports": {
+            "reports": [(seed + bytes([positive])).hex() for seed, positive in reports],
+            "sums": sums,
+        },
     }
     print(json.dumps(vectors, indent=1))
 

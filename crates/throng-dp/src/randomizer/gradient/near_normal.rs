@@ -5,7 +5,7 @@
 //! characteristic functions of one coordinate of g and of N(0, 1), both real, and f = ψ − φ.
 //!
 //! 1. <u,g> has the characteristic function Π ψ(u_i s), and N(0, 1) has Π φ(u_i s). With W = 2, m(w) = min(w², W²) and
-//!    c = c(s) the largest f(w)/m(w) for w up to s, the difference of the products is at most the telescoping sum
+//!    c = c(s) the largest |f(w)|/m(w) for w up to s, the difference of the products is at most the telescoping sum
 //!    Σ_i c·m(u_i s)·Π_{j≠i} max(|ψ|, φ)(u_j s).
 //! 2. If c ≤ e^-2/4, then max(|ψ|, φ)(w) ≤ e^(−m(w)/W²): e^(−m/4) − e^(−m/2) ≥ e^-2·m/4 for m ≤ 4.
 //! 3. With M = Σ m(u_i s), at most s², and x the largest m(u_i s), the sum is at most c·M·e^(−(M − x)/W²). For M ≤ W²

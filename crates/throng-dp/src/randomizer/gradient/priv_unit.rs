@@ -28,7 +28,7 @@ use crate::{
 /// guarantee leans on the direction:
 /// - *The table*: were the stream of a seed uniformly random, q_u would be within 0.0011 of Pr[N(0, 1) > t], for every
 ///   u in every dimension, spread out or not (proved in near_normal.rs, from the table). That much is taken
-///   off q; it costs about 0.007 of ε at 1.9.
+///   off q; it costs about 0.006 of ε at 1.9.
 /// - *The generator*: the 2^128 streams are ChaCha20's. For independent uniformly random streams, q_u would be off
 ///   by more than 1e-14 for any gradient of 10^7 floats with a probability below e^(−10^10) (Hoeffding, and a union
 ///   over all gradients), which is why no margin is kept for it. That ChaCha20's streams behave like this
