@@ -4,9 +4,12 @@
 
 mod error;
 mod examples;
+mod features;
 
 pub use error::Error;
 pub use examples::Examples;
 pub use examples::cifar::{Cifar, CifarRecords};
 pub use examples::idx::IdxPictures;
 pub use examples::table::Table;
+pub use features::channel_scale::ChannelScale;
+pub use features::hog::Hog;
