@@ -12,6 +12,7 @@ mod randomness;
 mod rate;
 mod reports;
 mod training;
+mod features;
 
 pub use error::Error;
 pub use examples::Examples;
@@ -26,3 +27,5 @@ pub use randomness::Randomness;
 pub use rate::Rate;
 pub use reports::Simulation;
 pub use training::{Average, Protocol, Settings, State, Step, Training};
+pub use features::channel_scale::ChannelScale;
+pub use features::hog::Hog;
