@@ -12,7 +12,7 @@
 //! | what is left if parties are compromised? | [`attacker`] |
 //! | which parameters does a survey need? | [`planner`] |
 //! | what do the terms of a survey guarantee, for the crowd that took part? | [`terms`] |
-//! | what would a trusted party have to add? | [`gaussian`] |
+//! | what would a trusted party have to add? | [`gaussian`], [`composition::DpSgd`] |
 //! | what does a frequency say about a probability? | [`clopper_pearson()`] |
 
 pub mod amplification;

@@ -2,6 +2,7 @@
 
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Replacement};
 
+use super::sampling::Share;
 use super::{Composition, ShuffledPair, tail_share};
 use crate::Error;
 
@@ -17,8 +18,7 @@ use crate::Error;
 /// Section VI, Theorem learning, whose bound (shuffling, then Theorem advc) is 35 to 120 times larger.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LdpSgd {
-    respondents: u64,
-    crowd: u64,
+    share: Share,
     /// What each respondent of a step sends, as one report: the pair of a step.
     pair: ShuffledPair,
     steps: u64,
@@ -27,8 +27,8 @@ pub struct LdpSgd {
 impl LdpSgd {
     /// `steps` steps with one report of ε_local from each of `crowd` out of `respondents` respondents.
     pub fn new(respondents: u64, crowd: u64, epsilon_local: Epsilon, steps: u64) -> Result<Self, Error> {
-        check(respondents, crowd)?;
-        Ok(Self { respondents, crowd, pair: ShuffledPair::new(crowd, epsilon_local)?, steps })
+        let share = Share::of(crowd, respondents)?;
+        Ok(Self { share, pair: ShuffledPair::new(crowd, epsilon_local)?, steps })
     }
 
     /// `reports` reports in every step, `reports_each` of them from the same respondent, ε_local each.
@@ -51,38 +51,24 @@ impl LdpSgd {
             return Self::new(respondents, reports, epsilon_local, steps);
         }
         let crowd = reports / each;
-        check(respondents, crowd)?;
+        let share = Share::of(crowd, respondents)?;
         let pair = ShuffledPair::any_randomizer(crowd, epsilon_local.times(reports_each))?;
-        Ok(Self { respondents, crowd, pair, steps })
+        Ok(Self { share, pair, steps })
     }
 
     /// What the whole training guarantees.
     pub fn guarantee(&self, delta: Delta) -> Result<CentralGuarantee<Replacement>, Error> {
-        let share = self.crowd as f64 / self.respondents as f64;
         // Without any δ: a step's largest loss, as often as there are steps.
-        let local = self.pair.epsilon_local();
-        let step = (share * local.exp_m1()).ln_1p().min(local);
-        let pure = self.steps as f64 * step * (1.0 + 1e-14);
+        let pure = self.steps as f64 * self.share.sampled(self.pair.epsilon_local()) * (1.0 + 1e-14);
         let epsilon = if delta == Delta::ZERO || pure == 0.0 {
             Epsilon::new(pure)?
         } else {
             let tail = tail_share(delta, self.steps as f64);
             Composition::new()
-                .with(self.pair.sampled(share, tail)?, self.steps)
+                .with(self.pair.sampled(self.share.value(), tail)?, self.steps)
                 .epsilon(delta)?
                 .min(Epsilon::new(pure)?)
         };
         Ok(CentralGuarantee::new(epsilon, delta))
     }
-}
-
-fn check(respondents: u64, crowd: u64) -> Result<(), Error> {
-    if crowd == 0 || crowd > respondents {
-        return Err(Error::Parameter {
-            what: "the crowd of a step",
-            got: crowd as f64,
-            expected: "give at least 1 and at most all respondents",
-        });
-    }
-    Ok(())
 }
