@@ -4,6 +4,7 @@
 
 mod error;
 mod examples;
+pub mod membership;
 
 pub use error::Error;
 pub use examples::Examples;
