@@ -2,9 +2,11 @@
 //!
 //! Pure: values in, values out; files are read by `throng`.
 
+mod convergence;
 mod error;
 mod examples;
 pub mod membership;
 
+pub use convergence::Convergence;
 pub use error::Error;
 pub use examples::Examples;
