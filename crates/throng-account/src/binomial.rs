@@ -1,4 +1,4 @@
-//! Binomial probabilities to fifteen digits at any size, and the two sums over them that the bounds need.
+//! Binomial probabilities to fifteen digits at any size, and the three sums over them that the bounds need.
 //!
 //! C. Loader, "Fast and Accurate Computation of Binomial Probabilities", 2000: the saddle-point form takes the
 //! large terms out of ln n! before they cancel. (Differences of lgamma lose seven digits at n = 2·10^8.)
@@ -88,6 +88,27 @@ impl Binomial {
         }
         let sum = sum + 1e-15 * x * mass;
         self.ln_pmf(top) + sum.ln() + self.rounding(top)
+    }
+
+    /// ln Pr[X ≥ k] for k at or above the mean, rounded up.
+    ///
+    /// Walks up from k; above the mean the ratios of neighboring probabilities are below 1 and fall, so what is left
+    /// out is less than a geometric series, and that is added.
+    pub(crate) fn ln_upper_tail(&self, k: u64) -> f64 {
+        debug_assert!(k as f64 >= self.n as f64 * self.p * (1.0 - 1e-12), "{k} is below the mean");
+        let (mut j, mut probability, mut sum) = (k, 1.0, 1.0);
+        while j < self.n {
+            let ratio = self.step_up(j);
+            let rest = probability * ratio / (1.0 - ratio);
+            if ratio < 1.0 && rest <= 1e-17 * sum {
+                sum += rest;
+                break;
+            }
+            probability *= ratio;
+            sum += probability;
+            j += 1;
+        }
+        self.ln_pmf(k) + sum.ln() + self.rounding(k)
     }
 
     /// How far `ln_pmf` can be off: 1e-10 and what the last digit of p does that far from the mean.
@@ -225,6 +246,23 @@ mod tests {
                 let bins = window.bins(|k| k / 100);
                 assert_eq!(bins[0].0, window.start);
                 assert!((bins.iter().map(|bin| bin.1).sum::<f64>() - sum).abs() < 1e-11);
+            }
+        }
+    }
+
+    #[test]
+    fn upper_tails_match_their_definition() {
+        for n in [1u64, 2, 7, 60, 1000] {
+            for p in [1e-4, 0.02, 0.3, 0.5, 0.97] {
+                let law = Binomial::new(n, p, 1.0 - p);
+                for k in (n as f64 * p).ceil() as u64..=n {
+                    let direct: f64 = (k..=n).map(|j| law.ln_pmf(j).exp()).sum();
+                    // Above where the smallest doubles have fewer digits.
+                    if direct > 1e-290 {
+                        let ratio = law.ln_upper_tail(k).exp() / direct;
+                        assert!((1.0..1.0 + 1e-9).contains(&ratio), "{n} {p} {k}: {ratio}");
+                    }
+                }
             }
         }
     }

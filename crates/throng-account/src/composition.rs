@@ -2,14 +2,17 @@
 //!
 //! Three ways, from loose to tight. [`basic`] adds. [`advanced`] is the paper's Theorem advc, for many equal
 //! releases. [`Composition`] convolves privacy-loss distributions and loses next to nothing; LDP-SGD
-//! ([`LdpSgd`]) and releases that move several counts ([`curves_epsilon`]) go through it.
+//! ([`LdpSgd`]), the DP-SGD of a trusted party ([`DpSgd`]) and releases that move several counts
+//! ([`curves_epsilon`]) go through it.
 
 mod bounded_pair;
 mod chernoff;
 mod connect;
 mod convolve;
+mod dp_sgd;
 mod fold;
 mod loss;
+mod sampling;
 mod sgd;
 mod shuffled_pair;
 
@@ -20,6 +23,7 @@ use crate::amplification::exact;
 use crate::gaussian::Gaussian;
 pub use bounded_pair::BoundedPair;
 pub use connect::Curve;
+pub use dp_sgd::DpSgd;
 pub use fold::Composition;
 pub use loss::LossPair;
 pub use sgd::{LdpSgd, LocalSpending};

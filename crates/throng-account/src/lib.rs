@@ -12,12 +12,14 @@
 //! | what is left if parties are compromised? | [`attacker`] |
 //! | which parameters does a survey need? | [`planner`] |
 //! | what do the terms of a survey guarantee, for the crowd that took part? | [`terms`] |
-//! | what would a trusted party have to add? | [`gaussian`] |
+//! | what would a trusted party have to add? | [`gaussian`], [`composition::DpSgd`] |
+//! | what does a frequency say about a probability? | [`clopper_pearson()`] |
 
 pub mod amplification;
 pub mod attacker;
 mod binomial;
 pub mod bound;
+pub mod clopper_pearson;
 pub mod composition;
 pub mod deletion;
 pub mod epochs;
@@ -28,4 +30,5 @@ pub mod ledger;
 pub mod planner;
 pub mod terms;
 
+pub use clopper_pearson::clopper_pearson;
 pub use error::Error;

@@ -5,6 +5,7 @@ mod local;
 
 use throng_dp::{CentralGuarantee, Delta, Epsilon, PrivUnit, Replacement};
 
+use super::sampling::Share;
 use super::{BoundedPair, Composition, LossPair, ShuffledPair, tail_share};
 use crate::Error;
 pub use local::LocalSpending;
@@ -25,6 +26,8 @@ pub use local::LocalSpending;
 pub struct LdpSgd {
     respondents: u64,
     crowd: u64,
+    /// The part of all respondents that a step asks.
+    share: Share,
     /// What each respondent of a step sends, as one report: the pair of a step.
     pair: StepPair,
     steps: u64,
@@ -40,18 +43,18 @@ enum StepPair {
 impl LdpSgd {
     /// `steps` steps with one report of ε_local from each of `crowd` out of `respondents` respondents.
     pub fn new(respondents: u64, crowd: u64, epsilon_local: Epsilon, steps: u64) -> Result<Self, Error> {
-        check(respondents, crowd)?;
+        let share = Share::of(crowd, respondents)?;
         let pair = StepPair::Shuffled(ShuffledPair::new(crowd, epsilon_local)?);
-        Ok(Self { respondents, crowd, pair, steps })
+        Ok(Self { respondents, crowd, share, pair, steps })
     }
 
     /// `steps` steps with one report of this mechanism from each of `crowd` out of `respondents` respondents. The rounded
     /// coin and the margin for the share of a cap are in the ratios that are used.
     pub fn priv_unit(respondents: u64, crowd: u64, mechanism: &PrivUnit, steps: u64) -> Result<Self, Error> {
-        check(respondents, crowd)?;
+        let share = Share::of(crowd, respondents)?;
         let (low, high) = mechanism.ratios();
         let pair = StepPair::Bounded(BoundedPair::new(crowd, low, high)?);
-        Ok(Self { respondents, crowd, pair, steps })
+        Ok(Self { respondents, crowd, share, pair, steps })
     }
 
     /// `reports` reports in every step, `reports_each` of them from the same respondent, ε_local each, by any mechanism.
@@ -74,14 +77,14 @@ impl LdpSgd {
             return Self::new(respondents, reports, epsilon_local, steps);
         }
         let crowd = reports / each;
-        check(respondents, crowd)?;
+        let share = Share::of(crowd, respondents)?;
         let pair = ShuffledPair::any_randomizer(crowd, epsilon_local.times(reports_each))?;
-        Ok(Self { respondents, crowd, pair: StepPair::Shuffled(pair), steps })
+        Ok(Self { respondents, crowd, share, pair: StepPair::Shuffled(pair), steps })
     }
 
     /// The same training for somebody who is known to be asked in every step: no credit for sampling.
     pub fn without_sampling(self) -> Self {
-        Self { respondents: self.crowd, ..self }
+        Self { respondents: self.crowd, share: Share::ALL, ..self }
     }
 
     /// The same training with another number of steps.
@@ -114,9 +117,10 @@ impl LdpSgd {
             return Ok(None);
         }
         let tail = tail_share(delta, steps as f64);
+        let share = self.share.value();
         let pair = match &self.pair {
-            StepPair::Shuffled(pair) => pair.sampled(self.share(), tail)?,
-            StepPair::Bounded(pair) => pair.sampled(self.share(), tail)?,
+            StepPair::Shuffled(pair) => pair.sampled(share, tail)?,
+            StepPair::Bounded(pair) => pair.sampled(share, tail)?,
         };
         Ok(Some(pair))
     }
@@ -132,13 +136,7 @@ impl LdpSgd {
 
     /// What one step guarantees without shuffling.
     fn pure_step(&self) -> f64 {
-        let local = self.epsilon_local();
-        (self.share() * local.exp_m1()).ln_1p().min(local)
-    }
-
-    /// The part of all respondents that a step asks.
-    fn share(&self) -> f64 {
-        self.crowd as f64 / self.respondents as f64
+        self.share.sampled(self.epsilon_local())
     }
 
     /// What all reports of one respondent in one step guarantee by themselves.
@@ -148,17 +146,6 @@ impl LdpSgd {
             StepPair::Bounded(pair) => pair.epsilon_local(),
         }
     }
-}
-
-fn check(respondents: u64, crowd: u64) -> Result<(), Error> {
-    if crowd == 0 || crowd > respondents {
-        return Err(Error::Parameter {
-            what: "the crowd of a step",
-            got: crowd as f64,
-            expected: "give at least 1 and at most all respondents",
-        });
-    }
-    Ok(())
 }
 
 /// The largest number of steps that was tried and held, up to 10^12, given that fewer steps hold if more do.

@@ -3,6 +3,7 @@
 use throng_dp::{Delta, Epsilon};
 
 use super::loss::{Atom, LossDistribution, LossPair};
+use super::sampling::Share;
 use crate::Error;
 
 /// The reports of `crowd` respondents, each ε-replacement LDP, in random order.
@@ -119,13 +120,7 @@ impl ShuffledPair {
     /// under replacement (Balle, Barthe and Gaboardi 2018). Outcome by outcome: where P > Q it becomes share·P +
     /// (1 − share)·Q against Q, the same mirrored, and the rest has no loss.
     pub fn sampled(&self, share: f64, tail: f64) -> Result<LossPair, Error> {
-        if !(share > 0.0 && share <= 1.0) {
-            return Err(Error::Parameter {
-                what: "the sampled share",
-                got: share,
-                expected: "give a number in (0, 1]",
-            });
-        }
+        let share = Share::new(share)?.value();
         let mut losses = Losses::new();
         let (mut second_mass, mut difference) = (0.0, 0.0);
         let exponent = -(tail / (8.0 * share)).clamp(f64::MIN_POSITIVE, 0.1).ln();

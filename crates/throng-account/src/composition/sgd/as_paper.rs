@@ -45,7 +45,7 @@ impl LdpSgd {
         inequality: Inequality,
         delta: Delta,
     ) -> Result<CentralGuarantee<Replacement>, Error> {
-        let share = self.share();
+        let share = self.share.value();
         let each = delta.value() / self.steps as f64;
         let shuffled = inequality.epsilon(
             self.crowd,

@@ -35,7 +35,7 @@ impl LdpSgd {
             Ok(LocalGuarantee::pure(Epsilon::new(step * count as f64)?))
         };
         let epoch_steps = self.respondents.div_ceil(self.crowd);
-        let steps_expected = self.steps as f64 * self.share();
+        let steps_expected = self.steps as f64 * self.share.value();
         Ok(LocalSpending {
             step: times(1)?,
             epoch: times(1.min(self.steps))?,
