@@ -101,7 +101,7 @@ impl<'a> Training<'a> {
     fn plain(&self, chosen: &[usize]) -> (Vec<f32>, Step) {
         let parts: Vec<_> = self.groups(chosen, |room, _, group| {
             let mut sum = vec![0.0; self.network.dimension()];
-            let mut losses = vec![0.0; PLAIN_AT_ONCE];
+            let mut losses = [0.0; PLAIN_AT_ONCE];
             let workspace = room.workspace.get_or_insert_with(|| self.network.workspace(PLAIN_AT_ONCE));
             let mut loss = 0.0;
             for few in group.chunks(PLAIN_AT_ONCE) {
