@@ -56,8 +56,8 @@ pub(crate) struct Memory<F> {
     pub(crate) framed: Vec<F>,
     /// The patches that a convolution multiplied.
     pub(crate) patches: Vec<F>,
-    /// The places that a pool took.
-    pub(crate) places: Vec<u32>,
+    /// The corners that a pool took.
+    pub(crate) corners: Vec<u32>,
 }
 
 /// Where gradients go.

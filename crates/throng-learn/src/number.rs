@@ -34,7 +34,8 @@ pub trait Number:
     fn multiply(a: MatRef<'_, Self>, b: MatRef<'_, Self>, to: &mut [Self], shape: (usize, usize), how: Accum);
 }
 
-/// Runs a loop with the widest vector instructions that the processor has.
+/// Runs a loop with the widest vector instructions that the processor has. The closure has to be `#[inline(always)]`:
+/// only what is compiled into the function that has those instructions can use them.
 #[inline]
 pub(crate) fn wide<R>(work: impl FnOnce() -> R) -> R {
     pulp::Arch::new().dispatch(work)
@@ -57,7 +58,10 @@ macro_rules! number {
             }
 
             fn tanh_all(numbers: &mut [Self]) {
-                wide(|| numbers.iter_mut().for_each(|x| *x = $tanh(*x)));
+                wide(
+                    #[inline(always)]
+                    || numbers.iter_mut().for_each(|x| *x = $tanh(*x)),
+                );
             }
 
             fn multiply(

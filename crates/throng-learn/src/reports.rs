@@ -125,7 +125,10 @@ pub(crate) fn mean(
 
 /// `to` += factor · `from`.
 pub(crate) fn add_scaled(factor: f32, from: &[f32], to: &mut [f32]) {
-    wide(|| to.iter_mut().zip(from).for_each(|(to, &x)| *to += factor * x));
+    wide(
+        #[inline(always)]
+        || to.iter_mut().zip(from).for_each(|(to, &x)| *to += factor * x),
+    );
 }
 
 /// What to multiply a vector of this norm by to get one of this length; nothing has no direction.

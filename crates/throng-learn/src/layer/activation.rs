@@ -1,7 +1,7 @@
 //! The same function of every number.
 
 use super::Pass;
-use crate::number::Number;
+use crate::number::{Number, wide};
 
 /// An activation of `len` numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,15 +36,20 @@ impl Activation {
 
     pub(super) fn backward<F: Number>(&self, pass: &Pass<'_, F>, by_inputs: Option<&mut [F]>) {
         let Some(by_inputs) = by_inputs else { return };
-        let behind = pass.outputs.iter().zip(pass.by_outputs);
-        let both = by_inputs.iter_mut().zip(behind);
-        match self.curve {
-            Curve::Tanh => both.for_each(|(by_input, (&y, &by_output))| {
-                *by_input = by_output * (F::of(1.0) - y * y);
-            }),
-            Curve::Relu => both.for_each(|(by_input, (&y, &by_output))| {
-                *by_input = if y > F::default() { by_output } else { F::default() };
-            }),
-        }
+        wide(
+            #[inline(always)]
+            || {
+                let behind = pass.outputs.iter().zip(pass.by_outputs);
+                let both = by_inputs.iter_mut().zip(behind);
+                match self.curve {
+                    Curve::Tanh => both.for_each(|(by_input, (&y, &by_output))| {
+                        *by_input = by_output * (F::of(1.0) - y * y);
+                    }),
+                    Curve::Relu => both.for_each(|(by_input, (&y, &by_output))| {
+                        *by_input = if y > F::default() { by_output } else { F::default() };
+                    }),
+                }
+            },
+        );
     }
 }

@@ -3,7 +3,41 @@
 use faer::Accum;
 
 use super::{Gradients, Memory, Pass, Shape};
-use crate::number::{Number, matrix};
+use crate::number::{Number, matrix, wide};
+
+/// Rows of the widths that the paper's networks have are of a length that the compiler knows: a few instructions each,
+/// instead of a loop.
+macro_rules! each_width {
+    ($columns:expr, $n:ident => $fixed:expr, $other:ident => $free:expr) => {
+        match $columns {
+            2 => {
+                const $n: usize = 2;
+                $fixed
+            }
+            5 => {
+                const $n: usize = 5;
+                $fixed
+            }
+            8 => {
+                const $n: usize = 8;
+                $fixed
+            }
+            14 => {
+                const $n: usize = 14;
+                $fixed
+            }
+            16 => {
+                const $n: usize = 16;
+                $fixed
+            }
+            32 => {
+                const $n: usize = 32;
+                $fixed
+            }
+            $other => $free,
+        }
+    };
+}
 
 /// `filters` filters of `side` x `side` pixels and all channels, moved in steps of `stride` over pictures with `border`
 /// zeros around them. Weights filter by filter, channel by channel, row by row; then the biases.
@@ -68,7 +102,7 @@ impl Convolution {
         let results = outputs.chunks_exact_mut(to.len()).zip(patches);
         for (input, (output, patches)) in inputs.chunks_exact(self.input.len()).zip(results) {
             self.frame(input, framed);
-            self.rows(|from, at| patches[at..][..to.columns].copy_from_slice(&framed[from..][..to.columns]));
+            self.place(framed, patches);
             output.chunks_exact_mut(positions).zip(biases).for_each(|(channel, &bias)| channel.fill(bias));
             F::multiply(
                 matrix(weights, self.filters, patch),
@@ -103,9 +137,9 @@ impl Convolution {
                 (self.filters, patch),
                 how,
             );
-            for (sum, channel) in by_biases.iter_mut().zip(by_outputs.chunks_exact(positions)) {
-                let before = if matches!(how, Accum::Add) { *sum } else { F::default() };
-                *sum = channel.iter().fold(before, |sum, &x| sum + x);
+            for (by_bias, channel) in by_biases.iter_mut().zip(by_outputs.chunks_exact(positions)) {
+                let before = if matches!(how, Accum::Add) { *by_bias } else { F::default() };
+                *by_bias = before + sum(channel);
             }
             if let Some(by_inputs) = &mut by_inputs {
                 let by_input = &mut by_inputs[i * self.input.len()..][..self.input.len()];
@@ -119,10 +153,7 @@ impl Convolution {
                 );
                 framed.clear();
                 framed.resize(self.framed_len(), F::default());
-                self.rows(|from, at| {
-                    let from = framed[from..][..to.columns].iter_mut();
-                    from.zip(&patches[at..][..to.columns]).for_each(|(sum, &x)| *sum += x);
-                });
+                self.give_back(patches, framed);
                 self.unframe(framed, by_input);
             }
         }
@@ -179,7 +210,27 @@ impl Convolution {
         column % self.stride * self.phase() + column / self.stride
     }
 
+    /// From the framed picture to the patches.
+    fn place<F: Number>(&self, framed: &[F], patches: &mut [F]) {
+        each_width!(self.output().columns, N => wide(#[inline(always)] || self.rows(|from, at| {
+            row::<F, N>(&mut patches[at..], &framed[from..], |to, x| *to = x);
+        })), columns => wide(#[inline(always)] || self.rows(|from, at| {
+            patches[at..][..columns].copy_from_slice(&framed[from..][..columns]);
+        })));
+    }
+
+    /// And back, added up.
+    fn give_back<F: Number>(&self, patches: &[F], framed: &mut [F]) {
+        each_width!(self.output().columns, N => wide(#[inline(always)] || self.rows(|from, at| {
+            row::<F, N>(&mut framed[from..], &patches[at..], |to, x| *to += x);
+        })), columns => wide(#[inline(always)] || self.rows(|from, at| {
+            let to = framed[from..][..columns].iter_mut();
+            to.zip(&patches[at..][..columns]).for_each(|(to, &x)| *to += x);
+        })));
+    }
+
     /// Calls `f` for every row of numbers that one weight meets: where it begins in the framed picture and in the patches.
+    #[inline(always)]
     fn rows(&self, mut f: impl FnMut(usize, usize)) {
         let (to, line) = (self.output(), self.stride * self.phase());
         let mut at = 0;
@@ -196,4 +247,20 @@ impl Convolution {
             }
         }
     }
+}
+
+/// Does something with each of N pairs of numbers.
+#[inline(always)]
+fn row<F: Number, const N: usize>(to: &mut [F], from: &[F], f: impl Fn(&mut F, F)) {
+    to[..N].iter_mut().zip(&from[..N]).for_each(|(to, &x)| f(to, x));
+}
+
+/// The sum, in independent parts, which the compiler can keep in vector registers.
+fn sum<F: Number>(numbers: &[F]) -> F {
+    let (chunks, rest) = numbers.as_chunks::<16>();
+    let mut sums = [F::default(); 16];
+    for chunk in chunks {
+        sums.iter_mut().zip(chunk).for_each(|(sum, &x)| *sum += x);
+    }
+    sums.iter().chain(rest).fold(F::default(), |sum, &x| sum + x)
 }

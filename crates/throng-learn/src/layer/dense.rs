@@ -3,7 +3,7 @@
 use faer::Accum;
 
 use super::{Gradients, Pass};
-use crate::number::{Number, matrix};
+use crate::number::{Number, matrix, wide};
 
 /// Every output is a weighted sum of all inputs: weights output by output, then the biases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,25 +40,26 @@ impl Dense {
         mut gradients: Gradients<'_, F>,
     ) {
         let examples = pass.inputs.len() / self.inputs;
-        // The sum over examples of (by outputs) x (inputs) is one product, and one example's is it alone.
-        let at_once = if gradients.summed() { examples } else { 1 };
-        let inputs = pass.inputs.chunks_exact(self.inputs * at_once);
-        let by_outputs = pass.by_outputs.chunks_exact(self.outputs * at_once);
-        for (i, (inputs, by_outputs)) in inputs.zip(by_outputs).enumerate() {
-            let (gradient, how) = gradients.of(i, self.parameters());
+        if gradients.summed() {
+            let (gradient, how) = gradients.of(0, self.parameters());
             let (by_weights, by_biases) = gradient.split_at_mut(self.inputs * self.outputs);
             F::multiply(
-                matrix(by_outputs, at_once, self.outputs).transpose(),
-                matrix(inputs, at_once, self.inputs),
+                matrix(pass.by_outputs, examples, self.outputs).transpose(),
+                matrix(pass.inputs, examples, self.inputs),
                 by_weights,
                 (self.outputs, self.inputs),
                 how,
             );
-            if matches!(how, Accum::Replace) {
-                by_biases.fill(F::default());
-            }
-            for row in by_outputs.chunks_exact(self.outputs) {
+            for row in pass.by_outputs.chunks_exact(self.outputs) {
                 by_biases.iter_mut().zip(row).for_each(|(sum, &x)| *sum += x);
+            }
+        } else {
+            let each = pass.inputs.chunks_exact(self.inputs).zip(pass.by_outputs.chunks_exact(self.outputs));
+            for (i, (inputs, by_outputs)) in each.enumerate() {
+                let (gradient, _) = gradients.of(i, self.parameters());
+                let (by_weights, by_biases) = gradient.split_at_mut(self.inputs * self.outputs);
+                outer(by_outputs, inputs, by_weights);
+                by_biases.copy_from_slice(by_outputs);
             }
         }
         if let Some(by_inputs) = by_inputs {
@@ -71,4 +72,17 @@ impl Dense {
             );
         }
     }
+}
+
+/// Every product of a number of one vector with one of another: a matrix of rank 1, for which a general product has too
+/// much to prepare.
+fn outer<F: Number>(rows: &[F], columns: &[F], to: &mut [F]) {
+    wide(
+        #[inline(always)]
+        || {
+            for (to, &x) in to.chunks_exact_mut(columns.len()).zip(rows) {
+                to.iter_mut().zip(columns).for_each(|(to, &y)| *to = x * y);
+            }
+        },
+    );
 }

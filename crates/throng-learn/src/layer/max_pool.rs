@@ -1,7 +1,7 @@
 //! The largest number of each small square.
 
 use super::{Memory, Pass, Shape};
-use crate::number::Number;
+use crate::number::{Number, wide};
 
 /// Squares of 2 x 2 pixels, `stride` apart; those that do not fit are left out.
 ///
@@ -32,51 +32,79 @@ impl MaxPool {
     }
 
     pub(super) fn forward<F: Number>(&self, inputs: &[F], outputs: &mut [F], memory: &mut Memory<F>) {
-        let to = self.output();
-        memory.places.resize(outputs.len(), 0);
-        let examples = inputs.chunks_exact(self.input.len());
-        let results = outputs.chunks_exact_mut(to.len()).zip(memory.places.chunks_exact_mut(to.len()));
-        for (input, (output, places)) in examples.zip(results) {
-            let rows = output.chunks_exact_mut(to.columns).zip(places.chunks_exact_mut(to.columns));
-            for (i, (output, places)) in rows.enumerate() {
-                let (channel, row) = (i / to.rows, i % to.rows);
-                let first = (channel * self.input.rows + row * self.stride) * self.input.columns;
-                let (upper, lower) = input[first..].split_at(self.input.columns);
-                match self.stride {
-                    1 => pool::<F, 1>(upper, lower, output, places),
-                    _ => pool::<F, 2>(upper, lower, output, places),
-                }
-                places.iter_mut().for_each(|place| *place += first as u32);
-            }
-        }
+        memory.corners.resize(outputs.len(), 0);
+        let corners = &mut memory.corners[..outputs.len()];
+        wide(
+            #[inline(always)]
+            || match self.stride {
+                1 => self.largest::<F, 1>(inputs, outputs, corners),
+                _ => self.largest::<F, 2>(inputs, outputs, corners),
+            },
+        );
     }
 
     pub(super) fn backward<F: Number>(&self, pass: &Pass<'_, F>, by_inputs: Option<&mut [F]>) {
         let Some(by_inputs) = by_inputs else { return };
-        let len = self.output().len();
         by_inputs.fill(F::default());
-        let behind = pass.by_outputs.chunks_exact(len).zip(pass.memory.places.chunks_exact(len));
-        for (by_inputs, (by_outputs, places)) in by_inputs.chunks_exact_mut(self.input.len()).zip(behind) {
-            by_outputs.iter().zip(places).for_each(|(&x, &place)| by_inputs[place as usize] += x);
+        wide(
+            #[inline(always)]
+            || match self.stride {
+                1 => self.give_back::<F, 1>(pass.by_outputs, &pass.memory.corners, by_inputs),
+                _ => self.give_back::<F, 2>(pass.by_outputs, &pass.memory.corners, by_inputs),
+            },
+        );
+    }
+
+    /// The largest number of every square, and in which of its corners it is. Selections, not branches: which one is
+    /// largest cannot be predicted.
+    #[inline(always)]
+    fn largest<F: Number, const STRIDE: usize>(&self, inputs: &[F], outputs: &mut [F], corners: &mut [u32]) {
+        let columns = self.output().columns;
+        let rows = outputs.chunks_exact_mut(columns).zip(corners.chunks_exact_mut(columns));
+        for (row, (outputs, corners)) in rows.enumerate() {
+            let (upper, lower) = self.lines(row);
+            let upper = &inputs[upper..][..self.input.columns];
+            let lower = &inputs[lower..][..self.input.columns];
+            for (i, (output, corner)) in outputs.iter_mut().zip(corners).enumerate() {
+                let at = i * STRIDE;
+                let (mut largest, mut which) = (upper[at], 0);
+                for (x, there) in [(upper[at + 1], 1), (lower[at], 2), (lower[at + 1], 3)] {
+                    which = if x > largest { there } else { which };
+                    largest = if x > largest { x } else { largest };
+                }
+                (*output, *corner) = (largest, which);
+            }
         }
     }
-}
 
-/// One row of squares: the largest number of each, and where it is, counted from the beginning of the upper line.
-/// Selections, not branches: which one is largest cannot be predicted.
-#[inline]
-fn pool<F: Number, const STRIDE: usize>(upper: &[F], lower: &[F], largest: &mut [F], places: &mut [u32]) {
-    let below = upper.len();
-    let lower = &lower[..below];
-    for (i, (largest, place)) in largest.iter_mut().zip(places).enumerate() {
-        let corner = i * STRIDE;
-        let (mut x, mut at) = (upper[corner], 0);
-        for (other, there) in [(upper[corner + 1], 1), (lower[corner], below), (lower[corner + 1], below + 1)]
-        {
-            at = if other > x { there as u32 } else { at };
-            x = if other > x { other } else { x };
+    /// Every square's derivative goes to the corner that was the largest: one corner of a whole row at a time, so that
+    /// neighbors that share a pixel do not wait for each other.
+    #[inline(always)]
+    fn give_back<F: Number, const STRIDE: usize>(
+        &self,
+        by_outputs: &[F],
+        corners: &[u32],
+        by_inputs: &mut [F],
+    ) {
+        let columns = self.output().columns;
+        let rows = by_outputs.chunks_exact(columns).zip(corners.chunks_exact(columns));
+        for (row, (by_outputs, corners)) in rows.enumerate() {
+            let (upper, lower) = self.lines(row);
+            for (which, first) in [(0, upper), (1, upper + 1), (2, lower), (3, lower + 1)] {
+                let by_inputs = &mut by_inputs[first..][..(columns - 1) * STRIDE + 1];
+                for (i, (&x, &corner)) in by_outputs.iter().zip(corners).enumerate() {
+                    by_inputs[i * STRIDE] += if corner == which { x } else { F::default() };
+                }
+            }
         }
-        (*largest, *place) = (x, at + corner as u32);
+    }
+
+    /// Where the two lines of a row of squares begin; rows are counted through all channels and examples.
+    #[inline(always)]
+    fn lines(&self, row: usize) -> (usize, usize) {
+        let rows = self.output().rows;
+        let upper = (row / rows * self.input.rows + row % rows * self.stride) * self.input.columns;
+        (upper, upper + self.input.columns)
     }
 }
 
