@@ -11,7 +11,7 @@ use throng_learn::{Curve, Network};
 
 const BATCH: usize = 250;
 /// As many examples as one worker takes at once.
-const CHUNK: usize = 10;
+const CHUNK: usize = 5;
 const ROUND_SECONDS: f64 = 0.5;
 
 fn main() -> Result<(), Box<dyn Error>> {

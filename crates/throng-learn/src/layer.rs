@@ -52,7 +52,7 @@ pub(crate) enum Layer {
 /// What a layer remembers of its forward pass.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory<F> {
-    /// A picture with its border, as a convolution reads it.
+    /// A picture with its border, as a convolution reads it, or all squares of one, as a pool does.
     pub(crate) framed: Vec<F>,
     /// The patches that a convolution multiplied.
     pub(crate) patches: Vec<F>,

@@ -178,21 +178,64 @@ impl Convolution {
     fn frame<F: Number>(&self, picture: &[F], framed: &mut Vec<F>) {
         framed.clear();
         framed.resize(self.framed_len(), F::default());
-        for (line, at) in picture.chunks_exact(self.input.columns).zip(self.inside()) {
-            for first in 0..self.stride {
-                let to = framed[at + self.sorted(first)..].iter_mut();
-                to.zip(line[first..].iter().step_by(self.stride)).for_each(|(to, &x)| *to = x);
-            }
+        let lines = picture.chunks_exact(self.input.columns).zip(self.inside());
+        match self.stride {
+            1 => lines.for_each(|(line, at)| framed[at + self.border..][..line.len()].copy_from_slice(line)),
+            2 => wide(
+                #[inline(always)]
+                || {
+                    for (line, at) in lines {
+                        let (first, second) = self.two(framed, at);
+                        let (pairs, rest) = line.as_chunks::<2>();
+                        for ((pair, first), second) in pairs.iter().zip(&mut *first).zip(second) {
+                            (*first, *second) = (pair[0], pair[1]);
+                        }
+                        if let [x] = rest {
+                            first[pairs.len()] = *x;
+                        }
+                    }
+                },
+            ),
+            _ => lines.for_each(|(line, at)| {
+                line.iter().enumerate().for_each(|(i, &x)| framed[at + self.sorted(i)] = x);
+            }),
         }
     }
 
     /// And back.
-    fn unframe<F: Number>(&self, framed: &[F], picture: &mut [F]) {
-        for (line, at) in picture.chunks_exact_mut(self.input.columns).zip(self.inside()) {
-            for first in 0..self.stride {
-                let from = framed[at + self.sorted(first)..].iter();
-                line[first..].iter_mut().step_by(self.stride).zip(from).for_each(|(to, &x)| *to = x);
-            }
+    fn unframe<F: Number>(&self, framed: &mut [F], picture: &mut [F]) {
+        let lines = picture.chunks_exact_mut(self.input.columns).zip(self.inside());
+        match self.stride {
+            1 => lines.for_each(|(line, at)| line.copy_from_slice(&framed[at + self.border..][..line.len()])),
+            2 => wide(
+                #[inline(always)]
+                || {
+                    for (line, at) in lines {
+                        let (first, second) = self.two(framed, at);
+                        let (pairs, rest) = line.as_chunks_mut::<2>();
+                        for ((pair, first), second) in pairs.iter_mut().zip(&*first).zip(&*second) {
+                            *pair = [*first, *second];
+                        }
+                        if let [x] = rest {
+                            *x = first[pairs.len()];
+                        }
+                    }
+                },
+            ),
+            _ => lines.for_each(|(line, at)| {
+                line.iter_mut().enumerate().for_each(|(i, x)| *x = framed[at + self.sorted(i)]);
+            }),
+        }
+    }
+
+    /// With a stride of 2: where the first, third, ... number of a line are in a framed picture, and the second, fourth, ...
+    #[inline(always)]
+    fn two<'f, F>(&self, framed: &'f mut [F], at: usize) -> (&'f mut [F], &'f mut [F]) {
+        let (even, odd) = framed[at..][..2 * self.phase()].split_at_mut(self.phase());
+        if self.border % 2 == 0 {
+            (&mut even[self.border / 2..], &mut odd[self.border / 2..])
+        } else {
+            (&mut odd[self.border / 2..], &mut even[self.border / 2 + 1..])
         }
     }
 

@@ -32,79 +32,93 @@ impl MaxPool {
     }
 
     pub(super) fn forward<F: Number>(&self, inputs: &[F], outputs: &mut [F], memory: &mut Memory<F>) {
-        memory.corners.resize(outputs.len(), 0);
-        let corners = &mut memory.corners[..outputs.len()];
+        let to = self.output();
+        memory.corners.resize(outputs.len() / to.columns * self.span(), 0);
+        let Memory { corners, framed, .. } = memory;
+        framed.resize(self.span() * to.rows, F::default());
+        let pictures = inputs.chunks_exact(self.input.rows * self.input.columns);
+        let results = outputs
+            .chunks_exact_mut(to.rows * to.columns)
+            .zip(corners.chunks_exact_mut(self.span() * to.rows));
         wide(
             #[inline(always)]
-            || match self.stride {
-                1 => self.largest::<F, 1>(inputs, outputs, corners),
-                _ => self.largest::<F, 2>(inputs, outputs, corners),
+            || {
+                for (picture, (output, corners)) in pictures.zip(results) {
+                    largest(picture, self.input.columns, framed, corners);
+                    for (to, from) in
+                        output.chunks_exact_mut(to.columns).zip(framed.chunks_exact(self.span()))
+                    {
+                        to.iter_mut().zip(from.iter().step_by(self.stride)).for_each(|(to, &x)| *to = x);
+                    }
+                }
             },
         );
     }
 
-    pub(super) fn backward<F: Number>(&self, pass: &Pass<'_, F>, by_inputs: Option<&mut [F]>) {
+    pub(super) fn backward<F: Number>(&self, pass: &mut Pass<'_, F>, by_inputs: Option<&mut [F]>) {
         let Some(by_inputs) = by_inputs else { return };
+        let to = self.output();
+        let Memory { corners, framed, .. } = &mut *pass.memory;
+        // Squares that were left out, between rows and, with a stride, among them, have no derivative.
+        framed.clear();
+        framed.resize(self.span() * to.rows, F::default());
         by_inputs.fill(F::default());
+        let behind = pass
+            .by_outputs
+            .chunks_exact(to.rows * to.columns)
+            .zip(corners.chunks_exact(self.span() * to.rows));
+        let pictures = by_inputs.chunks_exact_mut(self.input.rows * self.input.columns);
         wide(
             #[inline(always)]
-            || match self.stride {
-                1 => self.give_back::<F, 1>(pass.by_outputs, &pass.memory.corners, by_inputs),
-                _ => self.give_back::<F, 2>(pass.by_outputs, &pass.memory.corners, by_inputs),
+            || {
+                for (by_picture, (by_output, corners)) in pictures.zip(behind) {
+                    for (to, from) in
+                        framed.chunks_exact_mut(self.span()).zip(by_output.chunks_exact(to.columns))
+                    {
+                        to.iter_mut().step_by(self.stride).zip(from).for_each(|(to, &x)| *to = x);
+                    }
+                    give_back(framed, corners, self.input.columns, by_picture);
+                }
             },
         );
     }
 
-    /// The largest number of every square, and in which of its corners it is. Selections, not branches: which one is
-    /// largest cannot be predicted.
-    #[inline(always)]
-    fn largest<F: Number, const STRIDE: usize>(&self, inputs: &[F], outputs: &mut [F], corners: &mut [u32]) {
-        let columns = self.output().columns;
-        let rows = outputs.chunks_exact_mut(columns).zip(corners.chunks_exact_mut(columns));
-        for (row, (outputs, corners)) in rows.enumerate() {
-            let (upper, lower) = self.lines(row);
-            let upper = &inputs[upper..][..self.input.columns];
-            let lower = &inputs[lower..][..self.input.columns];
-            for (i, (output, corner)) in outputs.iter_mut().zip(corners).enumerate() {
-                let at = i * STRIDE;
-                let (mut largest, mut which) = (upper[at], 0);
-                for (x, there) in [(upper[at + 1], 1), (lower[at], 2), (lower[at + 1], 3)] {
-                    which = if x > largest { there } else { which };
-                    largest = if x > largest { x } else { largest };
-                }
-                (*output, *corner) = (largest, which);
-            }
-        }
+    /// From the squares of one row to those of the next, in a picture of all squares, left out or not.
+    fn span(&self) -> usize {
+        self.stride * self.input.columns
     }
+}
 
-    /// Every square's derivative goes to the corner that was the largest: one corner of a whole row at a time, so that
-    /// neighbors that share a pixel do not wait for each other.
-    #[inline(always)]
-    fn give_back<F: Number, const STRIDE: usize>(
-        &self,
-        by_outputs: &[F],
-        corners: &[u32],
-        by_inputs: &mut [F],
-    ) {
-        let columns = self.output().columns;
-        let rows = by_outputs.chunks_exact(columns).zip(corners.chunks_exact(columns));
-        for (row, (by_outputs, corners)) in rows.enumerate() {
-            let (upper, lower) = self.lines(row);
-            for (which, first) in [(0, upper), (1, upper + 1), (2, lower), (3, lower + 1)] {
-                let by_inputs = &mut by_inputs[first..][..(columns - 1) * STRIDE + 1];
-                for (i, (&x, &corner)) in by_outputs.iter().zip(corners).enumerate() {
-                    by_inputs[i * STRIDE] += if corner == which { x } else { F::default() };
-                }
-            }
+/// The largest number of the square at each pixel, and in which corner it is, for as many squares as there is room: one
+/// long run over a picture, with squares around the edge that nobody asks for. Selections, not branches: which one is
+/// largest cannot be predicted.
+#[inline(always)]
+fn largest<F: Number>(picture: &[F], columns: usize, to: &mut [F], corners: &mut [u32]) {
+    let count = to.len().min(picture.len() - columns - 1);
+    let (upper, lower) = (&picture[..=count], &picture[columns..][..=count]);
+    let (to, corners) = (&mut to[..count], &mut corners[..count]);
+    for i in 0..count {
+        let (mut largest, mut which) = (upper[i], 0);
+        for (x, there) in [(upper[i + 1], 1), (lower[i], 2), (lower[i + 1], 3)] {
+            which = if x > largest { there } else { which };
+            largest = if x > largest { x } else { largest };
         }
+        to[i] = largest;
+        corners[i] = which;
     }
+}
 
-    /// Where the two lines of a row of squares begin; rows are counted through all channels and examples.
-    #[inline(always)]
-    fn lines(&self, row: usize) -> (usize, usize) {
-        let rows = self.output().rows;
-        let upper = (row / rows * self.input.rows + row % rows * self.stride) * self.input.columns;
-        (upper, upper + self.input.columns)
+/// Every square's derivative goes to the corner that was the largest: one corner of all squares at a time, so that
+/// neighbors that share a pixel do not wait for each other.
+#[inline(always)]
+fn give_back<F: Number>(by_squares: &[F], corners: &[u32], columns: usize, by_picture: &mut [F]) {
+    let count = by_squares.len().min(by_picture.len() - columns - 1);
+    let (by_squares, corners) = (&by_squares[..count], &corners[..count]);
+    for (which, first) in [(0, 0), (1, 1), (2, columns), (3, columns + 1)] {
+        let to = &mut by_picture[first..][..count];
+        for i in 0..count {
+            to[i] += if corners[i] == which { by_squares[i] } else { F::default() };
+        }
     }
 }
 
