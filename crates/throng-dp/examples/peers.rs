@@ -9,7 +9,7 @@ use rand_core::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
 use throng_dp::randomizer::gradient::Direction;
 use throng_dp::sampling::below;
-use throng_dp::{CountSketch, Epsilon, Estimator, Gradient, OneHot, Randomizer, SketchShape};
+use throng_dp::{CountSketch, Epsilon, Estimator, Gradient, OneHot, PrivUnit, Randomizer, SketchShape};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -29,6 +29,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "sketch-aggregate" => ("report", sketch_aggregate(rounds, &mut rng)?),
         "sketch-estimate" => ("item", sketch_estimate(rounds, &mut rng)?),
         "gradient-report" => ("report", gradient_report(rounds, &mut rng)?),
+        "gradient-add" => ("report", gradient_add(rounds, &mut rng)?),
+        "priv-unit-report" => ("report", priv_unit_report(rounds, &mut rng)?),
         "direction-expand" => ("report", direction_expand(rounds)),
         "direction-expand-rand-distr" => ("report", direction_expand_rand_distr(rounds)),
         other => return Err(format!("there is no case {other}").into()),
@@ -138,6 +140,29 @@ fn gradient_report(rounds: usize, rng: &mut ChaCha12Rng) -> Result2<Vec<f64>> {
     let units = 1000;
     Ok(time(rounds, units, || {
         for _ in 0..units {
+            black_box(mechanism.randomize(Some(&gradient), rng).expect("the gradient fits"));
+        }
+    }))
+}
+
+/// What the server does with a report: expand it and add it up.
+fn gradient_add(rounds: usize, rng: &mut ChaCha12Rng) -> Result2<Vec<f64>> {
+    let mechanism = Gradient::new(DIMENSION, 1.0, Epsilon::new(1.9)?)?;
+    let reports: Vec<_> = (0..1000).map(|_| mechanism.randomize(None, rng)).collect::<Result2<_>>()?;
+    let mut tally = mechanism.tally()?;
+    Ok(time(rounds, reports.len(), || {
+        for report in &reports {
+            mechanism.add(&mut tally, report).expect("the tally fits");
+        }
+        black_box(&tally);
+    }))
+}
+
+fn priv_unit_report(rounds: usize, rng: &mut ChaCha12Rng) -> Result2<Vec<f64>> {
+    let mechanism = PrivUnit::new(DIMENSION, 1.0, Epsilon::new(1.9)?)?;
+    let gradient: Vec<f32> = (0..DIMENSION).map(|i| (i as f32).sin() * 0.01).collect();
+    Ok(time(rounds, 500, || {
+        for _ in 0..500 {
             black_box(mechanism.randomize(Some(&gradient), rng).expect("the gradient fits"));
         }
     }))

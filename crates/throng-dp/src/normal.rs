@@ -9,12 +9,12 @@ pub fn density(x: f64) -> f64 {
     (-0.5 * x * x).exp() / (2.0 * PI).sqrt()
 }
 
-/// Pr[Z > x].
+/// The probability of more than x.
 pub fn upper_tail(x: f64) -> f64 {
     0.5 * libm::erfc(x / SQRT_2)
 }
 
-/// The x with Pr[Z > x] = `tail`, for a tail strictly between 0 and 1.
+/// The x that is exceeded with probability `tail`, for a tail strictly between 0 and 1.
 pub fn upper_quantile(tail: f64) -> f64 {
     if tail > 0.5 {
         return -upper_quantile(1.0 - tail);

@@ -484,7 +484,7 @@ mod tests {
             assert_mean(&simulated, 0.5, deviation, 8);
             assert_mean(&orthogonal, 0.0, deviation, 8);
             let squares = |values: &[f64]| values.iter().map(|v| v * v).collect::<Vec<f64>>();
-            let mean = |values: &[f64]| values.iter().sum::<f64>() / draws as f64;
+            let mean = |values: &[f64]| values.iter().sum::<f64>() / f64::from(draws);
             // E[y⁴] is below 8 for a normal variable beyond t: the deviation of y² is below sqrt(8).
             let spread = 8f64.sqrt() * mechanism.across().powi(2);
             assert_mean(&squares(&orthogonal), mechanism.across().powi(2), spread, 8);
