@@ -1,5 +1,7 @@
 //! Losses and gradients against PyTorch's autograd (tests/vectors/autograd.py).
 
+#![allow(clippy::unwrap_used)] // In a test a panic is the message.
+
 use serde_json::Value;
 use throng_learn::{Curve, Network, Number};
 

@@ -232,7 +232,7 @@ impl Convolution {
     #[inline(always)]
     fn two<'f, F>(&self, framed: &'f mut [F], at: usize) -> (&'f mut [F], &'f mut [F]) {
         let (even, odd) = framed[at..][..2 * self.phase()].split_at_mut(self.phase());
-        if self.border % 2 == 0 {
+        if self.border.is_multiple_of(2) {
             (&mut even[self.border / 2..], &mut odd[self.border / 2..])
         } else {
             (&mut odd[self.border / 2..], &mut even[self.border / 2 + 1..])
