@@ -423,7 +423,7 @@ mod tests {
         let labels: Vec<u8> = (0..70).map(|i| i % 3).collect();
         let examples = Examples::new(uniform(70 * 5, 1.0, rng), 5, labels.clone(), 3).unwrap();
         let network = Network::linear(5, 3);
-        let judged = network.judge(&vec![0.0; 18], &examples);
+        let judged = network.judge(&[0.0; 18], &examples);
         assert_eq!(Judged::accuracy(&judged), 0.0);
         assert!(judged.iter().all(|one| (one.loss - 3f64.ln()).abs() < 1e-12));
 

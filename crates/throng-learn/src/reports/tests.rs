@@ -11,7 +11,7 @@ const REPEATS: u32 = 6000;
 
 /// Gradients longer and shorter than the clipping norm of 1, two of them nearly alike, and one of zero.
 fn gradients() -> (Vec<f32>, Vec<f64>) {
-    let mut rows = vec![[0.0f32; D]; 4];
+    let mut rows = [[0.0f32; D]; 4];
     rows[0][..3].copy_from_slice(&[2.0, -1.0, 0.5]);
     rows[1][..4].copy_from_slice(&[2.0, -1.0, 0.4, 0.1]);
     rows[2][5..8].copy_from_slice(&[0.3, 0.2, -0.1]);
