@@ -1,7 +1,7 @@
 //! A batch on disk: records of one length, and a manifest that says how many and which.
 
 use std::io::{self, BufWriter, Read, Write};
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
 use throng_wire::{Digest, Hasher};
@@ -43,13 +43,16 @@ impl BatchWriter {
         rayon::join(|| hasher.update(records), || file.write_all(records)).1
     }
 
-    /// Adds whole records, part by part, and finishes: one thread hashes, another one writes and has the disk at work
-    /// while there is more to come.
+    /// Adds whole records, part by part, and finishes: one thread hashes, another one writes, and a third has the disk at
+    /// work while there is more to come.
     pub(crate) fn write_parts(self, parts: Use<Vec<u8>>) -> io::Result<Manifest> {
         let Self { mut file, length, mut hasher, mut records } = self;
         let (full, give_back) = parts.split();
         let (hashed, written) = sync_channel::<Vec<u8>>(0);
+        let twin = file.get_ref().twin()?;
         thread::scope(|scope| {
+            let (sync, due) = sync_channel(1);
+            let syncing = scope.spawn(move || sync_when_due(twin, &due));
             let hashing = scope.spawn(move || {
                 for part in full {
                     hasher.update(&part);
@@ -70,10 +73,14 @@ impl BatchWriter {
                 let _ = give_back.send(part);
                 if unsynced >= SYNC {
                     file.flush()?;
-                    file.get_mut().sync()?;
+                    // One that is still at work gets to it, or the end does.
+                    let _ = sync.try_send(());
                     unsynced = 0;
                 }
             }
+            drop(sync);
+            // The system tells of what it could not write once, to whoever syncs first.
+            joined(syncing)?;
             Self { file, length, hasher: joined(hashing), records }.finish()
         })
     }
@@ -84,6 +91,12 @@ impl BatchWriter {
         file.sync()?;
         Ok(Manifest { records: self.records, digest: self.hasher.finish() })
     }
+}
+
+/// Syncs a file whenever it is asked to.
+fn sync_when_due(twin: Option<Box<dyn StoreFile>>, due: &Receiver<()>) -> io::Result<()> {
+    let Some(mut twin) = twin else { return Ok(()) };
+    due.iter().try_for_each(|()| twin.sync())
 }
 
 /// Reads a batch part by part, each at most as large as it is allowed to be in memory.
@@ -116,4 +129,4 @@ impl BatchReader {
 const BUFFER: usize = 1 << 16;
 
 /// What is written between two syncs: a few of them cost little, and one at the end would leave the disk idle until then.
-const SYNC: usize = 1 << 26;
+const SYNC: usize = 1 << 25;

@@ -17,12 +17,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
-use rand_core::CryptoRng;
+use chacha20::ChaCha20Rng;
+use rand_core::{CryptoRng, SeedableRng};
 use throng_wire::receipt::time_bucket;
+use throng_wire::receipt_tree::LEAVES;
 use throng_wire::statement::check_hops;
 use throng_wire::{
-    Digest, EpochStatement, LayerKeys, Layout, Outcome, Place, Receipt, Route, Signed, SignedSurvey,
-    SigningKey, Stop,
+    Digest, EpochStatement, LayerKeys, Layout, Outcome, Place, Receipt, ReceiptTree, Route, Signed,
+    SignedReceipt, SignedSurvey, SigningKey, Stop,
 };
 
 use crate::batch::{BatchWriter, Manifest};
@@ -33,7 +35,7 @@ use crate::intake::{Intake, KNOWN_LEN, Room, Upload, key_name};
 use crate::journal::{Entry, Journal, Step};
 use crate::shuffling::Shuffle;
 use crate::store::{Store, read_full};
-use crate::{Channel, Error, Refusal};
+use crate::{Channel, Error, Refusal, Seed, Taken};
 use phase::Phase;
 
 /// What a hop is told by its operator.
@@ -236,14 +238,37 @@ impl Hop {
         results
     }
 
-    /// The receipt for a body that was taken.
-    pub fn receipt(
+    /// What the senders of a group get, from what `take` said of their uploads. Identical bytes get the same receipt
+    /// again, with another proof: the trees are drawn anew for every group.
+    pub fn receipts(
         &self,
-        channel: Channel,
-        body: Digest,
-        time_bucket: u64,
-    ) -> Result<Signed<Receipt>, Error> {
-        Ok(Signed::new(Receipt { route: self.route(channel), body, time_bucket }, &self.signing)?)
+        uploads: &[Upload],
+        taken: Vec<Result<u64, Refusal>>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Vec<Result<Taken, Refusal>> {
+        // One seed for a group: the system's generator is asked once.
+        let mut seed = Seed::default();
+        rng.fill_bytes(&mut seed);
+        let mut rng = ChaCha20Rng::from_seed(seed);
+        let receipts: Vec<Receipt> = uploads
+            .iter()
+            .zip(&taken)
+            .filter_map(|(upload, taken)| {
+                let time_bucket = *taken.as_ref().ok()?;
+                Some(Receipt { route: self.route(upload.channel), body: upload.digest(), time_bucket })
+            })
+            .collect();
+        let mut signable = receipts.chunks(LEAVES).flat_map(|receipts| {
+            Taken::all_of(ReceiptTree::new(receipts.to_vec(), &mut rng), receipts.len())
+        });
+        // There is one for each that is `Ok`.
+        let mut next = || signable.next().ok_or(Refusal::Full);
+        taken.into_iter().map(|taken| taken.and_then(|_| next())).collect()
+    }
+
+    /// The receipt for a body that was taken.
+    pub fn receipt(&self, taken: &Taken) -> SignedReceipt {
+        taken.receipt(&self.signing)
     }
 
     /// The tick: ends the intake of every epoch that is over. Also of the one before this if nobody answered in it, so

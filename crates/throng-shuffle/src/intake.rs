@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{self, BufReader, Read};
 
 use rand_core::CryptoRng;
-use throng_wire::{Digest, Mac};
+use throng_wire::{Digest, Hasher, Mac};
 use zeroize::Zeroizing;
 
 use crate::channel::{KEY, UPLOADS};
@@ -45,6 +45,11 @@ impl Upload {
         self.digest
     }
 
+    /// The memory that its body is in.
+    pub fn into_body(self) -> Vec<u8> {
+        self.body
+    }
+
     /// How many bytes it has.
     pub fn body_len(&self) -> usize {
         self.body.len()
@@ -64,6 +69,24 @@ pub(crate) struct Intake {
     mac: Mac,
     known: HashMap<Tag, Known>,
     files: BTreeMap<u32, UploadFile>,
+    /// The memory of groups that are written, for the next ones.
+    used: Vec<Vec<u8>>,
+}
+
+/// Uploads of one label that share a mark and a sync.
+struct Group {
+    /// Room for the mark, and the records.
+    bytes: Vec<u8>,
+    ids: Vec<Tag>,
+}
+
+impl Group {
+    /// An empty one, in memory that was used before.
+    fn new(mut bytes: Vec<u8>) -> Self {
+        bytes.clear();
+        bytes.resize(MARK_LEN, 0);
+        Self { bytes, ids: Vec::new() }
+    }
 }
 
 /// The uploads of one label.
@@ -114,7 +137,7 @@ impl Intake {
             files.insert(label, file);
         }
         let key = epoch_key(store, epoch, known.is_empty(), rng)?;
-        Ok(Self { epoch, mac: Mac::new(&key), known, files })
+        Ok(Self { epoch, mac: Mac::new(&key), known, files, used: Vec::new() })
     }
 
     /// Takes a group of uploads with one sync for each label. What is `Ok` survives a crash when this returns, and says
@@ -126,50 +149,56 @@ impl Intake {
         time_bucket: u64,
         room: Room,
     ) -> Vec<Result<u64, Refusal>> {
-        let mut fresh: BTreeMap<u32, (Vec<u8>, Vec<Tag>)> = BTreeMap::new();
+        let mut fresh: BTreeMap<u32, Group> = BTreeMap::new();
+        let mut ids = Vec::with_capacity(uploads.len());
         let mut taken: Vec<Result<u64, Refusal>> = uploads
             .iter()
             .map(|upload| {
                 let (id, body) = self.tags(upload);
+                ids.push(id);
                 match self.known.get(&id) {
                     Some(known) if known.body == body => Ok(known.time_bucket),
                     Some(_) => Err(Refusal::Conflict),
                     None if self.known.len() >= room.respondents => Err(Refusal::Full),
                     None => {
                         let known = Known { body, time_bucket };
-                        let (bytes, ids) = fresh.entry(upload.channel.label).or_default();
-                        write_record(bytes, id, known, upload);
-                        ids.push(id);
+                        let used = || Group::new(self.used.pop().unwrap_or_default());
+                        let group = fresh.entry(upload.channel.label).or_insert_with(used);
+                        write_record(&mut group.bytes, id, known, upload);
+                        group.ids.push(id);
                         self.known.insert(id, known);
                         Ok(time_bucket)
                     }
                 }
             })
             .collect();
-        for (label, (bytes, ids)) in fresh {
-            if self.write(store, label, bytes, room).is_err() {
-                self.known.retain(|id, _| !ids.contains(id));
+        let mut all_written = true;
+        for (label, mut group) in fresh {
+            if self.write(store, label, &mut group.bytes, room).is_err() {
+                self.known.retain(|id, _| !group.ids.contains(id));
+                all_written = false;
             }
+            self.used.push(group.bytes);
         }
         // Those that were known before are as safe as they were; those that could not be written are not known.
-        for (upload, taken) in uploads.iter().zip(&mut taken) {
-            if taken.is_ok() && !self.known.contains_key(&self.tags(upload).0) {
+        for (id, taken) in ids.iter().zip(&mut taken) {
+            if !all_written && taken.is_ok() && !self.known.contains_key(id) {
                 *taken = Err(Refusal::Full);
             }
         }
         taken
     }
 
-    fn write(&mut self, store: &dyn Store, label: u32, records: Vec<u8>, room: Room) -> Result<(), Error> {
+    fn write(&mut self, store: &dyn Store, label: u32, group: &mut [u8], room: Room) -> Result<(), Error> {
         let channel = Channel { label, epoch: self.epoch };
         let file = match self.files.entry(label) {
             Entry::Occupied(file) => file.into_mut(),
             Entry::Vacant(none) => none.insert(UploadFile::open(store, channel)?),
         };
-        if file.broken || file.len + records.len() as u64 > room.bytes {
+        if file.broken || file.len + group.len() as u64 > room.bytes {
             return Err(Refusal::Full.into());
         }
-        file.write(records)
+        file.write(group)
     }
 
     fn tags(&self, upload: &Upload) -> (Tag, Tag) {
@@ -185,13 +214,16 @@ impl UploadFile {
         Ok(Self { file: store.append(&channel.file(UPLOADS))?, len: 0, broken: false })
     }
 
-    /// Writes a group and syncs it, or takes it back.
-    fn write(&mut self, records: Vec<u8>) -> Result<(), Error> {
-        let mut group = mark(self.len).to_vec();
-        group.extend(records);
-        let written = self.file.write_all(&group).and_then(|()| self.file.sync());
+    /// Marks a group, writes it and syncs it, or takes it back.
+    fn write(&mut self, group: &mut [u8]) -> Result<(), Error> {
+        group[..MARK_LEN].copy_from_slice(&mark(self.len));
+        let written = self.file.write_all(group).and_then(|()| self.file.sync());
         match written {
-            Ok(()) => self.len += group.len() as u64,
+            Ok(()) => {
+                self.len += group.len() as u64;
+                // Bodies are read when the epoch is over.
+                self.file.set_aside();
+            }
             Err(_) => self.broken = self.file.truncate(self.len).is_err(),
         }
         Ok(written?)
@@ -310,8 +342,10 @@ fn mark(place: u64) -> [u8; MARK_LEN] {
 
 /// The body's hash is known already, so it stands for the body.
 fn check_of(head: &[u8], body: &Digest) -> [u8; CHECK_LEN] {
-    let digest = Digest::of(&[head, body.as_bytes()].concat());
-    *digest.as_bytes().first_chunk().unwrap_or(&[0; CHECK_LEN])
+    let mut hasher = Hasher::new();
+    hasher.update(head);
+    hasher.update(body.as_bytes());
+    *hasher.finish().as_bytes().first_chunk().unwrap_or(&[0; CHECK_LEN])
 }
 
 /// The name of the file with an epoch's key.

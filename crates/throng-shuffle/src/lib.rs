@@ -30,6 +30,7 @@ mod ring;
 mod shuffling;
 mod sip;
 mod store;
+mod taken;
 
 pub use batch::Manifest;
 pub use channel::Channel;
@@ -43,3 +44,4 @@ pub use records::Records;
 pub use refusal::Refusal;
 pub use shuffling::Shuffle;
 pub use store::{Store, StoreFile};
+pub use taken::Taken;

@@ -86,29 +86,30 @@ impl Records {
     /// The same records in the order of a permutation, on all threads of the current pool. Panics unless there is a
     /// place for each.
     pub fn permuted(&self, permutation: &Permutation) -> Self {
-        self.permuted_in(permutation, Vec::new())
+        assert_eq!(permutation.len(), self.len(), "one place per record");
+        Self { length: self.length, bytes: self.gathered(permutation.places(), Vec::new()) }
     }
 
-    /// The same as [`Records::permuted`], in memory that was used before: fresh memory takes longer to get than to fill.
-    pub fn permuted_in(&self, permutation: &Permutation, mut bytes: Vec<u8>) -> Self {
-        assert_eq!(permutation.len(), self.len(), "one place per record");
-        if bytes.capacity() < self.bytes.len() {
-            bytes = vec![0; self.bytes.len()];
+    /// The records at some places, in memory that was used before: fresh memory takes longer to get than to fill. On all
+    /// threads of the current pool. Panics if there is no such place.
+    pub fn gathered(&self, places: &[u32], mut bytes: Vec<u8>) -> Vec<u8> {
+        let (length, len) = (self.length, places.len() * self.length);
+        if bytes.capacity() < len {
+            bytes = vec![0; len];
         }
-        bytes.resize(self.bytes.len(), 0);
-        let length = self.length;
-        let places = permutation.places().par_chunks(CHUNK);
+        bytes.resize(len, 0);
+        let places = places.par_chunks(CHUNK);
         bytes.par_chunks_mut(CHUNK * length).zip(places).for_each(|(part, places)| {
             for (to, &from) in part.chunks_exact_mut(length).zip(places) {
                 to.copy_from_slice(self.get(from as usize));
             }
         });
-        Self { length, bytes }
+        bytes
     }
 }
 
 /// Records that one thread copies at a time.
-const CHUNK: usize = 1 << 12;
+const CHUNK: usize = 1 << 11;
 
 #[cfg(test)]
 mod tests {
@@ -148,8 +149,18 @@ mod tests {
         for (record, &from) in permuted.iter().zip(permutation.places()) {
             assert_eq!(record, [&from.to_be_bytes()[..], &[7, 9]].concat());
         }
-        for used in [vec![1; 10], vec![1; 7 * count], vec![1; 6 * count]] {
-            assert_eq!(batch.permuted_in(&permutation, used), permuted);
+        let parts = [CHUNK - 1, CHUNK, 2 * CHUNK + 3, count];
+        for (part, used) in
+            parts.into_iter().zip([vec![1; 10], vec![1; 7 * count], vec![1; 6 * count], vec![]])
+        {
+            let mut used = Some(used);
+            let mut all = Vec::new();
+            for places in permutation.places().chunks(part) {
+                let gathered = batch.gathered(places, used.take().unwrap_or_default());
+                all.extend_from_slice(&gathered);
+                used = Some(gathered);
+            }
+            assert_eq!(all, permuted.as_bytes(), "parts of {part}");
         }
     }
 }

@@ -43,9 +43,8 @@ impl Shuffle<'_> {
         let bits = self.bucket_bits()?;
         if bits == 0 {
             let all = self.kept(keep)?;
-            let mut output = BatchWriter::create(self.store, self.output, self.length)?;
-            output.write(permuted(all, seed, 0, Vec::new())?.0.as_bytes())?;
-            return Ok(output.finish()?);
+            let output = BatchWriter::create(self.store, self.output, self.length)?;
+            return self.written(output, |shuffled| self.permute(all, seed, 0, shuffled).map(drop));
         }
         let names: Vec<String> = (0..1_u32 << bits).map(|bucket| self.bucket_name(bucket)).collect();
         let output = BatchWriter::create(self.store, self.output, self.length)?;
@@ -86,7 +85,7 @@ impl Shuffle<'_> {
 
     /// All records that are kept, in memory.
     fn kept(&self, keep: impl Fn(u64) -> bool) -> Result<Records, Error> {
-        let mut all = Vec::new();
+        let mut all = Vec::with_capacity((self.records * self.length as u64) as usize);
         let mut input = self.input()?;
         let (mut place, mut used) = (0, Vec::new());
         while let Some(mut part) = input.next_part_in(used)? {
@@ -140,25 +139,60 @@ impl Shuffle<'_> {
     fn collect(&self, names: &[String], seed: &Seed, output: BatchWriter) -> Result<Manifest, Error> {
         let mean = self.records.div_ceil(names.len() as u64);
         let ahead = u128::from(mean) * self.length as u128 * COPIES_AHEAD <= self.memory as u128;
-        let (inputs, outputs) = if ahead { (2, 3) } else { (1, 1) };
         thread::scope(|scope| {
-            let (fill, buckets) = ring::<Vec<u8>>(inputs);
+            let (fill, buckets) = ring::<Vec<u8>>(if ahead { 2 } else { 1 });
             let reading = scope.spawn(move || self.read_buckets(names, seed, mean, &fill));
-            let (shuffled, parts) = ring::<Vec<u8>>(outputs);
+            let manifest = self.written(output, |shuffled| {
+                let mut bucket = 0;
+                while let Some(bytes) = buckets.full() {
+                    let records = Records::from_bytes(self.length, bytes)?;
+                    let Some(used) = self.permute(records, seed, bucket, shuffled)? else { break };
+                    buckets.give_back(used.into_bytes());
+                    bucket += 1;
+                }
+                drop(buckets);
+                joined(reading)
+            })?;
+            Ok(manifest)
+        })
+    }
+
+    /// The distinct records in the order of the seed, part by part, each in memory that was used before. Returns the memory
+    /// that they were in, or `None` if nobody writes any more.
+    fn permute(
+        &self,
+        mut records: Records,
+        seed: &Seed,
+        bucket: u64,
+        shuffled: &Fill<Vec<u8>>,
+    ) -> Result<Option<Records>, Error> {
+        if records.len() >= u32::MAX as usize {
+            return Err(Error::TooMany { got: records.len() as u64 });
+        }
+        keep_distinct(&mut records, &distinct_key(seed, bucket));
+        let order = Permutation::new(records.len() as u64, &derive(seed, "order", bucket))?;
+        let part_len = (self.memory / OUT_PARTS).min(1 << 22);
+        for places in order.places().chunks((part_len / self.length).max(1)) {
+            // The writer is gone if it failed, and says why itself.
+            let Some(used) = shuffled.empty() else { return Ok(None) };
+            shuffled.pass_on(records.gathered(places, used));
+        }
+        Ok(Some(records))
+    }
+
+    /// What somebody shuffles, hashed and written by other threads meanwhile.
+    fn written(
+        &self,
+        output: BatchWriter,
+        shuffle: impl FnOnce(&Fill<Vec<u8>>) -> Result<(), Error>,
+    ) -> Result<Manifest, Error> {
+        thread::scope(|scope| {
+            let (shuffled, parts) = ring::<Vec<u8>>(OUT_BUFFERS);
             let writing = scope.spawn(move || output.write_parts(parts));
-            let mut bucket = 0;
-            while let Some(bytes) = buckets.full() {
-                // The writer is gone if it failed, and says why below.
-                let Some(used) = shuffled.empty() else { break };
-                let (permuted, records) =
-                    permuted(Records::from_bytes(self.length, bytes)?, seed, bucket, used)?;
-                shuffled.pass_on(permuted.into_bytes());
-                buckets.give_back(records.into_bytes());
-                bucket += 1;
-            }
-            drop((buckets, shuffled));
+            let outcome = shuffle(&shuffled);
+            drop(shuffled);
             let written = joined(writing);
-            joined(reading)?;
+            outcome?;
             Ok(written?)
         })
     }
@@ -277,21 +311,6 @@ fn write_grouped(buckets: &mut [BufWriter<Box<dyn StoreFile>>], parts: &Use<Grou
     Ok(buckets.iter_mut().try_for_each(Write::flush)?)
 }
 
-/// The distinct records in the order of the seed, in memory that was used before, and the memory that they were in.
-fn permuted(
-    mut records: Records,
-    seed: &Seed,
-    bucket: u64,
-    used: Vec<u8>,
-) -> Result<(Records, Records), Error> {
-    if records.len() >= u32::MAX as usize {
-        return Err(Error::TooMany { got: records.len() as u64 });
-    }
-    keep_distinct(&mut records, &distinct_key(seed, bucket));
-    let order = Permutation::new(records.len() as u64, &derive(seed, "order", bucket))?;
-    Ok((records.permuted_in(&order, used), records))
-}
-
 fn distinct_key(seed: &Seed, bucket: u64) -> Seed {
     derive(seed, "distinct", bucket)
 }
@@ -301,10 +320,10 @@ fn bits_at_least(bytes: u128, limit: u128) -> u32 {
     bytes.div_ceil(limit.max(1)).max(1).next_power_of_two().trailing_zeros()
 }
 
-/// A bucket in memory is there as it was read, as it is written, and a bit more.
+/// A bucket in memory is there as it was read, with its order and hashes, and as much again if records are short.
 const COPIES: u128 = 3;
 
-/// The same where threads have buckets to work on at once: two are read, three are hashed and written, and a bit more.
+/// The same where a thread reads a bucket while another is permuted.
 const COPIES_AHEAD: u128 = 6;
 
 /// Buckets of this size are found in a cache when they are permuted.
@@ -314,6 +333,11 @@ const CACHE_BITS_MAX: u32 = 7;
 
 /// A part of the input is this share of the memory; there are two as they were read, and two by bucket.
 const PARTS: usize = 16;
+
+/// A part of the output is this share of the memory, so that it is found in a cache where it is hashed; so many of them are
+/// filled, hashed and written at once.
+const OUT_PARTS: usize = 64;
+const OUT_BUFFERS: usize = 6;
 
 /// What an open bucket takes at least: half of it is its buffer.
 const BUFFER: usize = 1 << 15;

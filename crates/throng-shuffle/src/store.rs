@@ -35,6 +35,15 @@ pub trait StoreFile: Write + Send {
 
     /// Cuts the file to its first `len` bytes and goes on there.
     fn truncate(&mut self, len: u64) -> io::Result<()>;
+
+    /// Another way to the same file, to sync what was written so far while more is being written; `None` where a sync takes
+    /// no time.
+    fn twin(&self) -> io::Result<Option<Box<dyn StoreFile>>> {
+        Ok(None)
+    }
+
+    /// What was synced is not read for a while, and need not be kept in memory. It is as safe as before.
+    fn set_aside(&mut self) {}
 }
 
 /// All of a small file, or `None` if there is none.

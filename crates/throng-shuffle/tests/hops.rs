@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use throng_shuffle::{Channel, Error, Hop, MemoryStore, Refusal, Upload};
 use throng_wire::statement::check_cascade;
 use throng_wire::survey::Cover;
-use throng_wire::{Digest, EpochStatement, Outcome, Place, Signed};
+use throng_wire::{Digest, EpochStatement, Outcome, Place, Receipt, Signed};
 
 const NEXT_DAY: u64 = (EPOCH + 1) * 86400;
 
@@ -78,13 +78,20 @@ fn a_retry_gets_the_same_receipt() {
     assert_eq!(early, late, "also hours later");
     cascade.restart(1, 0);
     assert_eq!(cascade.send(FIRST, 77, &body, day(EPOCH) + 7200), Ok(early), "also after a crash");
-    let receipt =
-        |cascade: &Cascade| cascade.hops[0].receipt(FIRST, Digest::of(&body), early).unwrap().to_bytes();
-    assert_eq!(receipt(&cascade), receipt(&cascade));
-    // Twice in one group of uploads, too.
-    let upload = Upload::new(FIRST, name(78), body.clone());
-    let group = [upload.clone(), upload];
-    assert!(cascade.hops[0].take(&group, day(EPOCH), &mut cascade.rng).iter().all(Result::is_ok));
+    // Twice in one group of uploads, too; and those of others beside it, and what was refused, change nothing.
+    let upload = |person, body: &[u8]| Upload::new(FIRST, name(person), body.to_vec());
+    let group = [upload(78, &body), upload(77, &[]), upload(78, &body), upload(77, &body)];
+    let taken = cascade.hops[0].take(&group, day(EPOCH), &mut cascade.rng);
+    assert_eq!(taken, [Ok(early), Err(Refusal::Length), Ok(early), Ok(early)]);
+    let receipts: Vec<_> = cascade.hops[0]
+        .receipts(&group, taken, &mut cascade.rng)
+        .into_iter()
+        .filter_map(|taken| Some(cascade.hops[0].receipt(&taken.ok()?)))
+        .collect();
+    let route = cascade.world.route();
+    let expected = Receipt { route, body: Digest::of(&body), time_bucket: early };
+    assert_eq!(receipts.len(), 3);
+    assert!(receipts.iter().all(|receipt| receipt.verify(&cascade.world.survey) == Ok(&expected)));
     cascade.run(NEXT_DAY);
     assert_eq!(released(cascade.outcome(1, FIRST)).0, 7);
     // The body of 78 was a copy of 77's: its envelopes are duplicates, and dropped.

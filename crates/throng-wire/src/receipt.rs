@@ -1,14 +1,13 @@
-//! What hop 1 signs when it has taken a body and cannot lose it any more.
+//! What hop 1 says when it has taken a body and cannot lose it any more.
 
-use crate::Error;
 use crate::codec::Reader;
-use crate::digest::{Digest, SurveyHash};
+use crate::digest::Digest;
 use crate::place::Place;
 use crate::route::Route;
-use crate::signed::{Document, refused};
 use crate::survey::Survey;
 
-/// A receipt: this body was taken for this route. It names no respondent, and its time is coarse.
+/// A receipt: this body was taken for this route. It names no respondent, and its time is coarse. How it is signed says
+/// [`ReceiptTree`](crate::ReceiptTree).
 ///
 /// Bytes: survey (32), label (4), epoch (8), instance (4), SHA-256 of the body as it was sent (32), time bucket (8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,33 +26,32 @@ pub fn time_bucket(survey: &Survey, now_s: u64) -> u64 {
     now_s - now_s % bucket_s
 }
 
-impl Document for Receipt {
-    const KIND: &'static str = "receipt";
-
-    fn canonical(&self) -> Result<Vec<u8>, Error> {
-        Ok([&self.route.to_bytes()[..], self.body.as_bytes(), &self.time_bucket.to_be_bytes()].concat())
+impl Receipt {
+    /// Its bytes.
+    pub fn to_bytes(&self) -> [u8; RECEIPT_LEN] {
+        let mut bytes = [0; RECEIPT_LEN];
+        bytes[..48].copy_from_slice(&self.route.to_bytes());
+        bytes[48..80].copy_from_slice(self.body.as_bytes());
+        bytes[80..].copy_from_slice(&self.time_bucket.to_be_bytes());
+        bytes
     }
 
-    fn from_canonical(bytes: &[u8]) -> Result<Self, Error> {
-        let mut reader = Reader::new(bytes);
-        let read = (|| {
-            let receipt = Self {
-                route: reader.route()?,
-                body: Digest::new(reader.take()?),
-                time_bucket: u64::from_be_bytes(reader.take()?),
-            };
-            reader.end().then_some(receipt)
-        })();
-        read.ok_or_else(|| refused::<Self>("a receipt has 88 bytes and a signature"))
+    /// Reads its bytes.
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        Some(Self {
+            route: reader.route()?,
+            body: Digest::new(reader.take()?),
+            time_bucket: u64::from_be_bytes(reader.take()?),
+        })
     }
 
-    fn survey(&self) -> SurveyHash {
-        self.route.survey
-    }
-
-    fn party(&self) -> Place {
+    /// Who signs it.
+    pub fn party(&self) -> Place {
         Place::Hop { instance: self.route.instance, hop: 1 }
     }
 }
+
+/// What a receipt says, in bytes. What shows that it was signed follows.
+pub const RECEIPT_LEN: usize = 88;
 
 const BUCKET_S: u64 = 3600;

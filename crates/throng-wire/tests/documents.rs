@@ -11,8 +11,8 @@ use proptest::prelude::*;
 use throng_wire::receipt::time_bucket;
 use throng_wire::statement::check_cascade;
 use throng_wire::{
-    Address, Approval, Digest, EpochStatement, Error, KeyList, Outcome, Place, Receipt, Route, Signed,
-    SignedSurvey, SigningKey, SurveyHash,
+    Address, Approval, Digest, EpochStatement, Error, KeyList, Outcome, Place, Receipt, ReceiptTree, Route,
+    Signed, SignedReceipt, SignedSurvey, SigningKey, SurveyHash,
 };
 
 const HOP: Place = Place::Hop { instance: 1, hop: 1 };
@@ -30,6 +30,11 @@ fn address(world: &World) -> Address {
 fn receipt(world: &World) -> Receipt {
     let time_bucket = time_bucket(world.survey.survey(), EPOCH * 86400 + 12345);
     Receipt { route: world.route(), body: Digest::of(b"body"), time_bucket }
+}
+
+/// A receipt in a tree of its own.
+fn signed_receipt(receipt: Receipt, key: &SigningKey) -> SignedReceipt {
+    ReceiptTree::new(vec![receipt], &mut ChaCha20Rng::from_seed([5; 32])).sign(key).receipt(0)
 }
 
 fn statement(world: &World, hop: u32, received: u64, forwarded: u64) -> EpochStatement {
@@ -90,9 +95,9 @@ fn documents_are_verified_by_the_key_that_the_survey_pins() {
     assert_eq!(Signed::<KeyList>::from_text(&signed.to_text()).unwrap().verify(&world.survey), Ok(&list));
     let signed = Signed::new(address(&world), key).unwrap();
     assert_eq!(signed.verify(&world.survey), Ok(&address(&world)));
-    let signed = Signed::new(receipt(&world), key).unwrap();
-    assert_eq!(signed.to_bytes().len(), 88 + 64);
-    let read = Signed::<Receipt>::from_bytes(&signed.to_bytes()).unwrap();
+    let signed = signed_receipt(receipt(&world), key);
+    assert_eq!(signed.to_bytes().len(), 88 + 1 + 4 * 32 + 64);
+    let read = SignedReceipt::from_bytes(&signed.to_bytes()).unwrap();
     assert_eq!(read.verify(&world.survey), Ok(&receipt(&world)));
     for outcome in [statement(&world, 1, 12000, 12000).outcome, Outcome::Destroyed] {
         let said = EpochStatement { outcome, ..statement(&world, 1, 0, 0) };
@@ -108,14 +113,14 @@ fn another_signer_another_survey_and_another_party_are_refused() {
     let world = World::new(SHAPE);
     let by = |place: Place| &world.signing[&place];
     let other = Place::hop(2, 1);
-    let refused = Signed::new(receipt(&world), by(other)).unwrap();
+    let refused = signed_receipt(receipt(&world), by(other));
     assert_eq!(refused.verify(&world.survey), Err(Error::Signature { kind: "receipt", party: HOP }));
     let foreign =
         Receipt { route: Route { survey: SurveyHash::new([1; 32]), ..world.route() }, ..receipt(&world) };
-    let refused = Signed::new(foreign, by(HOP)).unwrap();
+    let refused = signed_receipt(foreign, by(HOP));
     assert_eq!(refused.verify(&world.survey), Err(Error::OtherSurvey { kind: "receipt", party: HOP }));
     let nowhere = Receipt { route: Route { instance: 9, ..world.route() }, ..receipt(&world) };
-    let refused = Signed::new(nowhere, by(HOP)).unwrap();
+    let refused = signed_receipt(nowhere, by(HOP));
     assert_eq!(refused.verify(&world.survey), Err(Error::UnknownParty(Place::hop(9, 1))));
 }
 
@@ -251,8 +256,19 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn changed_records_are_refused_or_do_not_verify(place in 0_usize..205, bit in 0_u8..8, cut in 0_usize..205) {
+    fn changed_records_are_refused_or_do_not_verify(place in 0_usize..281, bit in 0_u8..8, cut in 0_usize..281) {
         let world = World::new(SHAPE);
+        let taken = signed_receipt(receipt(&world), &world.signing[&HOP]);
+        let mut bytes = taken.to_bytes();
+        prop_assert!(SignedReceipt::from_bytes(&bytes[..cut]).is_err());
+        bytes[place] ^= 1 << bit;
+        if let Ok(read) = SignedReceipt::from_bytes(&bytes) {
+            prop_assert_eq!(read.to_bytes(), bytes.clone());
+            prop_assert!(read.verify(&world.survey).is_err());
+        }
+        bytes.push(0);
+        prop_assert!(SignedReceipt::from_bytes(&bytes).is_err());
+        let (place, cut) = (place % 205, cut % 205);
         let said = Signed::new(statement(&world, 1, 12000, 12000), &world.signing[&HOP]).unwrap();
         let mut bytes = said.to_bytes();
         prop_assert!(Signed::<EpochStatement>::from_bytes(&bytes[..cut]).is_err());
@@ -263,14 +279,6 @@ proptest! {
         }
         bytes.push(0);
         prop_assert!(Signed::<EpochStatement>::from_bytes(&bytes).is_err());
-        let taken = Signed::new(receipt(&world), &world.signing[&HOP]).unwrap();
-        let mut bytes = taken.to_bytes();
-        if cut < bytes.len() {
-            prop_assert!(Signed::<Receipt>::from_bytes(&bytes[..cut]).is_err());
-        }
-        let place = place % bytes.len();
-        bytes[place] ^= 1 << bit;
-        prop_assert!(Signed::<Receipt>::from_bytes(&bytes).unwrap().verify(&world.survey).is_err());
     }
 
     #[test]
@@ -297,7 +305,7 @@ proptest! {
 
     #[test]
     fn no_bytes_or_text_make_a_parser_panic(bytes: Vec<u8>, text: String) {
-        let _ = Signed::<Receipt>::from_bytes(&bytes);
+        let _ = SignedReceipt::from_bytes(&bytes);
         let _ = Signed::<EpochStatement>::from_bytes(&bytes);
         let _ = Signed::<Address>::from_text(&text);
         let _ = Signed::<KeyList>::from_text(&text);
@@ -328,7 +336,7 @@ proptest! {
     fn signing_is_deterministic(seed: [u8; 32]) {
         let world = World::new(SHAPE);
         let key = SigningKey::generate(&mut ChaCha20Rng::from_seed(seed)).unwrap();
-        let sign = || Signed::new(receipt(&world), &key).unwrap().to_bytes();
+        let sign = || signed_receipt(receipt(&world), &key).to_bytes();
         prop_assert_eq!(sign(), sign());
     }
 }

@@ -20,7 +20,9 @@ use hpke::{Deserializable, OpModeS, Serializable};
 use serde_json::{Value, json};
 use throng_wire::peel::{open_body, open_fragment, peel};
 use throng_wire::survey::Cover;
-use throng_wire::{Address, Digest, EpochStatement, Layout, Opened, Outcome, Peeled, Place, Receipt, Signed};
+use throng_wire::{
+    Address, Digest, EpochStatement, Layout, Opened, Outcome, Peeled, Place, Receipt, ReceiptTree, Signed,
+};
 
 #[test]
 fn the_vectors_are_what_another_implementation_makes_and_ours_opens() {
@@ -108,6 +110,9 @@ fn case(number: u8, shape: Shape, label: u32, contents: &[Option<u32>]) -> Value
     let hop = Place::Hop { instance, hop: 1 };
     let route = *world.path(label, EPOCH, instance).route();
     let receipt = Receipt { route, body: Digest::of(&body), time_bucket: EPOCH * 86400 + 7200 };
+    let others = (0..number).map(|other| Receipt { body: Digest::of(&[other]), ..receipt });
+    let receipts = [receipt].into_iter().chain(others).collect();
+    let receipts = ReceiptTree::new(receipts, &mut ChaCha20Rng::from_seed([number; 32]));
     let batch = Digest::of(&envelopes);
     let released = Outcome::Released { respondents: 3000, received: 9000, forwarded: 9000, batch };
     let list = world.lists.iter().find(|list| list.party == hop).unwrap().clone();
@@ -133,7 +138,7 @@ fn case(number: u8, shape: Shape, label: u32, contents: &[Option<u32>]) -> Value
         "envelopes": listed,
         "body_seal": body_seal,
         "body": hex(&body),
-        "receipt": hex(&Signed::new(receipt, &world.signing[&hop]).unwrap().to_bytes()),
+        "receipt": hex(&receipts.sign(&world.signing[&hop]).receipt(0).to_bytes()),
         "statement_released": hex(&Signed::new(statement(released), &world.signing[&hop]).unwrap().to_bytes()),
         "statement_destroyed":
             hex(&Signed::new(statement(Outcome::Destroyed), &world.signing[&hop]).unwrap().to_bytes()),

@@ -6,7 +6,7 @@
 //!
 //! | server | what it does |
 //! |---|---|
-//! | bare | an axum handler on hyper, with no time limit: reads the body, answers 152 bytes |
+//! | bare | an axum handler on hyper, with no time limit: reads the body, answers as many bytes as a receipt has |
 //! | limited | the same handler on our server, with its time limits |
 //! | durable | token, group commit and fdatasync; an empty answer |
 //! | receipt | `throng serve shuffler` over plain HTTP: the same, and a signed receipt |
@@ -46,6 +46,7 @@ use throng::serve::group_commit::GroupCommit;
 use throng::serve::shuffler::crowd_rule;
 use throng_shuffle::{Channel, Hop, HopConfig, Upload as Taken};
 use throng_wire::envelope::body_len;
+use throng_wire::receipt_tree::SIGNED_RECEIPT_LEN;
 use throng_wire::{Credential, CredentialList, Place, Route, SigningKey, Survey, Token};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -177,7 +178,7 @@ impl World {
             ("tls", Some(pinned)) => Some(TlsConnector::from(tls::client_config(*pinned, None)?)),
             _ => None,
         };
-        let answer_len = if kind == "durable" { 0 } else { RECEIPT_LEN };
+        let answer_len = if kind == "durable" { 0 } else { SIGNED_RECEIPT_LEN };
         let load = Load { address: server.address.clone(), connections, connector, answer_len };
         runtime.block_on(load.send(&self.requests, 0..WARM_UP))?;
         // Connections are made again: with TLS their handshakes are a part of what is measured.
@@ -333,7 +334,7 @@ async fn serve_bare(router: Router) -> Result<()> {
 
 fn bare(body: &Bytes) -> Vec<u8> {
     assert_eq!(body.len() as u64, body_len(HOPS, ENVELOPES));
-    vec![7; RECEIPT_LEN]
+    vec![7; SIGNED_RECEIPT_LEN]
 }
 
 /// The first hop without TLS and receipts.
@@ -378,7 +379,8 @@ async fn durable(
     let upload = Upload::new(request, body_len(HOPS, ENVELOPES))?;
     let channel = Channel { label: route.label, epoch: route.epoch };
     intake.hop.admits(channel, upload.len() as usize, now_s()).map_err(|_| refused())?;
-    let taken = Taken::new(channel, id, upload.bytes().await?);
+    let body = upload.bytes_in(intake.intake.memory()).await?;
+    let taken = Taken::new(channel, id, body);
     intake.intake.take(taken).await.map_err(|_| refused())?;
     Ok(Outgoing::empty())
 }
@@ -402,7 +404,6 @@ const CHILD: &str = "serve-for-bench";
 const FIRST: Place = Place::Hop { instance: 1, hop: 1 };
 const HOPS: u32 = 2;
 const ENVELOPES: u32 = 19;
-const RECEIPT_LEN: usize = 152;
 
 /// One epoch is enough for any run.
 const EPOCH_S: u64 = 100 * 365 * 86_400;

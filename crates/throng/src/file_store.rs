@@ -2,10 +2,12 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::num::NonZeroU64;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::fs::{Advice, fadvise};
 use throng_shuffle::{Store, StoreFile};
 
 /// Files in a directory that nobody else can read, and that no other process uses.
@@ -43,8 +45,9 @@ impl FileStore {
     fn file(&self, name: &str, options: &mut OpenOptions) -> io::Result<Box<dyn StoreFile>> {
         self.crash.operation();
         let file = options.create(true).mode(0o600).open(self.directory.join(name))?;
+        let len = file.metadata()?.len();
         let (handle, crash) = (Some(Arc::clone(&self.handle)), Arc::clone(&self.crash));
-        Ok(Box::new(OpenFile { file, handle, crash }))
+        Ok(Box::new(OpenFile { file, len, aside: 0, handle, crash }))
     }
 
     /// Takes a name away, not yet for good; says whether there was such a file.
@@ -93,6 +96,9 @@ impl Store for FileStore {
 /// A file that is being written.
 struct OpenFile {
     file: File,
+    len: u64,
+    /// Up to where it was set aside.
+    aside: u64,
     /// The directory, until the file's name was synced: it may be there, and not be on disk yet.
     handle: Option<Arc<File>>,
     crash: Arc<Crash>,
@@ -101,7 +107,9 @@ struct OpenFile {
 impl Write for OpenFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.crash.operation();
-        self.file.write(bytes)
+        let written = self.file.write(bytes)?;
+        self.len += written as u64;
+        Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -121,7 +129,25 @@ impl StoreFile for OpenFile {
     }
 
     fn truncate(&mut self, len: u64) -> io::Result<()> {
-        self.file.set_len(len)
+        self.file.set_len(len)?;
+        (self.len, self.aside) = (len, self.aside.min(len / PAGE * PAGE));
+        Ok(())
+    }
+
+    fn twin(&self) -> io::Result<Option<Box<dyn StoreFile>>> {
+        let (file, handle, crash) = (self.file.try_clone()?, self.handle.clone(), Arc::clone(&self.crash));
+        Ok(Some(Box::new(OpenFile { file, len: self.len, aside: self.aside, handle, crash })))
+    }
+
+    /// Memory that the system has in use is cheap to write to, and other memory is not: what is given back here is what
+    /// the next writes take. The last page stays, since they go on in it.
+    fn set_aside(&mut self) {
+        let end = self.len / PAGE * PAGE;
+        if let Some(len) = NonZeroU64::new(end.saturating_sub(self.aside)) {
+            // It is advice: whether it is followed changes nothing that can be read.
+            let _ = fadvise(&self.file, self.aside, Some(len), Advice::DontNeed);
+            self.aside = end;
+        }
     }
 }
 
@@ -155,6 +181,8 @@ impl Crash {
 const ABORT_AFTER: &str = "THRONG_TEST_ABORT_AFTER";
 
 const LOCK: &str = "lock";
+
+const PAGE: u64 = 4096;
 
 #[cfg(test)]
 mod tests {

@@ -84,7 +84,7 @@ fn everyone_answers(town: &mut Town, victim: Place, route: Route, died: &mut boo
         receipts.push(receipt);
     }
     *died |= town.revive(victim);
-    assert_eq!(receipts[..8], receipts[8..]);
+    assert_eq!(receipts[..8], receipts[8..], "the same receipts");
     Some(())
 }
 

@@ -480,10 +480,10 @@ fn receipts_of_another_body_key_or_route_are_refused() {
         },
         &|world, seen| {
             let receipt = Receipt { route: seen.route, body: Digest::of(&seen.body), time_bucket: 11 * 3600 };
-            Signed::new(receipt, &world.signing[&Place::Analyzer]).unwrap().to_bytes()
+            world::signed(receipt, &world.signing[&Place::Analyzer]).to_bytes()
         },
         &|world, seen| world.receipt(&seen.route, &seen.body, 5 * EPOCH_MS).to_bytes(),
-        &|world, seen| world::receipt(world, seen)[..151].to_vec(),
+        &|world, seen| world::receipt(world, seen)[..280].to_vec(),
         &|_, _| Vec::new(),
     ];
     for kind in kinds {

@@ -85,6 +85,17 @@ def signed(key, kind, document):
     return key.sign(b"throng-v1 " + kind + b"\0" + document)
 
 
+def root(receipt, place, path):
+    """The root of the tree that a receipt is in."""
+    assert place < 16
+    own = hashlib.sha256(b"throng-v1 receipt leaf\0" + receipt).digest()
+    for level in range(4):
+        beside = path[32 * level : 32 * level + 32]
+        pair = beside + own if place >> level & 1 else own + beside
+        own = hashlib.sha256(b"throng-v1 receipt node\0" + pair).digest()
+    return own
+
+
 def body(case, survey):
     """A body, from the survey, the public keys and the randomness alone."""
     route = case["route"]
@@ -147,8 +158,8 @@ def main():
         route = bytes.fromhex(survey_hash)
         route += struct.pack(">IQI", *(case["route"][field] for field in ("label", "epoch", "instance")))
         receipt = bytes.fromhex(case["receipt"])
-        assert receipt[:80] == route + hashlib.sha256(made).digest() and len(receipt) == 88 + 64
-        assert receipt[88:] == signed(hop, b"receipt", receipt[:88])
+        assert receipt[:80] == route + hashlib.sha256(made).digest() and len(receipt) == 88 + 1 + 4 * 32 + 64
+        assert receipt[217:] == signed(hop, b"receipt tree", root(receipt[:88], receipt[88], receipt[89:217]))
         key_list = hashlib.sha256(case["key_list"].split("\n")[0].encode()).digest()
         for name, outcome in (("statement_released", 1), ("statement_destroyed", 2)):
             statement = bytes.fromhex(case[name])

@@ -156,9 +156,14 @@ impl Upload {
     }
 
     /// All bytes.
-    pub async fn bytes(mut self) -> Result<Vec<u8>, Problem> {
+    pub async fn bytes(self) -> Result<Vec<u8>, Problem> {
+        self.bytes_in(Vec::new()).await
+    }
+
+    /// All bytes, in memory that was used before.
+    pub async fn bytes_in(mut self, mut bytes: Vec<u8>) -> Result<Vec<u8>, Problem> {
+        bytes.clear();
         // What is promised is not reserved: memory is taken for what has arrived.
-        let mut bytes = Vec::new();
         while let Some(chunk) = self.chunk().await? {
             bytes.extend_from_slice(&chunk);
         }
@@ -171,15 +176,15 @@ pub(crate) struct Timed<B> {
     body: B,
     pause_max: Duration,
     end: Instant,
-    /// For whichever comes first, since setting a timer is what it costs to wait.
-    timer: Pin<Box<Sleep>>,
+    /// For whichever comes first, since setting a timer is what it costs to wait. Most bodies are there at once.
+    timer: Option<Pin<Box<Sleep>>>,
     waiting: bool,
 }
 
 impl<B> Timed<B> {
     pub(crate) fn new(body: B, pause_max: Duration, all_max: Duration) -> Self {
         let end = Instant::now() + all_max;
-        Self { body, pause_max, end, timer: Box::pin(sleep_until(end)), waiting: false }
+        Self { body, pause_max, end, timer: None, waiting: false }
     }
 }
 
@@ -199,12 +204,19 @@ where
             self.waiting = false;
             return Poll::Ready(frame.map(|result| result.map_err(Into::into)));
         }
-        if !self.waiting {
-            self.waiting = true;
-            let until = self.end.min(Instant::now() + self.pause_max);
-            self.timer.as_mut().reset(until);
-        }
-        ready!(self.timer.as_mut().poll(cx));
+        let Self { pause_max, end, timer, waiting, .. } = &mut *self;
+        let until = || (*end).min(Instant::now() + *pause_max);
+        let timer = match timer {
+            None => timer.insert(Box::pin(sleep_until(until()))),
+            Some(timer) => {
+                if !*waiting {
+                    timer.as_mut().reset(until());
+                }
+                timer
+            }
+        };
+        *waiting = true;
+        ready!(timer.as_mut().poll(cx));
         Poll::Ready(Some(Err(io::Error::from(io::ErrorKind::TimedOut).into())))
     }
 

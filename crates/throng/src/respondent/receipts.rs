@@ -3,7 +3,9 @@
 use anyhow::{Result, ensure};
 use serde::Serialize;
 use throng_wire::statement::check_cascade;
-use throng_wire::{Digest, EpochStatement, Outcome, Place, Receipt, Route, Signed, SignedSurvey};
+use throng_wire::{
+    Digest, EpochStatement, Outcome, Place, Receipt, Route, Signed, SignedReceipt, SignedSurvey,
+};
 
 use super::outbox::StoredAnswer;
 use crate::bundle::Bundle;
@@ -16,7 +18,7 @@ pub fn verify_receipt(
     body: &Digest,
     receipt: &[u8],
 ) -> Result<Receipt> {
-    let receipt = *Signed::<Receipt>::from_bytes(receipt)?.verify(survey)?;
+    let receipt = *SignedReceipt::from_bytes(receipt)?.verify(survey)?;
     ensure!(receipt.route == *route, "the receipt is for another survey, label, epoch or instance");
     ensure!(receipt.body == *body, "the receipt is for other bytes");
     let (start_s, end_s) =

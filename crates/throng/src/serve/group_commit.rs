@@ -1,12 +1,12 @@
 //! Many uploads, one fdatasync: they are taken in groups, and each is answered when its group is on disk.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use getrandom::rand_core::CryptoRng;
-use throng_shuffle::{Hop, Refusal, Upload};
+use throng_shuffle::{Hop, Refusal, Taken, Upload};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::now_s;
@@ -17,6 +17,23 @@ use crate::entropy::system_rng;
 #[derive(Clone)]
 pub struct GroupCommit {
     queue: mpsc::Sender<Waiting>,
+    used: Arc<Used>,
+}
+
+/// The memory of bodies that are on disk, for those that come: it would be taken by one thread and freed by another.
+#[derive(Default)]
+struct Used(Mutex<Vec<Vec<u8>>>);
+
+impl Used {
+    fn take(&self) -> Vec<u8> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    }
+
+    fn give_back(&self, uploads: Vec<Upload>) {
+        let mut used = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = GROUP_MAX.saturating_sub(used.len());
+        used.extend(uploads.into_iter().take(room).map(Upload::into_body));
+    }
 }
 
 /// Whether the thread that writes for a hop lives.
@@ -32,14 +49,14 @@ impl IntakePulse {
 
 struct Waiting {
     upload: Upload,
-    answer: oneshot::Sender<Result<u64, Refusal>>,
+    answer: oneshot::Sender<Result<Taken, Refusal>>,
 }
 
 /// A group that is on disk, or was refused: who waits, and what became of their uploads.
 struct Done {
     uploads: Vec<Upload>,
-    answers: Vec<oneshot::Sender<Result<u64, Refusal>>>,
-    taken: Vec<Result<u64, Refusal>>,
+    answers: Vec<oneshot::Sender<Result<Taken, Refusal>>>,
+    taken: Vec<Result<Taken, Refusal>>,
 }
 
 impl GroupCommit {
@@ -51,8 +68,9 @@ impl GroupCommit {
         let rng = system_rng()?;
         let write = move || write(&hop, waiting, &done, rng);
         thread::Builder::new().name("intake".into()).spawn(write).context("no thread for the intake")?;
-        tokio::spawn(answer(groups));
-        Ok(Self { queue })
+        let used = Arc::new(Used::default());
+        tokio::spawn(answer(groups, Arc::clone(&used)));
+        Ok(Self { queue, used })
     }
 
     /// For who watches it, without keeping the thread that writes alive.
@@ -60,8 +78,13 @@ impl GroupCommit {
         IntakePulse(self.queue.downgrade())
     }
 
-    /// Takes an upload; returns when it is on disk, with the time bucket of its receipt.
-    pub async fn take(&self, upload: Upload) -> Result<u64, Refusal> {
+    /// Memory to read a body into, as an earlier one has left it.
+    pub fn memory(&self) -> Vec<u8> {
+        self.used.take()
+    }
+
+    /// Takes an upload; returns when it is on disk, with what its receipt is made from.
+    pub async fn take(&self, upload: Upload) -> Result<Taken, Refusal> {
         let (answer, taken) = oneshot::channel();
         let sent = self.queue.send(Waiting { upload, answer }).await;
         sent.map_err(|_| Refusal::Full)?;
@@ -87,6 +110,7 @@ fn write(
         let (uploads, answers): (Vec<_>, Vec<_>) =
             group.drain(..).map(|Waiting { upload, answer }| (upload, answer)).unzip();
         let taken = hop.take(&uploads, now_s(), &mut rng);
+        let taken = hop.receipts(&uploads, taken, &mut rng);
         // A runtime that is gone has nobody left who waits.
         let _ = done.send(Done { uploads, answers, taken });
     }
@@ -94,14 +118,13 @@ fn write(
 
 /// Answers one group after another. From the thread that writes, each answer would wake the runtime by itself, with a
 /// system call; from within, a group does.
-async fn answer(mut groups: mpsc::UnboundedReceiver<Done>) {
+async fn answer(mut groups: mpsc::UnboundedReceiver<Done>, used: Arc<Used>) {
     while let Some(Done { uploads, answers, taken }) = groups.recv().await {
         for (answer, taken) in answers.into_iter().zip(taken) {
             // Who has gone away finds out by sending the same bytes again.
             let _ = answer.send(taken);
         }
-        // Freed where they came from, and not while others wait for the disk.
-        drop(uploads);
+        used.give_back(uploads);
     }
 }
 

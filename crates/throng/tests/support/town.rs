@@ -24,7 +24,7 @@ use throng_encode::{Answer, Encoder, Schedule, When};
 use throng_wire::peel::open_fragment;
 use throng_wire::{
     Address, Credential, CredentialList, Digest, EpochStatement, Fragment, LayerKeys, Layout, Opened,
-    Path as Way, Place, Receipt, Route, Signed, Stop, Survey,
+    Path as Way, Place, Receipt, Route, Signed, SignedReceipt, Stop, Survey,
 };
 
 /// The sizes of a deployment.
@@ -320,21 +320,21 @@ impl Town {
         Err((output.status.code().unwrap_or(-1), said + &self.log(Place::Analyzer)))
     }
 
-    /// Sends a body with a respondent's credential, and checks the receipt.
+    /// Sends a body with a respondent's credential, checks the receipt, and returns what it says.
     pub(crate) fn send(
         &self,
         sender: &Sender,
         route: Route,
         person: usize,
         body: &[u8],
-    ) -> Result<Vec<u8>, SendError> {
+    ) -> Result<Receipt, SendError> {
         let place = Place::hop(route.instance, 1);
         let token = self.credentials[person].token(&route.survey, place);
         let bytes = sender.post_body(self.address(place), &route, &token, body)?;
-        let receipt = Signed::<Receipt>::from_bytes(&bytes).unwrap();
+        let receipt = SignedReceipt::from_bytes(&bytes).unwrap();
         let receipt = receipt.verify(self.deployment.bundle.survey()).unwrap();
         assert_eq!((receipt.route, receipt.body), (route, Digest::of(body)));
-        Ok(bytes)
+        Ok(*receipt)
     }
 
     /// A request by one of the parties, or by nobody.

@@ -12,7 +12,8 @@ use throng_wire::receipt::time_bucket;
 use throng_wire::survey::{Instance, Parties, Party};
 use throng_wire::{
     Address, Approval, Credential, Digest, KeyList, LayerKeys, LayerSecretKey, Lifetime, Opened, Peeled,
-    Place, Receipt, Route, Signed, SignedSurvey, SigningKey, Stop, Survey, Token, peel,
+    Place, Receipt, ReceiptTree, Route, Signed, SignedReceipt, SignedSurvey, SigningKey, Stop, Survey, Token,
+    peel,
 };
 
 /// A survey with its parties' private keys, and its files in a directory.
@@ -146,10 +147,10 @@ impl World {
     }
 
     /// What hop 1 signs for a body.
-    pub(crate) fn receipt(&self, route: &Route, body: &[u8], now_ms: u64) -> Signed<Receipt> {
+    pub(crate) fn receipt(&self, route: &Route, body: &[u8], now_ms: u64) -> SignedReceipt {
         let bucket = time_bucket(self.survey.survey(), now_ms / 1000);
         let receipt = Receipt { route: *route, body: Digest::of(body), time_bucket: bucket };
-        Signed::new(receipt, &self.signing[&Place::hop(route.instance, 1)]).unwrap()
+        signed(receipt, &self.signing[&Place::hop(route.instance, 1)])
     }
 }
 
@@ -215,6 +216,11 @@ impl<'a> Hops<'a> {
         bodies.dedup();
         bodies
     }
+}
+
+/// A receipt in a tree of its own.
+pub(crate) fn signed(receipt: Receipt, key: &SigningKey) -> SignedReceipt {
+    ReceiptTree::new(vec![receipt], &mut ChaCha20Rng::from_seed([8; 32])).sign(key).receipt(0)
 }
 
 pub(crate) fn receipt(world: &World, seen: &Seen) -> Vec<u8> {

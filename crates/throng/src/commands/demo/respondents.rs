@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 use throng_encode::{Answer, Encoder, Schedule, SealedBody, When};
-use throng_wire::{Credential, Digest, Place, Receipt, Signed};
+use throng_wire::{Credential, Digest, Place, SignedReceipt};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -111,7 +111,7 @@ async fn deliver(
     loop {
         match client.post_body(address, &body.route, &token, &body.bytes).await {
             Ok(receipt) => {
-                let receipt = Signed::<Receipt>::from_bytes(&receipt).ok();
+                let receipt = SignedReceipt::from_bytes(&receipt).ok();
                 let receipt = receipt.as_ref().and_then(|receipt| receipt.verify(survey).ok());
                 let holds = receipt.is_some_and(|receipt| receipt.body == Digest::of(&body.bytes));
                 let wrong = || SendError::Refused("the receipt does not hold".into());

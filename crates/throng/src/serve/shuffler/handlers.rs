@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
 use axum::{Extension, Router};
 use hyper::body::Bytes;
-use throng_shuffle::{Channel, Error, Refusal, Upload as Taken};
+use throng_shuffle::{Channel, Error, Refusal, Upload as Body};
 use throng_wire::statement::STATEMENT_LEN;
 use throng_wire::{Address, Digest, EpochStatement, Signed, Token};
 use tokio::sync::mpsc;
@@ -52,9 +52,9 @@ async fn take_body(
         return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "clock", detail));
     }
     hop.hop.admits(channel, upload.len() as usize, now_s()).map_err(problem)?;
-    let taken = Taken::new(channel, id, upload.bytes().await?);
-    let digest = taken.digest();
-    let time_bucket = hop.intake.take(taken).await.map_err(|refusal| {
+    let body = upload.bytes_in(hop.intake.memory()).await?;
+    let body = Body::new(channel, id, body);
+    let taken = hop.intake.take(body).await.map_err(|refusal| {
         if refusal == Refusal::Full {
             // Seldom, since each line would be an upload.
             let reason = "no room, no disk, or no thread that writes: see /readyz";
@@ -62,8 +62,7 @@ async fn take_body(
         }
         problem(refusal)
     })?;
-    let receipt = hop.hop.receipt(channel, digest, time_bucket).map_err(|error| hop.failed(error))?;
-    Ok(Outgoing::bytes(receipt.to_bytes()))
+    Ok(Outgoing::bytes(hop.hop.receipt(&taken).to_bytes()))
 }
 
 async fn take_batch(
