@@ -15,17 +15,25 @@
 //! ```
 
 mod accountant;
+mod card;
+mod checkpoint;
 mod choices;
+mod curve;
 mod defaults;
 mod model;
 mod plan;
 mod run;
+mod safetensors;
 mod source;
 mod statement;
 
+pub use card::{accuracies, card, mean_and_deviation};
+pub use checkpoint::Checkpoint;
 pub use choices::{Choices, ProtocolName};
+pub use curve::{curve_csv, curve_png};
 pub use model::ModelName;
 pub use plan::Plan;
 pub use run::{Point, Run, Trained};
+pub use safetensors::safetensors;
 pub use source::Source;
 pub use statement::{CentralStatement, Grouped, Local, LocalStatement, Mode, Statement};
