@@ -1,6 +1,7 @@
 //! The command line as typed. Each command checks its own arguments before any work starts.
 
 pub mod keygen;
+pub mod learn;
 pub mod release;
 pub mod serve;
 
@@ -27,6 +28,7 @@ Examples:
   throng plan --help           from a target guarantee to a survey file
   throng account --help        what parameters guarantee, under every bound
   throng simulate --help       a survey on your own data, beside the truth
+  throng learn                 a model from anonymous reports of 129 bits
   throng experiment list       the paper's tables, measured again
   throng keygen --help         the keys of a real deployment, step by step
   throng serve --help          a shuffler or the analyzer of a real deployment
@@ -76,6 +78,12 @@ pub enum Command {
     /// Every respondent of a dataset answers a survey; the estimate is shown beside the truth, with its errors and
     /// its guarantees. The same code encodes and analyzes as in a real survey; there is no encryption and no network.
     Simulate(SimulateArgs),
+
+    /// Train a model on anonymous reports of 129 bits, simulated on labelled data
+    ///
+    /// Every example is one respondent. In each step some of them report on their gradient through a randomizer; the
+    /// server sees the sum and makes a step. Accuracy and guarantee are shown on the way and at the end.
+    Learn(learn::LearnArgs),
 
     /// Measure a table or figure of the paper, beside the paper's own numbers
     ///

@@ -4,11 +4,13 @@ pub mod account;
 pub mod demo;
 pub mod experiment;
 pub mod keygen;
+pub mod learn;
 pub mod plan;
 pub mod release;
 pub mod respond;
 pub mod serve;
 pub mod simulate;
+mod stop;
 
 use std::io::{self, ErrorKind, Write};
 
@@ -29,6 +31,7 @@ pub fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Serve(args) => serve::run(&args, format),
         Command::Respond(args) => respond::run(&args, format),
         Command::Simulate(args) => simulate::run(&args, format),
+        Command::Learn(args) => learn::run(&args, format),
     }
 }
 

@@ -74,6 +74,23 @@ pub enum Style {
     Points,
 }
 
+/// The bytes of a PNG file with several plots, one above the other.
+pub fn stacked_png(plots: &[Plot]) -> Result<Vec<u8>> {
+    let mut all = Scene::new(WIDTH as f32, 0.0);
+    for plot in plots {
+        let scene = plot.scene()?;
+        let down = all.height;
+        for mut stroke in scene.strokes {
+            stroke.lines.iter_mut().flatten().for_each(|at| at.1 += down);
+            all.strokes.push(stroke);
+        }
+        all.texts
+            .extend(scene.texts.into_iter().map(|text| Text { at: (text.at.0, text.at.1 + down), ..text }));
+        all.height += scene.height;
+    }
+    png::draw(&all)
+}
+
 impl Plot {
     /// The text of an SVG file.
     pub fn to_svg(&self) -> Result<String> {

@@ -4,7 +4,6 @@ mod deployment;
 mod drawing;
 mod respondents;
 mod result;
-mod stop;
 mod timing;
 
 use std::collections::BTreeSet;
@@ -17,6 +16,7 @@ use indicatif::HumanCount;
 use serde_json::Value;
 use throng_wire::{Place, Survey};
 
+use super::stop::Stop;
 use super::{Format, print};
 use crate::analysis::TallyFiles;
 use crate::bundle::Bundle;
@@ -30,14 +30,13 @@ use crate::terminal::Canvas;
 use deployment::Deployment;
 pub use deployment::Running;
 pub use result::{DemoResult, Seen};
-use stop::Stop;
 use timing::{Speed, Timing};
 
 /// Plans a survey, deploys it, has respondents answer it, releases it, and shows the result beside the truth.
 pub fn run(args: &DemoArgs, format: Format) -> Result<()> {
     let started = Instant::now();
     let demo = Demo::check(args)?;
-    let stop = Stop::on_signal()?;
+    let stop = Stop::on_signal("stopped; no process of the demo is left, and no temporary file")?;
     // Removed in the end, whatever happens; with --keep it stays where the results are.
     let temporary =
         tempfile::Builder::new().prefix("throng-demo-").tempdir().context("no temporary directory")?;

@@ -5,13 +5,13 @@ use png::{BitDepth, ColorType, Encoder};
 use tiny_skia::{FillRule, LineCap, LineJoin, Paint, PathBuilder, Pixmap, StrokeDash, Transform};
 use ttf_parser::OutlineBuilder;
 
+use super::PNG_SCALE;
 use super::font;
 use super::scene::{Anchor, Color, Direction, EXPONENT_RISE, EXPONENT_SIZE, Scene, Stroke, Text};
-use super::{HEIGHT, PNG_SCALE, WIDTH};
 
 /// The bytes of a PNG file.
 pub(super) fn draw(scene: &Scene) -> Result<Vec<u8>> {
-    let (width, height) = (PNG_SCALE * WIDTH, PNG_SCALE * HEIGHT);
+    let (width, height) = (PNG_SCALE * scene.width as u32, PNG_SCALE * scene.height as u32);
     let mut pixels = Pixmap::new(width, height).context("no memory for a plot")?;
     pixels.fill(tiny_skia::Color::WHITE);
     scene.strokes.iter().for_each(|stroke| draw_stroke(&mut pixels, stroke));

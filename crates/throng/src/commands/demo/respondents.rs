@@ -15,9 +15,9 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use zeroize::Zeroizing;
 
-use super::stop::Stop;
 use crate::bundle::Bundle;
 use crate::clock::now_ms;
+use crate::commands::stop::Stop;
 use crate::entropy::system_rng;
 use crate::net::client::{Client, Limits, SendError};
 

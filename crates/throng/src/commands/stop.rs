@@ -1,4 +1,4 @@
-//! Ctrl-C, and SIGTERM: everything that the demo started ends, and everything that it made for itself is removed.
+//! Ctrl-C, and SIGTERM: work ends where it can be ended well.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,29 +11,34 @@ use crate::commands::serve::stop_signal;
 
 /// Whether somebody has asked to stop.
 #[derive(Clone)]
-pub(super) struct Stop(Arc<AtomicBool>);
+pub(super) struct Stop {
+    asked: Arc<AtomicBool>,
+    message: &'static str,
+}
 
 impl Stop {
-    /// Listens for the rest of the process's life.
-    pub(super) fn on_signal() -> Result<Self> {
-        let stop = Self(Arc::default());
+    /// Listens for the rest of the process's life; `message` says what is left once it was heard.
+    pub(super) fn on_signal(message: &'static str) -> Result<Self> {
+        let stop = Self { asked: Arc::default(), message };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.context("the operating system gives no thread")?;
-        let asked = stop.clone();
+        let asked = Arc::clone(&stop.asked);
         let listen = move || {
             runtime.block_on(stop_signal());
-            asked.0.store(true, Ordering::SeqCst);
+            asked.store(true, Ordering::SeqCst);
         };
         thread::Builder::new().name("signals".into()).spawn(listen).context("no thread for signals")?;
         Ok(stop)
     }
 
+    /// Whether somebody has.
+    pub(super) fn asked(&self) -> bool {
+        self.asked.load(Ordering::SeqCst)
+    }
+
     /// An error once somebody has asked.
     pub(super) fn check(&self) -> Result<()> {
-        ensure!(
-            !self.0.load(Ordering::SeqCst),
-            "stopped; no process of the demo is left, and no temporary file"
-        );
+        ensure!(!self.asked(), "{}", self.message);
         Ok(())
     }
 

@@ -1,0 +1,181 @@
+//! The arguments, checked: all that can be wrong with them is known before the first step.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use getrandom::rand_core::Rng;
+use throng_learn::Randomness;
+
+use crate::cli::learn::{DataArg, LearnArgs};
+use crate::dataset::PictureSet;
+use crate::entropy::system_rng;
+use crate::learning::{Checkpoint, Choices, Mode, Plan, Source};
+use crate::out_dir::OutDir;
+
+/// What is to be trained, how often, and where it is kept.
+#[derive(Debug)]
+pub(super) struct Study {
+    pub(super) plan: Plan,
+    pub(super) mode: Mode,
+    pub(super) checkpoint_every: u64,
+    /// Where results go, and the checkpoint.
+    pub(super) out: Option<(OutDir, PathBuf)>,
+    /// What the first run's randomness comes from, where a simulation may say so.
+    pub(super) seed: Option<u64>,
+    pub(super) runs: u64,
+    identity: BTreeMap<String, String>,
+    _lock: Option<File>,
+}
+
+impl Study {
+    pub(super) fn check(args: &LearnArgs) -> Result<Self> {
+        let deploy = args.mode == Mode::Deploy;
+        ensure!(
+            !deploy || args.seed.is_none(),
+            "--seed with --mode deploy: whoever knows the seed can undo the noise; leave it out"
+        );
+        ensure!(
+            !deploy || args.seeds.is_none_or(|runs| runs == 1),
+            "--seeds with --mode deploy: every training asks the same people again and costs as much again; leave it out"
+        );
+        let plan = Plan::new(&source(args)?, &choices(args))?;
+        let runs = args.seeds.unwrap_or(if deploy { 1 } else { 3 });
+        let mut study = Self {
+            mode: args.mode,
+            checkpoint_every: args
+                .checkpoint_every
+                .unwrap_or_else(|| plan.settings.steps.div_ceil(CHECKPOINTS).max(1)),
+            out: None,
+            seed: args.seed,
+            runs,
+            identity: BTreeMap::new(),
+            _lock: None,
+            plan,
+        };
+        // The last check, since it may make a directory.
+        if let Some(path) = &args.out {
+            study.out = Some((OutDir::open(path)?, path.join(CHECKPOINT)));
+            study.identity = Checkpoint::identity(&study.plan, runs, args.seed);
+            study._lock = Some(lock(path)?);
+        }
+        Ok(study)
+    }
+
+    /// Where the training was when it was stopped, or its start.
+    pub(super) fn resumed(&self) -> Result<Checkpoint> {
+        if let Some((_, path)) = &self.out
+            && let Some(checkpoint) = Checkpoint::read(path)?
+        {
+            checkpoint.check(&self.identity)?;
+            let step = checkpoint.state.as_ref().map_or(0, throng_learn::State::step);
+            eprintln!("goes on after step {step} of run {}", checkpoint.done.len() + 1);
+            return Ok(checkpoint);
+        }
+        let rng = &mut system_rng()?;
+        let first = match (self.mode, self.seed) {
+            (Mode::Deploy, _) => None,
+            (Mode::SimulateBatch, Some(seed)) => Some(seed),
+            (Mode::SimulateBatch, None) => Some(rng.next_u64()),
+        };
+        let seeds = (0..self.runs).map(|run| match first {
+            Some(first) => *Randomness::numbered(first.wrapping_add(run)).seed(),
+            None => {
+                let mut seed = [0; 32];
+                rng.fill_bytes(&mut seed);
+                seed
+            }
+        });
+        Ok(Checkpoint {
+            identity: self.identity.clone(),
+            seeds: seeds.collect(),
+            done: Vec::new(),
+            model: Vec::new(),
+            curve: Vec::new(),
+            state: None,
+        })
+    }
+
+    /// Writes a checkpoint, if there is a place for it.
+    pub(super) fn write(&self, checkpoint: &Checkpoint) -> Result<()> {
+        self.out.as_ref().map_or(Ok(()), |(_, path)| checkpoint.write(path))
+    }
+}
+
+/// Removes a checkpoint that is no longer needed, and with it the seed.
+pub(super) fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}, which holds the seed", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn source(args: &LearnArgs) -> Result<Source> {
+    let set = match args.source {
+        DataArg::Census => None,
+        DataArg::Mnist => Some(PictureSet::Mnist),
+        DataArg::FashionMnist => Some(PictureSet::FashionMnist),
+        DataArg::Cifar10 => Some(PictureSet::Cifar10),
+        DataArg::Csv => {
+            let (Some(path), Some(target)) = (&args.data, &args.target) else {
+                bail!("csv needs --data FILE.csv (a header and one row per respondent) and --target COLUMN");
+            };
+            return Ok(Source::Csv { path: path.clone(), target: target.clone() });
+        }
+    };
+    ensure!(args.target.is_none(), "--target is for csv; {:?} data have their labels", args.source);
+    match (set, &args.data) {
+        (None, _) => Ok(Source::Census),
+        (Some(set), Some(data)) => Ok(Source::Pictures { set, data: data.clone() }),
+        (Some(set), None) => bail!(
+            "{0} does not come with the program: give --data DIR, a directory with a folder {0} in it that has the files \
+             of its authors (or set THRONG_DATASETS)",
+            set.name()
+        ),
+    }
+}
+
+fn choices(args: &LearnArgs) -> Choices {
+    Choices {
+        model: args.model,
+        protocol: args.protocol,
+        randomizer: args.randomizer.into(),
+        epsilon_local: args.epsilon_local,
+        batch: args.batch,
+        steps: args.steps,
+        reports_each: args.reports_each,
+        mode: args.mode,
+        simulation: args.simulation.map(Into::into),
+        clip: args.clip,
+        rate: args.rate,
+        average: args.average.map(Into::into),
+        noise: args.noise,
+        epsilon_central: args.epsilon_central,
+        delta: args.delta,
+        cover: args.cover,
+        held_out: args.held_out,
+    }
+}
+
+/// One training at a time in a directory.
+fn lock(path: &Path) -> Result<File> {
+    let folder = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+    match folder.try_lock() {
+        Ok(()) => Ok(folder),
+        Err(TryLockError::WouldBlock) => {
+            bail!(
+                "another process trains in {}; wait until it is done, or choose another --out",
+                path.display()
+            )
+        }
+        Err(TryLockError::Error(error)) => {
+            Err(error).with_context(|| format!("cannot lock {}", path.display()))
+        }
+    }
+}
+
+const CHECKPOINT: &str = "checkpoint";
+const CHECKPOINTS: u64 = 20;

@@ -1,0 +1,152 @@
+//! `throng learn` as a user meets it: a table of their own, files, and a training that goes on after it was killed.
+
+#![allow(clippy::unwrap_used)] // In a test a panic is the message.
+
+use std::fmt::Write;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+mod support;
+use support::{command, names, text};
+
+/// A table of 400 people in which size says nearly always who is who.
+fn pets() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let mut table = String::from("weight,colour,kind\n");
+    for i in 0..400 {
+        let kind = ["cat", "dog"][i % 2];
+        let weight = if i % 2 == 0 { 3 + i % 3 } else { 20 + i % 7 };
+        writeln!(table, "{weight},{},{kind}", ["black", "white", "brown"][i % 3]).unwrap();
+    }
+    fs::write(dir.path().join("pets.csv"), table).unwrap();
+    dir
+}
+
+/// A training on it; few examples in a step and many steps, so that there is time to stop it.
+fn learn(dir: &TempDir, arguments: &[&str]) -> Command {
+    let small = ["learn", "csv", "--data", "pets.csv", "--target", "kind", "--epsilon-local", "4"];
+    let mut command = command(dir, &[&small, arguments].concat());
+    command.env_remove("THRONG_DATASETS").stderr(Stdio::piped());
+    command
+}
+
+fn done(output: &Output) {
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}
+
+/// Waits until a training says that it has made some steps.
+fn under_way(child: &mut Child) {
+    let mut lines = BufReader::new(child.stderr.as_mut().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("accuracy")), "the training never said anything");
+}
+
+fn signal(child: &Child, name: &str) {
+    assert!(Command::new("kill").args([name, &child.id().to_string()]).status().unwrap().success());
+}
+
+#[test]
+fn a_table_is_learned_and_all_files_are_there() {
+    let dir = pets();
+    let output = learn(&dir, &["--seed", "1", "--seeds", "2", "--out", "model", "--json"]).output().unwrap();
+    done(&output);
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    // Noise could spoil one run; the seed is fixed, so this cannot change.
+    assert!(json["accuracy"].as_f64().unwrap() > 0.9, "{json}");
+    assert_eq!(json["accuracies"].as_array().unwrap().len(), 2);
+    assert_eq!(json["statement"]["protocol"], "local");
+    let epsilon = json["statement"]["epsilon_central"].as_f64().unwrap();
+    assert_eq!(json["curves"][0][20]["epsilon_central"].as_f64().unwrap(), epsilon);
+
+    let out = dir.path().join("model");
+    assert_eq!(names(&out), ["card.md", "curve.csv", "curve.png", "model.safetensors", "result.json"]);
+    assert_eq!(fs::read(out.join("result.json")).unwrap(), output.stdout);
+    let card = fs::read_to_string(out.join("card.md")).unwrap();
+    for part in ["simulation on data that the program could read", "mean of 2 runs", "cat, dog", "test examples"] {
+        assert!(card.contains(part), "{part} is missing in:\n{card}");
+    }
+    assert_eq!(fs::read_to_string(out.join("curve.csv")).unwrap().lines().count(), 1 + 2 * 21);
+
+    let again = learn(&dir, &["--seed", "1", "--seeds", "2", "--out", "again"]).output().unwrap();
+    done(&again);
+    let model = |name: &str| fs::read(dir.path().join(name).join("model.safetensors")).unwrap();
+    assert_eq!(model("model"), model("again"), "the same seed gives the same bytes");
+}
+
+#[test]
+fn a_training_goes_on_as_if_it_had_never_been_killed() {
+    let dir = pets();
+    let long = ["--steps", "4000", "--seeds", "2", "--seed", "7", "--checkpoint-every", "50", "--out"];
+    let with = |name: &'static str| [&long[..], &[name]].concat();
+    done(&learn(&dir, &with("whole")).output().unwrap());
+
+    for kind in ["-KILL", "-INT"] {
+        let mut child = learn(&dir, &with("parts")).spawn().unwrap();
+        under_way(&mut child);
+        signal(&child, kind);
+        let output = child.wait_with_output().unwrap();
+        if kind == "-INT" {
+            assert_eq!(output.status.code(), Some(2));
+            let stderr = text(&output.stderr);
+            assert!(stderr.contains("run the same command again to go on from parts/checkpoint"), "{stderr}");
+        } else {
+            assert_eq!(output.status.code(), None, "it was killed");
+        }
+        assert!(dir.path().join("parts/checkpoint").exists(), "{kind}");
+    }
+
+    // Other settings do not go on from there.
+    let other = learn(&dir, &[&with("parts")[..], &["--clip", "2"]].concat()).output().unwrap();
+    assert_eq!(other.status.code(), Some(2));
+    assert!(text(&other.stderr).contains("clip was 1.0, is 2.0"), "{}", text(&other.stderr));
+
+    // A checkpoint that was changed is noticed.
+    let path = dir.path().join("parts/checkpoint");
+    let good = fs::read(&path).unwrap();
+    let mut bad = good.clone();
+    let middle = bad.len() / 2;
+    bad[middle] ^= 1;
+    for (bytes, place) in [(&bad[..], format!("at byte {}", good.len() - 32)), (&good[..20], "at byte 0".into())] {
+        fs::write(&path, bytes).unwrap();
+        let output = learn(&dir, &with("parts")).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let stderr = text(&output.stderr);
+        assert!(stderr.contains("parts/checkpoint") && stderr.contains(&place), "{stderr}");
+    }
+
+    fs::write(&path, good).unwrap();
+    let output = learn(&dir, &with("parts")).output().unwrap();
+    done(&output);
+    assert!(text(&output.stderr).contains("goes on after step"), "{}", text(&output.stderr));
+    for file in ["model.safetensors", "card.md", "curve.csv", "curve.png"] {
+        let bytes = |name: &str| fs::read(dir.path().join(name).join(file)).unwrap();
+        assert!(bytes("whole") == bytes("parts"), "{file} differs");
+    }
+    assert!(!path.exists(), "the seed is gone");
+}
+
+#[test]
+fn a_deployment_asks_people_and_a_budget_ends_it() {
+    let dir = pets();
+    let arguments = ["--mode", "deploy", "--batch", "100", "--steps", "3", "--json"];
+    let bare: Value =
+        serde_json::from_slice(&learn(&dir, &arguments).output().unwrap().stdout).unwrap();
+    let covered = learn(&dir, &[&arguments[..], &["--cover"]].concat()).output().unwrap();
+    let covered: Value = serde_json::from_slice(&covered.stdout).unwrap();
+    let epsilon = |json: &Value| json["statement"]["epsilon_central"].as_f64().unwrap();
+    assert!(epsilon(&bare) > epsilon(&covered));
+    assert_eq!((bare["settings"]["simulation"].as_str(), bare["accuracies"].as_array().unwrap().len()), (Some("literal"), 1));
+
+    let budget = format!("{}", epsilon(&bare) * 0.9);
+    let less = learn(&dir, &[&arguments[..], &["--epsilon-central", &budget]].concat()).output().unwrap();
+    done(&less);
+    let less: Value = serde_json::from_slice(&less.stdout).unwrap();
+    assert!(less["statement"]["steps"].as_u64().unwrap() < 3 && epsilon(&less) <= epsilon(&bare) * 0.9);
+
+    let nothing = learn(&dir, &[&arguments[..], &["--epsilon-central", "0.001"]].concat()).output().unwrap();
+    assert_eq!(nothing.status.code(), Some(1));
+    assert!(text(&nothing.stderr).contains("refused: one step alone costs"), "{}", text(&nothing.stderr));
+}
