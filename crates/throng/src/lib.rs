@@ -29,6 +29,7 @@ pub mod exit;
 pub mod experiments;
 pub mod file_store;
 pub mod keygen;
+pub mod learning;
 pub mod memory;
 pub mod net;
 pub mod out_dir;

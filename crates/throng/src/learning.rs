@@ -1,0 +1,31 @@
+//! Learning from a crowd (the paper's Section VI): what is trained on what, what it guarantees, and the training itself.
+//!
+//! [`Plan`] goes from what somebody asks for to a training that is decided, with its guarantee; [`Run`] makes it.
+//!
+//! ```
+//! use throng::learning::{Choices, Plan, Run, Source};
+//! use throng_learn::Randomness;
+//!
+//! let few = Choices { batch: Some(1000), steps: Some(3), ..Choices::default() };
+//! let plan = Plan::new(&Source::Census, &few)?;
+//! let trained = Run::start(&plan, Randomness::numbered(1))?.to_end(|_| ())?;
+//! assert_eq!(trained.curve.last().map(|point| point.step), Some(3));
+//! println!("{}", plan.statement);
+//! # Ok::<(), anyhow::Error>(())
+//! ```
+
+mod accountant;
+mod choices;
+mod defaults;
+mod model;
+mod plan;
+mod run;
+mod source;
+mod statement;
+
+pub use choices::{Choices, ProtocolName};
+pub use model::ModelName;
+pub use plan::Plan;
+pub use run::{Point, Run, Trained};
+pub use source::Source;
+pub use statement::{CentralStatement, Grouped, Local, LocalStatement, Mode, Statement};

@@ -1,0 +1,75 @@
+//! Which model is trained, by its name.
+
+use anyhow::{Result, bail};
+use clap::ValueEnum;
+use serde::Serialize;
+use throng_learn::{Curve, Hog, Network};
+
+use crate::dataset::{Labelled, PictureSet};
+
+/// The name of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModelName {
+    /// The paper's network for MNIST, with tanh: 26,010 parameters
+    Cnn,
+    /// The same with pools of stride 2: 10,650 parameters
+    #[value(name = "cnn-stride-2")]
+    #[serde(rename = "cnn-stride-2")]
+    CnnStride2,
+    /// Softmax regression on the inputs as they are
+    Linear,
+    /// Softmax regression on the directions of a picture's edges, which are no function of other pictures
+    Hog,
+}
+
+impl ModelName {
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cnn => "cnn",
+            Self::CnnStride2 => "cnn-stride-2",
+            Self::Linear => "linear",
+            Self::Hog => "hog",
+        }
+    }
+
+    /// What suits some data: the paper's network where it fits.
+    pub fn suited(set: Option<PictureSet>) -> Self {
+        match set {
+            Some(PictureSet::Mnist | PictureSet::FashionMnist) => Self::Cnn,
+            Some(PictureSet::Cifar10) => Self::Hog,
+            None => Self::Linear,
+        }
+    }
+
+    /// The data as this model reads them, and its network; `set` says which pictures they are.
+    pub fn prepare(self, set: Option<PictureSet>, data: Labelled) -> Result<(Labelled, Network)> {
+        let classes = data.training.classes();
+        match (self, set) {
+            (Self::Linear, _) => {
+                let network = Network::linear(data.training.width(), classes);
+                Ok((data, network))
+            }
+            (Self::Hog, Some(set)) => {
+                let [channels, rows, columns] = set.shape();
+                let hog = if channels == 1 { Hog::gray(columns, rows) } else { Hog::colour(columns, rows) };
+                let seen = |examples: &throng_learn::Examples| {
+                    examples.map(hog.len(), |pixels, out| hog.fill(pixels, out))
+                };
+                let (training, test) = (seen(&data.training), seen(&data.test));
+                Ok((Labelled { training, test, ..data }, Network::linear(hog.len(), classes)))
+            }
+            (Self::Cnn | Self::CnnStride2, Some(PictureSet::Mnist | PictureSet::FashionMnist)) => {
+                let stride = if self == Self::Cnn { 1 } else { 2 };
+                Ok((data, Network::paper_cnn(stride, Curve::Tanh, classes)))
+            }
+            (Self::Cnn | Self::CnnStride2, Some(PictureSet::Cifar10)) => {
+                bail!("--model {} is for 28 x 28 gray pixels; for cifar-10 use hog or linear", self.name())
+            }
+            (Self::Cnn | Self::CnnStride2 | Self::Hog, None) => {
+                bail!("--model {} is for pictures; for a table use linear", self.name())
+            }
+        }
+    }
+}
