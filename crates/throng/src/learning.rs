@@ -15,6 +15,7 @@
 //! ```
 
 mod accountant;
+pub mod attack;
 mod choices;
 mod defaults;
 mod model;
@@ -24,6 +25,7 @@ mod source;
 mod statement;
 
 pub use choices::{Choices, ProtocolName};
+pub(crate) use defaults::Defaults;
 pub use model::ModelName;
 pub use plan::Plan;
 pub use run::{Point, Run, Trained};

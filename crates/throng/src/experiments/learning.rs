@@ -267,7 +267,10 @@ mod tests {
             assert!(first.rows == again.rows, "{}", first.name);
         }
         // A run that is gone is made again, and is the same.
-        let gone = before.iter().find(|(name, _)| name.to_string_lossy().ends_with("-s500-t2000-r6.0000-run0.json")).unwrap();
+        let gone = before
+            .iter()
+            .find(|(name, _)| name.to_string_lossy().ends_with("-s500-t2000-r6.0000-run0.json"))
+            .unwrap();
         let path = out.path().join("runs").join(&gone.0);
         let result = |path: &Path| {
             let json: serde_json::Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
