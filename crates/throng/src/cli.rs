@@ -12,6 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::account::questions::QUESTIONS;
 use crate::dataset::GeneratorArg;
+use crate::experiments::learning::Part;
 use crate::simulation::Mode;
 
 /// Statistics from a crowd of people without data about any of them.
@@ -411,7 +412,12 @@ Examples:
   throng experiment horse --out horse
       one table of the paper, with its pictures, as a page: horse/report.html
   throng experiment all --out results
-      everything, in a few minutes
+      everything but learning, in a few minutes
+  throng experiment learning --quick
+      whether training works, in seconds; without --quick and with --data DIR --out DIR it takes hours, and goes on
+      where it was stopped
+  throng experiment learning --only convex,targets --runs 3 --data DIR --out learning
+      some parts
   throng experiment unified --json | jq '.rows[] | select(.agrees | not)'
       cells that do not agree as they should")]
 pub struct ExperimentArgs {
@@ -427,13 +433,29 @@ pub struct ExperimentArgs {
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
 
-    /// Where data is that does not come with the program (names, words; see the README)
+    /// Where data is that does not come with the program (names, words, pictures; see the README)
     #[arg(long, value_name = "DIR", env = "THRONG_DATASETS")]
     pub data: Option<PathBuf>,
 
     /// Write report.html, report.md, rows.csv and all pictures to this directory
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+
+    /// What to measure; several with commas [default: all but tuning and pretrain]
+    #[arg(long, value_name = "PART", value_delimiter = ',', help_heading = "Learning")]
+    pub only: Vec<Part>,
+
+    /// How many runs each mean is over [default: 10; with --quick 2]
+    #[arg(long, value_name = "N", help_heading = "Learning")]
+    pub runs: Option<u64>,
+
+    /// How many examples simulate a batch for the paper's network; it has 2,000 [default: 500]
+    #[arg(long, value_name = "N", help_heading = "Learning")]
+    pub examples: Option<u64>,
+
+    /// A few steps on small drawn pictures, to see that everything works
+    #[arg(long, help_heading = "Learning")]
+    pub quick: bool,
 }
 
 /// The arguments of `throng respond`.

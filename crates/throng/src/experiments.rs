@@ -8,6 +8,7 @@ mod heavy_hitters;
 mod horse;
 mod horse_sketch;
 mod lab;
+pub mod learning;
 mod map;
 mod no_fragmenting;
 mod real_data;
@@ -36,7 +37,7 @@ pub struct Experiment {
     pub run: fn(&Lab) -> Result<Section>,
 }
 
-/// All experiments, in the order of the paper.
+/// All experiments but [`learning`], in the order of the paper.
 pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "real-data",
@@ -103,7 +104,14 @@ pub const EXPERIMENTS: &[Experiment] = &[
 impl Experiment {
     /// The experiment of a name.
     pub fn named(name: &str) -> Result<&'static Self> {
-        let names = || EXPERIMENTS.iter().map(|experiment| experiment.name).collect::<Vec<_>>().join(", ");
+        let names = || {
+            EXPERIMENTS
+                .iter()
+                .map(|experiment| experiment.name)
+                .chain([learning::NAME])
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
         let found = EXPERIMENTS.iter().find(|experiment| experiment.name == name);
         found
             .with_context(|| format!("there is no experiment called {name:?}; use all or one of {}", names()))

@@ -15,6 +15,7 @@
 //! ```
 
 mod accountant;
+pub mod attack;
 mod card;
 mod checkpoint;
 mod choices;
@@ -31,6 +32,7 @@ pub use card::{accuracies, card, mean_and_deviation};
 pub use checkpoint::Checkpoint;
 pub use choices::{Choices, ProtocolName};
 pub use curve::{curve_csv, curve_png};
+pub(crate) use defaults::Defaults;
 pub use model::ModelName;
 pub use plan::Plan;
 pub use run::{Point, Run, Trained};

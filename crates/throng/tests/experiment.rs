@@ -100,6 +100,7 @@ fn experiments_are_listed_and_unknown_ones_named() {
         "hashes",
         "map",
         "child",
+        "learning",
     ] {
         assert!(names.iter().any(|known| known == name), "{name}");
     }
@@ -107,4 +108,33 @@ fn experiments_are_listed_and_unknown_ones_named() {
     assert_eq!(output.status.code(), Some(2));
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(message.contains("horses") && message.contains("horse-sketch"), "{message}");
+}
+
+#[test]
+fn learning_is_measured_in_parts_and_its_options_are_its_own() {
+    let dir = TempDir::new().unwrap();
+    let out = dir.path().join("report");
+    let output = experiment(&[
+        "learning",
+        "--quick",
+        "--only",
+        "curves,table",
+        "--runs",
+        "1",
+        "--out",
+        out.to_str().unwrap(),
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.contains("A SMOKE RUN") && text.contains("Learning curves") && text.contains("66.6"),
+        "{text}"
+    );
+    assert!(!text.contains("Membership inference"), "{text}");
+    for file in ["report.html", "report.md", "rows.csv", "learning-curves-mnist.svg", "runs"] {
+        assert!(out.join(file).exists(), "{file} is missing");
+    }
+    let output = experiment(&["horse", "--quick"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("are for the experiment learning"));
 }

@@ -4,6 +4,7 @@ use std::thread::available_parallelism;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
@@ -12,7 +13,7 @@ use crate::cli::ExperimentArgs;
 use crate::clock::now_s;
 use crate::experiments::report::Report;
 use crate::experiments::report::number::{duration, memory, shown};
-use crate::experiments::{EXPERIMENTS, Experiment, Lab, Row, Section};
+use crate::experiments::{EXPERIMENTS, Experiment, Lab, Row, Section, learning};
 use crate::memory::peak_rss_bytes;
 use crate::out_dir::OutDir;
 
@@ -23,8 +24,14 @@ pub fn run(args: &ExperimentArgs, format: Format) -> Result<()> {
     }
     let chosen: Vec<&Experiment> = match args.name.as_str() {
         "all" => EXPERIMENTS.iter().collect(),
+        learning::NAME => Vec::new(),
         name => vec![Experiment::named(name)?],
     };
+    let has_options = !args.only.is_empty() || args.runs.is_some() || args.examples.is_some() || args.quick;
+    ensure!(
+        args.name == learning::NAME || !has_options,
+        "--only, --runs, --examples and --quick are for the experiment learning; leave them out"
+    );
     let threads = match args.threads {
         Some(threads) => threads.get(),
         None => available_parallelism().context("cannot count the cores of this machine")?.get(),
@@ -44,6 +51,10 @@ pub fn run(args: &ExperimentArgs, format: Format) -> Result<()> {
         section.seconds = begun.elapsed().as_secs_f64();
         sections.push(section);
         lab.progress.inc(1);
+    }
+    if args.name == learning::NAME {
+        sections =
+            learning::run(&lab, &options(args), args.out.as_deref()).context("the experiment learning")?;
     }
     lab.progress.finish_and_clear();
 
@@ -67,10 +78,33 @@ pub fn run(args: &ExperimentArgs, format: Format) -> Result<()> {
     verdict(&report)
 }
 
+/// How thoroughly to learn.
+fn options(args: &ExperimentArgs) -> learning::Options {
+    learning::Options {
+        only: args.only.clone(),
+        runs: args.runs.unwrap_or(if args.quick { 2 } else { 10 }),
+        examples: args.examples.unwrap_or(500),
+        quick: args.quick,
+    }
+}
+
 /// What to type to measure it again.
 fn command(args: &ExperimentArgs) -> String {
-    let data = if args.data.is_some() { " --data DIR" } else { "" };
-    format!("throng experiment {} --seed {}{data}", args.name, args.seed)
+    let mut command = format!("throng experiment {} --seed {}", args.name, args.seed);
+    if args.data.is_some() {
+        command += " --data DIR";
+    }
+    if !args.only.is_empty() {
+        let names = args.only.iter().filter_map(|part| Some(part.to_possible_value()?.get_name().to_owned()));
+        command += &format!(" --only {}", names.collect::<Vec<_>>().join(","));
+    }
+    for (name, value) in [("runs", args.runs), ("examples", args.examples)] {
+        command += &value.map_or(String::new(), |value| format!(" --{name} {value}"));
+    }
+    if args.quick {
+        command += " --quick";
+    }
+    command
 }
 
 /// A cell that does not agree as it should is a failure, after everything was printed and written.
@@ -100,12 +134,15 @@ impl<'a> Printed<'a> {
 fn list(format: Format) -> Result<()> {
     match format {
         Format::Json => {
-            let names: Vec<_> = EXPERIMENTS.iter().map(|experiment| experiment.name).collect();
+            let names: Vec<_> =
+                EXPERIMENTS.iter().map(|experiment| experiment.name).chain([learning::NAME]).collect();
             print(&(serde_json::to_string_pretty(&names)? + "\n"))
         }
         Format::Text => {
-            let lines = EXPERIMENTS.iter().map(|one| format!("{:<18}{}\n", one.name, one.about));
-            print(&(lines.collect::<String>() + "all               everything above\n"))
+            let line = |name: &str, about: &str| format!("{name:<18}{about}\n");
+            let lines = EXPERIMENTS.iter().map(|one| line(one.name, one.about));
+            let last = line("all", "everything above") + &line(learning::NAME, learning::ABOUT);
+            print(&(lines.collect::<String>() + &last))
         }
     }
 }
@@ -215,7 +252,17 @@ mod tests {
 
     #[test]
     fn a_cell_that_differs_is_marked_and_fails() {
-        let args = ExperimentArgs { name: "x".into(), seed: 1, threads: None, data: None, out: None };
+        let args = ExperimentArgs {
+            name: "x".into(),
+            seed: 1,
+            threads: None,
+            data: None,
+            out: None,
+            only: vec![],
+            runs: None,
+            examples: None,
+            quick: false,
+        };
         assert!(verdict(&report(true)).is_ok() && !text(&report(true), &args).contains("DIFFERS"));
         assert!(verdict(&report(false)).unwrap_err().to_string().contains("1 cells"));
         let page = text(&report(false), &args);

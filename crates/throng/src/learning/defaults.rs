@@ -10,18 +10,18 @@ use crate::dataset::PictureSet;
 
 /// What suits.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Defaults {
-    pub(super) batch: u64,
-    pub(super) steps: u64,
+pub(crate) struct Defaults {
+    pub(crate) batch: u64,
+    pub(crate) steps: u64,
     /// How many reports of one example simulate a batch.
-    pub(super) reports_each: u32,
-    pub(super) clip: f64,
-    pub(super) average: Average,
+    pub(crate) reports_each: u32,
+    pub(crate) clip: f64,
+    pub(crate) average: Average,
 }
 
 impl Defaults {
     /// For some data and a model; `quiet` says that reports go through PrivUnit, which is worth more of them.
-    pub(super) fn of(set: Option<PictureSet>, model: ModelName, quiet: bool) -> Self {
+    pub(crate) fn of(set: Option<PictureSet>, model: ModelName, quiet: bool) -> Self {
         let last = Self { batch: 10_000, steps: 200, reports_each: 1, clip: 1.0, average: Average::Last };
         let long = Self { batch: 60_000, steps: 500, average: Average::SecondHalf, ..last };
         match (model, set) {
@@ -38,7 +38,7 @@ impl Defaults {
 
     /// The rates of a training of so many steps, where a step's mean gradient has noise of this standard deviation on each
     /// coordinate, in clipping norms; none without noise.
-    pub(super) fn rate(
+    pub(crate) fn rate(
         self,
         set: Option<PictureSet>,
         model: ModelName,

@@ -1,0 +1,77 @@
+//! The same networks without privacy, and trained by a trusted party.
+
+use anyhow::{Context, Result};
+
+use super::bench::Results;
+use super::curves;
+use super::job::{Job, Mean};
+use super::paper::{QUOTED, title};
+use super::recipes::{self, CNN_DIMENSION, LONG};
+use super::source::Features;
+use super::{Scale, accuracy, left_out};
+use crate::dataset::PictureSet;
+use crate::experiments::{Row, Section};
+
+pub(super) fn jobs(scale: &Scale) -> Result<Vec<Job>> {
+    let mut jobs = Vec::new();
+    for set in SETS {
+        jobs.push(recipes::plain_cnn(scale, set)?);
+        jobs.push(recipes::plain_linear(scale, set, Features::Edges)?);
+        jobs.push(trusted(scale, set)?.1);
+        jobs.push(curves::job(scale, set, 10_000)?);
+    }
+    Ok(jobs)
+}
+
+pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
+    let mut section = Section::new("learning-baselines", "What privacy costs");
+    section.text = vec![
+        format!(
+            "The paper's network for MNIST without privacy, over {} runs, beside the number that the paper has for it; softmax \
+             regression on the edges of pictures without privacy; and DP-SGD by a trusted party, who sees all gradients, at the \
+             epsilon_central that LDP-SGD with 10,000 reports in each of {LONG} steps is certified to have. CIFAR-10 without \
+             privacy takes hours: --only pretrain does it, on the pictures that are public.",
+            scale.runs
+        ),
+        scale.settings_from(),
+    ];
+    for quoted in QUOTED.iter().filter(|quoted| SETS.contains(&quoted.set)) {
+        let set = quoted.set;
+        let name = title(set);
+        let mean = |job: &Job| results.of(job).map(|runs| Mean::accuracy(runs, job.settings.steps));
+        let plain = recipes::plain_cnn(scale, set)?;
+        if let Some(ours) = mean(&plain) {
+            let cell = format!("{name}, network without privacy: accuracy in %");
+            section.rows.push(
+                accuracy(scale, TABLE, cell, quoted.plain, ours.mean).note(format!("{ours} over runs")),
+            );
+        }
+        if let Some(ours) = mean(&recipes::plain_linear(scale, set, Features::Edges)?) {
+            let cell = format!("{name}, softmax regression on edges without privacy: accuracy in %");
+            section.rows.push(Row::order(TABLE, cell, true, "for the reader").throng(ours.mean));
+        }
+        let (epsilon, trusted) = trusted(scale, set)?;
+        if let (Some(central), Some(local)) = (mean(&trusted), mean(&curves::job(scale, set, 10_000)?)) {
+            let cell = format!("{name}, network at epsilon_central {epsilon:.3}: accuracy in %");
+            let holds = scale.quick || central.mean > local.mean;
+            section.rows.push(
+                Row::order(TABLE, cell, holds, "a trusted party does better")
+                    .throng(local.mean)
+                    .gaussian(central.mean),
+            );
+        }
+    }
+    left_out(&mut section, results);
+    Ok(section)
+}
+
+/// DP-SGD at the epsilon_central of LDP-SGD with 10,000 reports in each step.
+fn trusted(scale: &Scale, set: PictureSet) -> Result<(f64, Job)> {
+    let local = curves::job(scale, set, 10_000)?;
+    let epsilon = local.epsilon(CNN_DIMENSION)?.context("LDP-SGD has a guarantee")?;
+    let job = recipes::trusted_cnn(scale, set, recipes::training_examples(set), (2_000, 500), epsilon)?;
+    Ok((epsilon, job))
+}
+
+const TABLE: &str = "baselines";
+const SETS: [PictureSet; 2] = [PictureSet::Mnist, PictureSet::FashionMnist];

@@ -1,0 +1,187 @@
+//! A training that is to be measured, and what came out.
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+use throng_account::composition::{DpSgd, LdpSgd};
+use throng_dp::{Delta, Epsilon};
+use throng_learn::{Curve, Mechanism, Network, Protocol, Settings};
+
+use super::paper::DELTA;
+use super::source::{Question, Source};
+use crate::learning::attack::Attack;
+
+/// A training that is measured several times: all that decides it, but for the randomness.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Job {
+    /// What it learns from.
+    pub(super) source: Source,
+    /// What it learns.
+    pub(super) model: Model,
+    /// How.
+    pub(super) settings: Settings,
+    /// What is asked of it.
+    pub(super) question: Question,
+    /// After which steps it is judged, in rising order; the last step is one of them.
+    pub(super) checkpoints: Vec<u64>,
+    /// How many respondents there are, if it learns from all there should be.
+    pub(super) respondents: u64,
+    /// How often it is run.
+    pub(super) runs: u64,
+}
+
+/// What is learned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Model {
+    /// The paper's network for MNIST.
+    Cnn,
+    /// Softmax regression.
+    Linear,
+}
+
+/// One run.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(super) struct Done {
+    /// How the model did, at each checkpoint.
+    pub(super) points: Vec<Point>,
+    /// The attack on the last model: against others of the same pool, and against the test set.
+    pub(super) attacks: Option<(Attack, Attack)>,
+    /// How long it took.
+    pub(super) seconds: f64,
+}
+
+/// How a model did after some steps.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub(super) struct Point {
+    pub(super) step: u64,
+    /// In %.
+    pub(super) accuracy: f64,
+    /// The mean loss.
+    pub(super) loss: f64,
+}
+
+/// A mean over runs, and the deviation of one run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Mean {
+    pub(super) mean: f64,
+    pub(super) deviation: f64,
+}
+
+impl Job {
+    /// The name of its files: short, and another for every other job of this program.
+    pub(super) fn name(&self) -> String {
+        let Settings { steps, examples_each_step, .. } = self.settings;
+        let question = match self.question {
+            Question::Test => "",
+            Question::HeldOut => "-held-out",
+            Question::Membership => "-half",
+            Question::Risk => "-risk",
+        };
+        let protocol = match self.settings.protocol {
+            Protocol::Plain => "plain".to_owned(),
+            Protocol::Central { noise, .. } => format!("central-{noise:.3}"),
+            Protocol::Local { mechanism, epsilon, .. } => format!("{mechanism:?}-{}", epsilon.value()),
+        };
+        let rate = self.settings.rate.at(0, steps);
+        format!(
+            "{}-{protocol}-m{}-s{examples_each_step}-t{steps}-r{rate:.4}{question}",
+            self.source.name(),
+            self.settings.reports(),
+        )
+        .to_ascii_lowercase()
+    }
+
+    /// All that decides a run, in words.
+    pub(super) fn identity(&self, seed: u64, quick: bool) -> String {
+        let Self { source, model, settings, question, checkpoints, .. } = self;
+        format!("{source:?} {model:?} {settings:?} {question:?} {checkpoints:?} seed {seed} quick {quick}")
+    }
+
+    /// A measure of the work of one run.
+    pub(super) fn work(&self, quick: bool) -> u64 {
+        let steps = if quick { QUICK_STEPS } else { self.settings.steps };
+        let size = match self.model {
+            Model::Cnn => 26,
+            Model::Linear => 4,
+        };
+        steps * size * (self.settings.examples_each_step as u64 + 100)
+    }
+
+    /// The same, small enough for a look at whether it works. Points keep the names of the steps they stand for.
+    pub(super) fn quick_settings(&self, examples: usize) -> Settings {
+        Settings {
+            steps: self.settings.steps.min(QUICK_STEPS),
+            examples_each_step: self.settings.examples_each_step.min(examples),
+            ..self.settings
+        }
+    }
+
+    /// epsilon_central after each checkpoint, certified, under replacement; none if nothing is promised. Every report is
+    /// taken to be another respondent's, as the paper does.
+    pub(super) fn epsilons(&self, dimension: usize) -> Result<Option<Vec<f64>>> {
+        let delta = Delta::new(DELTA)?;
+        let Settings { examples_each_step, steps, .. } = self.settings;
+        let training = match self.settings.protocol {
+            Protocol::Plain => return Ok(None),
+            Protocol::Central { noise, .. } => {
+                let training = DpSgd::new(self.respondents, examples_each_step as u64, noise, steps)?;
+                let epsilon = training.guarantee(delta)?.epsilon().value();
+                return Ok(Some(vec![epsilon]));
+            }
+            Protocol::Local { mechanism, epsilon, clip, .. } => {
+                let crowd = self.settings.reports();
+                match Mechanism::new(mechanism, dimension, clip, epsilon)? {
+                    Mechanism::Sign(_) => LdpSgd::new(self.respondents, crowd, epsilon, steps)?,
+                    Mechanism::PrivUnit(unit) => LdpSgd::priv_unit(self.respondents, crowd, &unit, steps)?,
+                }
+            }
+        };
+        let epsilons = training.epsilons(&self.checkpoints, delta)?;
+        Ok(Some(epsilons.into_iter().map(Epsilon::value).collect()))
+    }
+
+    /// epsilon_central of the whole training.
+    pub(super) fn epsilon(&self, dimension: usize) -> Result<Option<f64>> {
+        let whole = Self { checkpoints: vec![self.settings.steps], ..self.clone() };
+        Ok(whole.epsilons(dimension)?.and_then(|epsilons| epsilons.last().copied()))
+    }
+}
+
+impl Model {
+    /// Its network for inputs of some width.
+    pub(super) fn network(self, width: usize, classes: usize) -> Network {
+        match self {
+            Self::Cnn => Network::paper_cnn(1, Curve::Tanh, classes),
+            Self::Linear => Network::linear(width, classes),
+        }
+    }
+}
+
+impl Mean {
+    /// Over some numbers, of which there is at least one.
+    pub(super) fn of(numbers: impl IntoIterator<Item = f64>) -> Self {
+        let numbers: Vec<f64> = numbers.into_iter().collect();
+        let count = numbers.len() as f64;
+        let mean = numbers.iter().sum::<f64>() / count;
+        let squares: f64 = numbers.iter().map(|x| (x - mean).powi(2)).sum();
+        Self { mean, deviation: (squares / (count - 1.0).max(1.0)).sqrt() }
+    }
+
+    /// Of the accuracy of some runs at a step that they were judged at.
+    pub(super) fn accuracy(runs: &[Done], step: u64) -> Self {
+        Self::at(runs, step, |point| point.accuracy)
+    }
+
+    pub(super) fn at(runs: &[Done], step: u64, of: impl Fn(&Point) -> f64) -> Self {
+        let points = runs.iter().flat_map(|run| run.points.iter().filter(|point| point.step == step));
+        Self::of(points.map(of))
+    }
+}
+
+impl std::fmt::Display for Mean {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:.1} ± {:.1}", self.mean, self.deviation)
+    }
+}
+
+/// Enough to see that everything works.
+const QUICK_STEPS: u64 = 4;

@@ -1,0 +1,183 @@
+//! The settings of each kind of training.
+//!
+//! Rates are those of `throng learn` (`learning::defaults`), which were chosen on held-out training examples; the part
+//! `tuning` of this experiment tries others there.
+
+use anyhow::Result;
+use throng_account::composition::DpSgd;
+use throng_dp::{CentralGuarantee, Delta, Epsilon};
+use throng_learn::{Average, Mechanism, MechanismName, Network, Protocol, Rate, Settings, Simulation};
+
+use super::Scale;
+use super::job::{Job, Model};
+use super::paper::DELTA;
+use super::source::{Features, Question, Source};
+use crate::dataset::PictureSet;
+use crate::learning::{Defaults, ModelName};
+
+/// LDP-SGD of the paper's network for MNIST, on batches that are simulated by several reports of each gradient.
+pub(super) fn cnn(scale: &Scale, set: PictureSet, reports: u64, steps: u64) -> Result<Job> {
+    simulated_cnn(scale, set, reports, steps, (reports / scale.examples.max(1)).max(1))
+}
+
+/// The same with as many reports of each gradient as given.
+pub(super) fn simulated_cnn(
+    scale: &Scale,
+    set: PictureSet,
+    reports: u64,
+    steps: u64,
+    reports_each: u64,
+) -> Result<Job> {
+    // Noise of single models averages out, so that short of the end a model is as good as if it were the last.
+    let average = Average::Exponential(0.97);
+    let defaults = Defaults::of(Some(set), ModelName::Cnn, false);
+    let clip = defaults.clip;
+    let protocol = Protocol::Local {
+        mechanism: MechanismName::Sign,
+        epsilon: Epsilon::new(EPSILON_LOCAL)?,
+        clip,
+        reports_each: u32::try_from(reports_each)?,
+        simulation: Simulation::Fast,
+    };
+    let noise = noise_of(&protocol, CNN_DIMENSION, reports)?;
+    let settings = Settings {
+        protocol,
+        examples_each_step: (reports / reports_each) as usize,
+        steps,
+        rate: defaults.rate(Some(set), ModelName::Cnn, average, steps, Some(noise)),
+        momentum: 0.0,
+        average,
+        radius: None,
+    };
+    Ok(Job {
+        source: Source::Pictures(set, Features::Pixels),
+        model: Model::Cnn,
+        settings,
+        question: Question::Test,
+        checkpoints: vec![steps],
+        respondents: training_examples(set),
+        runs: scale.runs,
+    })
+}
+
+/// LDP-SGD of softmax regression on features, each report of another example.
+pub(super) fn linear(
+    scale: &Scale,
+    (set, features): (PictureSet, Features),
+    (mechanism, epsilon_local): (MechanismName, f64),
+    reports: u64,
+    steps: u64,
+    average: Average,
+) -> Result<Job> {
+    let defaults = Defaults::of(Some(set), ModelName::Hog, mechanism == MechanismName::PrivUnit);
+    let clip = defaults.clip;
+    let epsilon = Epsilon::new(epsilon_local)?;
+    let protocol =
+        Protocol::Local { mechanism, epsilon, clip, reports_each: 1, simulation: Simulation::Fast };
+    let noise = noise_of(&protocol, dimension(set, features), reports)?;
+    let respondents = match features {
+        Features::Learned => scale.learned_respondents,
+        Features::Pixels | Features::Edges => training_examples(set),
+    };
+    Ok(Job {
+        source: Source::Pictures(set, features),
+        model: Model::Linear,
+        settings: Settings {
+            protocol,
+            examples_each_step: reports as usize,
+            steps,
+            rate: defaults.rate(Some(set), ModelName::Hog, average, steps, Some(noise)),
+            momentum: 0.0,
+            average,
+            radius: None,
+        },
+        question: Question::Test,
+        checkpoints: vec![steps],
+        respondents,
+        runs: scale.runs,
+    })
+}
+
+/// DP-SGD of the paper's network by a trusted party, with the noise for a guarantee under replacement.
+pub(super) fn trusted_cnn(
+    scale: &Scale,
+    set: PictureSet,
+    respondents: u64,
+    (asked, steps): (u64, u64),
+    epsilon_central: f64,
+) -> Result<Job> {
+    let target = CentralGuarantee::new(Epsilon::new(epsilon_central)?, Delta::new(DELTA)?);
+    let noise = DpSgd::new(respondents, asked, 1.0, steps)?.calibrated(target)?.noise_multiplier();
+    let defaults = Defaults::of(Some(set), ModelName::Cnn, false);
+    let average = Average::Exponential(0.97);
+    let job = cnn(scale, set, asked, steps)?;
+    let settings = Settings {
+        protocol: Protocol::Central { clip: defaults.clip, noise },
+        examples_each_step: asked as usize,
+        rate: defaults.rate(Some(set), ModelName::Cnn, average, steps, Some(noise / asked as f64)),
+        ..job.settings
+    };
+    Ok(Job { settings, respondents, ..job })
+}
+
+/// The paper's network without privacy.
+pub(super) fn plain_cnn(scale: &Scale, set: PictureSet) -> Result<Job> {
+    let job = cnn(scale, set, 250, PLAIN_STEPS)?;
+    let settings = Settings {
+        protocol: Protocol::Plain,
+        examples_each_step: 250,
+        rate: Rate::Linear { start: 0.1, end: 0.005 },
+        momentum: 0.9,
+        average: Average::Last,
+        ..job.settings
+    };
+    Ok(Job { settings, ..job })
+}
+
+/// Softmax regression on features without privacy.
+pub(super) fn plain_linear(scale: &Scale, set: PictureSet, features: Features) -> Result<Job> {
+    let job = linear(
+        scale,
+        (set, features),
+        (MechanismName::Sign, EPSILON_LOCAL),
+        500,
+        PLAIN_STEPS,
+        Average::SecondHalf,
+    )?;
+    let rate = Rate::Linear { start: 20.0, end: 1.0 };
+    Ok(Job { settings: Settings { protocol: Protocol::Plain, rate, ..job.settings }, ..job })
+}
+
+/// How many parameters softmax regression on features has.
+pub(super) fn dimension(set: PictureSet, features: Features) -> usize {
+    let [channels, rows, columns] = set.shape();
+    let inputs = match features {
+        Features::Pixels => channels * rows * columns,
+        Features::Edges if channels == 1 => throng_learn::Hog::gray(columns, rows).len(),
+        Features::Edges => throng_learn::Hog::colour(columns, rows).len(),
+        Features::Learned => super::pretrained::FEATURES,
+    };
+    Network::linear(inputs, 10).dimension()
+}
+
+/// How many training examples a set has, each one respondent's.
+pub(super) fn training_examples(set: PictureSet) -> u64 {
+    match set {
+        PictureSet::Mnist | PictureSet::FashionMnist => 60_000,
+        PictureSet::Cifar10 => 50_000,
+    }
+}
+
+/// The standard deviation of each coordinate of a step's mean gradient, in clipping norms.
+fn noise_of(protocol: &Protocol, dimension: usize, reports: u64) -> Result<f64> {
+    let Protocol::Local { mechanism, epsilon, clip, .. } = *protocol else { return Ok(0.0) };
+    Ok(Mechanism::new(mechanism, dimension, clip, epsilon)?.across() / clip / (reports as f64).sqrt())
+}
+
+/// What each report of MNIST and Fashion-MNIST guarantees by itself.
+pub(super) const EPSILON_LOCAL: f64 = 1.9;
+/// The parameters of the paper's network with pools of stride 1.
+pub(super) const CNN_DIMENSION: usize = 26_010;
+/// The steps until the curves of the paper's network are nearly flat.
+pub(super) const LONG: u64 = 2_000;
+const PLAIN_STEPS: u64 = 3_000;

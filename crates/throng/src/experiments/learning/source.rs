@@ -1,0 +1,187 @@
+//! The examples of a run.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
+use throng_dp::sampling::below;
+use throng_learn::{Examples, Hog};
+
+use super::drawn::drawn;
+use super::pretrained::Pretrained;
+use super::{convex, paper};
+use crate::dataset::{Labelled, PictureSet};
+
+/// What a run learns from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Source {
+    /// Pictures, seen as some features.
+    Pictures(PictureSet, Features),
+    /// A convex problem that is drawn.
+    Drawn(convex::Problem),
+}
+
+/// What a model sees of a picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Features {
+    /// The pixels from 0 to 1.
+    Pixels,
+    /// The directions of its edges: a fixed function of the picture.
+    Edges,
+    /// The last hidden layer of a network that was trained on public pictures.
+    Learned,
+}
+
+/// Which examples are trained on, and which are judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Question {
+    /// All training examples, and the test set.
+    Test,
+    /// Five sixths of the training examples, and the rest of them: for choosing settings. The test set is not looked at.
+    HeldOut,
+    /// Half of the training examples, and the test set; then who can tell that half from the other?
+    Membership,
+    /// All training examples, and those again: the empirical risk.
+    Risk,
+}
+
+/// Where examples are.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// The data directory, if there is one.
+    pub(super) data: Option<PathBuf>,
+    /// Where results are, and with them networks that were trained on public pictures.
+    pub(super) out: Option<PathBuf>,
+    /// Whether small drawn pictures stand for all sets.
+    pub(super) quick: bool,
+}
+
+/// The examples of a run.
+#[derive(Debug)]
+pub(super) struct Data {
+    pub(super) training: Examples,
+    pub(super) judged: Examples,
+    /// The half that was not trained on, if membership is asked for.
+    pub(super) others: Option<Examples>,
+}
+
+impl Source {
+    /// What it is called, which is part of the name of a file.
+    pub(super) fn name(self) -> String {
+        match self {
+            Self::Pictures(set, Features::Pixels) => format!("{}-pixels", set.name()),
+            Self::Pictures(set, Features::Edges) => format!("{}-edges", set.name()),
+            Self::Pictures(set, Features::Learned) => format!("{}-learned", set.name()),
+            Self::Drawn(problem) => problem.name(),
+        }
+    }
+}
+
+impl Place {
+    /// Why a source cannot be had, if so.
+    pub(super) fn missing(&self, source: Source) -> Option<String> {
+        let Source::Pictures(set, features) = source else { return None };
+        if self.quick {
+            return None;
+        }
+        let title = paper::title(set);
+        let Some(data) = &self.data else {
+            return Some(format!(
+                "{title} was not measured, because no folder with data was named (--data or THRONG_DATASETS)."
+            ));
+        };
+        if !data.join(set.name()).is_dir() {
+            return Some(format!(
+                "{title} was not measured, because the data directory has no folder {}.",
+                set.name()
+            ));
+        }
+        if features == Features::Learned && self.pretrained().is_none() {
+            return Some(format!(
+                "{title} with learned features was not measured, because no network was trained on public pictures before: \
+                 run this experiment with --only pretrain and the same --out first."
+            ));
+        }
+        None
+    }
+
+    /// The network that was trained on public pictures; one of CIFAR-100 is preferred, as the paper has it.
+    pub(super) fn pretrained(&self) -> Option<Pretrained> {
+        self.out.as_deref().and_then(Pretrained::best_in)
+    }
+
+    /// Training examples and those to test with.
+    pub(super) fn open(&self, source: Source) -> Result<(Examples, Examples)> {
+        match source {
+            Source::Drawn(problem) => {
+                let examples = problem.examples()?;
+                Ok((examples.clone(), examples))
+            }
+            Source::Pictures(set, features) => {
+                if self.quick && features == Features::Learned {
+                    return edges(set, drawn(set)?);
+                }
+                match features {
+                    Features::Pixels => self.pixels(set),
+                    Features::Edges => edges(set, self.pixels(set)?),
+                    Features::Learned => {
+                        let (Some(data), Some(network)) = (&self.data, self.pretrained()) else {
+                            bail!("there is no network that was trained on public pictures")
+                        };
+                        network.features_of_cifar_10(data)
+                    }
+                }
+            }
+        }
+    }
+
+    fn pixels(&self, set: PictureSet) -> Result<(Examples, Examples)> {
+        if self.quick {
+            return drawn(set);
+        }
+        let labelled = Labelled::open_pictures(self.data.as_deref().unwrap_or(Path::new(".")), set)?;
+        Ok((labelled.training, labelled.test))
+    }
+}
+
+impl Question {
+    /// Divides examples as the question needs it.
+    pub(super) fn divide(self, training: &Examples, test: &Examples) -> Result<Data> {
+        Ok(match self {
+            Self::Test => Data { training: training.clone(), judged: test.clone(), others: None },
+            Self::Risk => Data { training: training.clone(), judged: training.clone(), others: None },
+            Self::HeldOut => {
+                let (training, judged) = training.held_out(HELD_OUT_ONE_IN)?;
+                Data { training, judged, others: None }
+            }
+            Self::Membership => {
+                let (members, others) = halves(training);
+                Data { training: members, judged: test.clone(), others: Some(others) }
+            }
+        })
+    }
+}
+
+/// Two random halves, always the same ones: the order of a file may say something about its pictures.
+fn halves(examples: &Examples) -> (Examples, Examples) {
+    let mut rng = ChaCha20Rng::seed_from_u64(HALVES_SEED);
+    let mut positions: Vec<usize> = (0..examples.len()).collect();
+    let half = examples.len() / 2;
+    for i in 0..half {
+        let other = i + below((examples.len() - i) as u64, &mut rng) as usize;
+        positions.swap(i, other);
+    }
+    let (first, second) = positions.split_at(half);
+    (examples.at(first), examples.at(second))
+}
+
+fn edges(set: PictureSet, (training, test): (Examples, Examples)) -> Result<(Examples, Examples)> {
+    let [channels, rows, columns] = set.shape();
+    let hog = if channels == 1 { Hog::gray(columns, rows) } else { Hog::colour(columns, rows) };
+    let features = |examples: &Examples| examples.map(hog.len(), |pixels, out| hog.fill(pixels, out));
+    Ok((features(&training), features(&test)))
+}
+
+const HELD_OUT_ONE_IN: u64 = 6;
+const HALVES_SEED: u64 = 2;
