@@ -65,7 +65,9 @@ fn a_table_is_learned_and_all_files_are_there() {
     assert_eq!(names(&out), ["card.md", "curve.csv", "curve.png", "model.safetensors", "result.json"]);
     assert_eq!(fs::read(out.join("result.json")).unwrap(), output.stdout);
     let card = fs::read_to_string(out.join("card.md")).unwrap();
-    for part in ["simulation on data that the program could read", "mean of 2 runs", "cat, dog", "test examples"] {
+    for part in
+        ["simulation on data that the program could read", "mean of 2 runs", "cat, dog", "test examples"]
+    {
         assert!(card.contains(part), "{part} is missing in:\n{card}");
     }
     assert_eq!(fs::read_to_string(out.join("curve.csv")).unwrap().lines().count(), 1 + 2 * 21);
@@ -109,7 +111,9 @@ fn a_training_goes_on_as_if_it_had_never_been_killed() {
     let mut bad = good.clone();
     let middle = bad.len() / 2;
     bad[middle] ^= 1;
-    for (bytes, place) in [(&bad[..], format!("at byte {}", good.len() - 32)), (&good[..20], "at byte 0".into())] {
+    for (bytes, place) in
+        [(&bad[..], format!("at byte {}", good.len() - 32)), (&good[..20], "at byte 0".into())]
+    {
         fs::write(&path, bytes).unwrap();
         let output = learn(&dir, &with("parts")).output().unwrap();
         assert_eq!(output.status.code(), Some(2));
@@ -132,13 +136,15 @@ fn a_training_goes_on_as_if_it_had_never_been_killed() {
 fn a_deployment_asks_people_and_a_budget_ends_it() {
     let dir = pets();
     let arguments = ["--mode", "deploy", "--batch", "100", "--steps", "3", "--json"];
-    let bare: Value =
-        serde_json::from_slice(&learn(&dir, &arguments).output().unwrap().stdout).unwrap();
+    let bare: Value = serde_json::from_slice(&learn(&dir, &arguments).output().unwrap().stdout).unwrap();
     let covered = learn(&dir, &[&arguments[..], &["--cover"]].concat()).output().unwrap();
     let covered: Value = serde_json::from_slice(&covered.stdout).unwrap();
     let epsilon = |json: &Value| json["statement"]["epsilon_central"].as_f64().unwrap();
     assert!(epsilon(&bare) > epsilon(&covered));
-    assert_eq!((bare["settings"]["simulation"].as_str(), bare["accuracies"].as_array().unwrap().len()), (Some("literal"), 1));
+    assert_eq!(
+        (bare["settings"]["simulation"].as_str(), bare["accuracies"].as_array().unwrap().len()),
+        (Some("literal"), 1)
+    );
 
     let budget = format!("{}", epsilon(&bare) * 0.9);
     let less = learn(&dir, &[&arguments[..], &["--epsilon-central", &budget]].concat()).output().unwrap();
