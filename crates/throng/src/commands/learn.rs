@@ -71,7 +71,8 @@ fn train(study: &Study, stop: &Stop) -> Result<Checkpoint> {
             at.model = trained.model;
         }
         at.done.push(trained.curve);
-        at.curve.clear();
+        // The next run starts anew, not from the last checkpoint of this one.
+        (at.state, at.curve) = (None, Vec::new());
         study.write(&at)?;
     }
     bar.finish_and_clear();
