@@ -30,9 +30,10 @@ impl Permutation {
     fn with_buckets(len: u64, seed: &Seed, bucket: usize) -> Result<Self, Error> {
         let Ok(count) = u32::try_from(len) else { return Err(Error::TooMany { got: len }) };
         let bits = (count as usize).div_ceil(bucket).next_power_of_two().trailing_zeros().min(BITS_MAX);
-        // Stream 0 chooses buckets; stream 1 + b permutes bucket b.
-        let mut choices = ChaCha20Rng::from_seed(*seed);
-        let (ids, sizes) = throw(count, bits, &mut choices);
+        // Stream 0 chooses buckets; stream 1 + b permutes bucket b. The choices are drawn twice, first to count and then to
+        // place: the generator is faster than fresh memory to keep them in.
+        let mut sizes = vec![0; 1 << bits];
+        throw(count, bits, seed, |_, bucket| sizes[bucket] += 1);
         let mut starts: Vec<usize> = sizes
             .iter()
             .scan(0, |sum, size| {
@@ -42,11 +43,11 @@ impl Permutation {
             })
             .collect();
         let mut places = vec![0; count as usize];
-        for (number, id) in (0..count).zip(ids) {
-            let start = &mut starts[usize::from(id)];
+        throw(count, bits, seed, |number, bucket| {
+            let start = &mut starts[bucket];
             places[*start] = number;
             *start += 1;
-        }
+        });
         let mut buckets = Vec::with_capacity(sizes.len());
         let mut rest = places.as_mut_slice();
         for &size in &sizes {
@@ -84,23 +85,19 @@ impl Permutation {
     }
 }
 
-/// A bucket for each of `count` numbers, by `bits` fair bits each, and the size of every bucket.
-fn throw(count: u32, bits: u32, rng: &mut ChaCha20Rng) -> (Vec<u16>, Vec<usize>) {
-    let mut sizes = vec![0; 1 << bits];
-    let mut ids = vec![0u16; count as usize];
-    if bits > 0 {
-        for four in ids.chunks_mut(4) {
-            let mut word = rng.next_u64();
-            for id in four {
-                *id = (word as u16) >> (16 - bits);
-                word >>= 16;
-            }
+/// Tells a bucket for each of `count` numbers, by `bits` fair bits each; the same for the same seed.
+fn throw(count: u32, bits: u32, seed: &Seed, mut tell: impl FnMut(u32, usize)) {
+    if bits == 0 {
+        return (0..count).for_each(|number| tell(number, 0));
+    }
+    let mut rng = ChaCha20Rng::from_seed(*seed);
+    let mut numbers = 0..count;
+    while !numbers.is_empty() {
+        let word = rng.next_u64();
+        for (quarter, number) in numbers.by_ref().take(4).enumerate() {
+            tell(number, usize::from((word >> (16 * quarter)) as u16 >> (16 - bits)));
         }
     }
-    for &id in &ids {
-        sizes[usize::from(id)] += 1;
-    }
-    (ids, sizes)
 }
 
 /// Every order equally likely: the last place gets any of all, the one before any of the rest, and so on.

@@ -41,7 +41,7 @@ use throng::bundle::Bundle;
 use throng::file_store::FileStore;
 use throng::keygen::{self, Deployment, Party, read_layer_keys};
 use throng::net::server::{Limits, Server};
-use throng::net::{Outgoing, Problem, RoutePath, Transport, Upload, paths, tls};
+use throng::net::{Outgoing, Problem, Transport, Upload, paths, tls};
 use throng::serve::group_commit::GroupCommit;
 use throng::serve::shuffler::crowd_rule;
 use throng_shuffle::{Channel, Hop, HopConfig, Upload as Taken};
@@ -305,9 +305,7 @@ fn serve(kind: &str, dir: &Path) -> Result<()> {
         }
         let router = match kind {
             "limited" => bare,
-            "durable" => Router::new()
-                .route(&paths::pattern("body"), post(durable))
-                .with_state(Arc::new(Intake::open(dir, &home)?)),
+            "durable" => Router::new().fallback(durable).with_state(Arc::new(Intake::open(dir, &home)?)),
             _ => bail!("there is no server {kind}"),
         };
         let any = ([127, 0, 0, 1], 0).into();
@@ -366,12 +364,9 @@ impl Intake {
     }
 }
 
-async fn durable(
-    State(intake): State<Arc<Intake>>,
-    RoutePath(route): RoutePath,
-    request: Request,
-) -> Result<Outgoing, Problem> {
+async fn durable(State(intake): State<Arc<Intake>>, request: Request) -> Result<Outgoing, Problem> {
     let refused = || Problem::new(StatusCode::BAD_REQUEST, "bench", "this bench sends no such thing");
+    let route = paths::upload(request.uri().path()).ok_or_else(refused)?;
     let token = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     let token = token.and_then(|value| value.strip_prefix("Bearer ")).and_then(Token::from_text);
     let id = token.map(|token| token.id()).filter(|id| intake.credentials.contains(id));

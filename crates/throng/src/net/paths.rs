@@ -71,6 +71,11 @@ impl<S: Send + Sync> FromRequestParts<S> for RoutePath {
     }
 }
 
+/// The route of an upload's path, or `None` if it is another path.
+pub fn upload(path: &str) -> Option<Route> {
+    path.ends_with("/body").then(|| read(path)).flatten()
+}
+
 /// Reads what `path` makes. A path has one spelling: no leading zeros, no signs, no percent-encoded digits. It is read in
 /// place, not through axum's parameters: every upload comes this way.
 fn read(path: &str) -> Option<Route> {
@@ -79,7 +84,9 @@ fn read(path: &str) -> Option<Route> {
     let mut after = |name: &str| segments.next().filter(|segment| *segment == name).and(segments.next());
     let label = number(after("labels")?)?.try_into().ok()?;
     let epoch = number(after("epochs")?)?;
-    Some(Route { survey, label, epoch, instance })
+    // What is asked for; it is matched elsewhere.
+    let _what = segments.next()?;
+    segments.next().is_none().then_some(Route { survey, label, epoch, instance })
 }
 
 /// How all paths begin.
@@ -123,6 +130,11 @@ mod tests {
     #[tokio::test]
     async fn a_path_is_read_as_it_was_made() {
         let path = path(&route(), "statement");
+        assert_eq!(upload(&path), None);
+        assert_eq!(upload(&path.replace("statement", "body")), Some(route()));
+        for other in ["bodies", "body/", "body/body", "%62ody", "", "Body"] {
+            assert_eq!(upload(&path.replace("statement", other)), None, "{other}");
+        }
         assert_eq!(status(&path).await, StatusCode::OK);
         for other in [
             path.replace("instances/12", "instances/012"),

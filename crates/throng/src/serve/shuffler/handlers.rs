@@ -4,15 +4,15 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
-use axum::http::header::AUTHORIZATION;
+use axum::http::header::{ALLOW, AUTHORIZATION};
+use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
 use axum::{Extension, Router};
 use hyper::body::Bytes;
 use throng_shuffle::{Channel, Error, Refusal, Upload as Body};
 use throng_wire::statement::STATEMENT_LEN;
-use throng_wire::{Address, Digest, EpochStatement, Signed, Token};
+use throng_wire::{Address, Digest, EpochStatement, Route, Signed, Token};
 use tokio::sync::mpsc;
 
 use super::Running;
@@ -27,22 +27,29 @@ type Hops = State<Arc<Vec<Running>>>;
 /// The router of these hops.
 pub(super) fn router(hops: Vec<Running>) -> Router {
     Router::new()
-        .route(&paths::pattern("body"), post(take_body))
         .route(&paths::pattern("batch"), put(take_batch).get(give_batch))
         .route(&paths::pattern("ack"), post(acknowledge))
         .route(&paths::pattern("statement"), get(statement))
         .route(paths::WAITING, get(waiting))
-        .fallback(Problem::unknown)
+        .fallback(take_body)
         .method_not_allowed_fallback(Problem::method)
         .with_state(Arc::new(hops))
 }
 
-async fn take_body(
-    State(hops): Hops,
-    RoutePath(route): RoutePath,
-    request: Request,
-) -> Result<Outgoing, Problem> {
-    let (hop, channel) = find(&hops, &route).await?;
+/// Uploads, and what is at no path. Uploads have no route of their own: axum would decode and keep every part of their
+/// paths, which are read in place.
+async fn take_body(State(hops): Hops, request: Request) -> Response {
+    match paths::upload(request.uri().path()) {
+        Some(route) if request.method() == Method::POST => {
+            take_body_of(&hops, route, request).await.into_response()
+        }
+        Some(_) => ([(ALLOW, "POST")], Problem::method().await).into_response(),
+        None => Problem::unknown().await.into_response(),
+    }
+}
+
+async fn take_body_of(hops: &[Running], route: Route, request: Request) -> Result<Outgoing, Problem> {
+    let (hop, channel) = find(hops, &route).await?;
     let id = respondent(hop, &request)?;
     let layout = hop.hop.layout();
     let upload = Upload::new(request, layout.body_len(layout.envelopes()) as u64)?;
@@ -177,10 +184,7 @@ async fn waiting(
 }
 
 /// The hop and channel of a route.
-async fn find<'a>(
-    hops: &'a [Running],
-    route: &throng_wire::Route,
-) -> Result<(&'a Running, Channel), Problem> {
+async fn find<'a>(hops: &'a [Running], route: &Route) -> Result<(&'a Running, Channel), Problem> {
     let hop = hops.iter().find(|hop| {
         hop.instance == route.instance
             && hop.hop.survey().hash() == route.survey
@@ -195,7 +199,7 @@ async fn find<'a>(
 /// The same for who comes for batches: the survey's own analyzer, at the last hop.
 async fn last_hop<'a>(
     hops: &'a [Running],
-    route: &throng_wire::Route,
+    route: &Route,
     peer: Peer,
 ) -> Result<(&'a Running, Channel), Problem> {
     let (hop, channel) = find(hops, route).await?;
