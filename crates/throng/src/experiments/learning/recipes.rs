@@ -1,7 +1,7 @@
 //! The settings of each kind of training.
 //!
-//! Rates are those of `throng learn` (`learning::defaults`), which were chosen on held-out training examples; the part
-//! `tuning` of this experiment tries others there.
+//! Rates are those of `throng learn` (`learning::defaults`); the part `tuning` of this experiment tries others on held-out
+//! training examples.
 
 use anyhow::Result;
 use throng_account::composition::DpSgd;
