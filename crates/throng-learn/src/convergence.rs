@@ -3,6 +3,7 @@
 use throng_dp::{Epsilon, Gradient};
 
 use crate::Error;
+use crate::training::project;
 
 /// Training of a convex model within a ball, with one report of a gradient from each respondent in every step.
 ///
@@ -89,12 +90,7 @@ impl Convergence {
 
     /// Moves a model to the nearest one in the ball around 0.
     pub fn project(&self, model: &mut [f32]) {
-        let norm = model.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
-        let radius = 0.5 * self.diameter;
-        if norm > radius {
-            let factor = radius / norm;
-            model.iter_mut().for_each(|x| *x = (f64::from(*x) * factor) as f32);
-        }
+        project(model, 0.5 * self.diameter);
     }
 
     fn coth(&self) -> f64 {

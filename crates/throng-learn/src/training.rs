@@ -12,6 +12,7 @@ use throng_dp::sampling;
 pub use average::Average;
 pub use settings::{Protocol, Settings};
 pub use state::State;
+pub(crate) use state::project;
 
 use crate::number::{Number, matrix};
 use crate::randomness::Piece;

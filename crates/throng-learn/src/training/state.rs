@@ -76,8 +76,8 @@ impl State {
     }
 }
 
-/// The nearest point of the ball around 0.
-fn project(point: &mut [f32], radius: f64) {
+/// Moves a point to the nearest one of the ball around 0.
+pub(crate) fn project(point: &mut [f32], radius: f64) {
     let norm = point.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
     if norm > radius {
         let factor = (radius / norm) as f32;
