@@ -92,8 +92,13 @@ impl Records {
 
     /// The records at some places, in memory that was used before: fresh memory takes longer to get than to fill. On all
     /// threads of the current pool. Panics if there is no such place.
-    pub fn gathered(&self, places: &[u32], mut bytes: Vec<u8>) -> Vec<u8> {
-        let (length, len) = (self.length, places.len() * self.length);
+    pub fn gathered(&self, places: &[u32], bytes: Vec<u8>) -> Vec<u8> {
+        self.heads_gathered(self.length, places, bytes)
+    }
+
+    /// As [`Self::gathered`], but of each record the first `length` bytes only.
+    pub(crate) fn heads_gathered(&self, length: usize, places: &[u32], mut bytes: Vec<u8>) -> Vec<u8> {
+        let len = places.len() * length;
         if bytes.capacity() < len {
             bytes = vec![0; len];
         }
@@ -101,7 +106,7 @@ impl Records {
         let places = places.par_chunks(CHUNK);
         bytes.par_chunks_mut(CHUNK * length).zip(places).for_each(|(part, places)| {
             for (to, &from) in part.chunks_exact_mut(length).zip(places) {
-                to.copy_from_slice(self.get(from as usize));
+                to.copy_from_slice(&self.get(from as usize)[..length]);
             }
         });
         bytes

@@ -4,19 +4,20 @@
 //! of several buckets, then each bucket, which fits, is permuted, and they are put one after another. If the throws are
 //! independent and uniform the whole order is uniform (Rao 1961, Sandelius 1962). The bucket of a record is a hash of it
 //! under a secret key, which makes throws of distinct records independent and uniform, and puts equal records, which
-//! have to be found and dropped, into one bucket. The hash is SipHash-2-4, a pseudorandom function made for short inputs.
+//! have to be found and dropped, into one bucket, where the same hash, kept beside the record, finds them. The hash is
+//! SipHash-2-4, a pseudorandom function made for short inputs.
 //!
 //! In both passes a thread reads, one shuffles (with the pool's help) and others hash and write, on buffers that go round
 //! between them.
 
-use std::io::{BufWriter, Read, Write};
-use std::thread;
+use std::io::{self, Read};
+use std::{mem, thread};
 
 use crate::batch::{BatchReader, BatchWriter, Manifest};
 use crate::distinct::keep_distinct;
 use crate::draw::derive;
 use crate::ring::{Fill, Use, joined, ring};
-use crate::sip::sip_2_4;
+use crate::sip::sip;
 use crate::store::{Store, StoreFile};
 use crate::{Error, Permutation, Records, Seed};
 
@@ -42,9 +43,12 @@ impl Shuffle<'_> {
     pub fn run(&self, seed: &Seed, keep: impl Fn(u64) -> bool) -> Result<Manifest, Error> {
         let bits = self.bucket_bits()?;
         if bits == 0 {
-            let all = self.kept(keep)?;
+            let mut all = self.kept(keep)?;
             let output = BatchWriter::create(self.store, self.output, self.length)?;
-            return self.written(output, |shuffled| self.permute(all, seed, 0, shuffled).map(drop));
+            let mut hashes = Vec::new();
+            sip(&all, &derive(seed, "distinct", 0), &mut hashes);
+            keep_distinct(&mut all, &hashes)?;
+            return self.written(output, |shuffled| self.permute(&all, seed, 0, shuffled).map(drop));
         }
         let names: Vec<String> = (0..1_u32 << bits).map(|bucket| self.bucket_name(bucket)).collect();
         let output = BatchWriter::create(self.store, self.output, self.length)?;
@@ -106,29 +110,35 @@ impl Shuffle<'_> {
         keep: impl Fn(u64) -> bool,
     ) -> Result<(), Error> {
         // A quarter of the memory waits to be written; another one is for the parts that are read.
-        let buffer = (self.memory / 4 / names.len()).clamp(BUFFER / 2, BUFFER_MAX);
-        let mut buckets = names
+        let piece_len = (self.memory / 4 / names.len()).clamp(BUFFER / 2, BUFFER_MAX);
+        let mut files = names
             .iter()
-            .map(|name| Ok(BufWriter::with_capacity(buffer, self.store.create(name)?)))
-            .collect::<Result<Vec<BufWriter<Box<dyn StoreFile>>>, Error>>()?;
+            .map(|name| self.store.create(name))
+            .collect::<io::Result<Vec<Box<dyn StoreFile>>>>()?;
         let mut input = self.input()?;
         thread::scope(|scope| {
             let (fill, parts) = ring::<Vec<u8>>(2);
             let reading = scope.spawn(move || read_parts(&mut input, &fill));
-            let (grouped, write) = ring::<Grouped>(2);
-            let writing = scope.spawn(move || write_grouped(&mut buckets, &write));
+            let (full, write) = ring::<Vec<Piece>>(2);
+            let writing = scope.spawn(move || write_pieces(&mut files, &write));
+            let mut buckets = Buckets::new(names.len(), piece_len);
             let (mut place, mut hashes) = (0, Vec::new());
             while let Some(part) = parts.full() {
                 let mut part = Records::from_bytes(self.length, part)?;
                 retain(&mut part, &mut place, &keep);
-                sip_2_4(&part, key, &mut hashes);
-                // The writer is gone if it failed, and says why below.
-                let Some(mut group) = grouped.empty() else { break };
-                group.fill(&part, &hashes, bits);
-                grouped.pass_on(group);
+                sip(&part, key, &mut hashes);
+                for (record, hash) in part.iter().zip(&hashes) {
+                    buckets.add((hash >> (64 - bits)) as usize, record, *hash);
+                }
                 parts.give_back(part.into_bytes());
+                // The writer is gone if it failed, and says why below.
+                let Some(used) = full.empty() else { break };
+                full.pass_on(buckets.full(used));
             }
-            drop((parts, grouped));
+            if let Some(used) = full.empty() {
+                full.pass_on(buckets.rest(used));
+            }
+            drop((parts, full));
             joined(writing)?;
             joined(reading)?;
             self.check_count(place)
@@ -141,13 +151,16 @@ impl Shuffle<'_> {
         let ahead = u128::from(mean) * self.length as u128 * COPIES_AHEAD <= self.memory as u128;
         thread::scope(|scope| {
             let (fill, buckets) = ring::<Vec<u8>>(if ahead { 2 } else { 1 });
-            let reading = scope.spawn(move || self.read_buckets(names, seed, mean, &fill));
+            let reading = scope.spawn(move || self.read_buckets(names, mean, &fill));
             let manifest = self.written(output, |shuffled| {
                 let mut bucket = 0;
                 while let Some(bytes) = buckets.full() {
-                    let records = Records::from_bytes(self.length, bytes)?;
-                    let Some(used) = self.permute(records, seed, bucket, shuffled)? else { break };
-                    buckets.give_back(used.into_bytes());
+                    let mut records = Records::from_bytes(self.hashed_length(), bytes)?;
+                    keep_distinct_hashed(&mut records)?;
+                    if !self.permute(&records, seed, bucket, shuffled)? {
+                        break;
+                    }
+                    buckets.give_back(records.into_bytes());
                     bucket += 1;
                 }
                 drop(buckets);
@@ -157,27 +170,23 @@ impl Shuffle<'_> {
         })
     }
 
-    /// The distinct records in the order of the seed, part by part, each in memory that was used before. Returns the memory
-    /// that they were in, or `None` if nobody writes any more.
+    /// Records, without their hashes, in the order of the seed, part by part, each in memory that was used before. False
+    /// if nobody writes any more.
     fn permute(
         &self,
-        mut records: Records,
+        records: &Records,
         seed: &Seed,
         bucket: u64,
         shuffled: &Fill<Vec<u8>>,
-    ) -> Result<Option<Records>, Error> {
-        if records.len() >= u32::MAX as usize {
-            return Err(Error::TooMany { got: records.len() as u64 });
-        }
-        keep_distinct(&mut records, &distinct_key(seed, bucket));
+    ) -> Result<bool, Error> {
         let order = Permutation::new(records.len() as u64, &derive(seed, "order", bucket))?;
         let part_len = (self.memory / OUT_PARTS).min(1 << 22);
         for places in order.places().chunks((part_len / self.length).max(1)) {
             // The writer is gone if it failed, and says why itself.
-            let Some(used) = shuffled.empty() else { return Ok(None) };
-            shuffled.pass_on(records.gathered(places, used));
+            let Some(used) = shuffled.empty() else { return Ok(false) };
+            shuffled.pass_on(records.heads_gathered(self.length, places, used));
         }
-        Ok(Some(records))
+        Ok(true)
     }
 
     /// What somebody shuffles, hashed and written by other threads meanwhile.
@@ -198,18 +207,12 @@ impl Shuffle<'_> {
     }
 
     /// Reads one bucket after another, and empties what it has read.
-    fn read_buckets(
-        &self,
-        names: &[String],
-        seed: &Seed,
-        mean: u64,
-        fill: &Fill<Vec<u8>>,
-    ) -> Result<(), Error> {
+    fn read_buckets(&self, names: &[String], mean: u64, fill: &Fill<Vec<u8>>) -> Result<(), Error> {
         // Eight deviations above the mean: distinct records are not more than that in any bucket.
-        let len = (mean + 8 * mean.isqrt() + 8) as usize * self.length;
-        for (bucket, name) in (0..).zip(names) {
+        let len = (mean + 8 * mean.isqrt() + 8) as usize * self.hashed_length();
+        for name in names {
             let Some(used) = fill.empty() else { break };
-            fill.pass_on(self.read_bucket(name, &distinct_key(seed, bucket), len, used)?);
+            fill.pass_on(self.read_bucket(name, len, used)?);
             // It is removed for good with all others, but takes no room until then.
             self.store.create(name)?;
         }
@@ -218,13 +221,7 @@ impl Shuffle<'_> {
 
     /// All records of a bucket, but for some that are there twice if they are more than `len` bytes: whoever sends one
     /// record many times fills one bucket, and must not fill the memory.
-    fn read_bucket(
-        &self,
-        name: &str,
-        key: &Seed,
-        mut len: usize,
-        mut bytes: Vec<u8>,
-    ) -> Result<Vec<u8>, Error> {
+    fn read_bucket(&self, name: &str, mut len: usize, mut bytes: Vec<u8>) -> Result<Vec<u8>, Error> {
         bytes.clear();
         let mut file = self.store.read(name)?;
         loop {
@@ -234,13 +231,18 @@ impl Shuffle<'_> {
             if read < wanted {
                 return Ok(bytes);
             }
-            let mut records = Records::from_bytes(self.length, bytes)?;
-            keep_distinct(&mut records, key);
+            let mut records = Records::from_bytes(self.hashed_length(), bytes)?;
+            keep_distinct_hashed(&mut records)?;
             bytes = records.into_bytes();
             if bytes.len() > len / 2 {
                 len *= 2;
             }
         }
+    }
+
+    /// How many bytes a record in a bucket has: its own, then its hash.
+    fn hashed_length(&self) -> usize {
+        self.length + HASH
     }
 
     fn input(&self) -> Result<BatchReader, Error> {
@@ -270,49 +272,70 @@ fn retain(part: &mut Records, place: &mut u64, keep: impl Fn(u64) -> bool) {
     *place += count;
 }
 
-/// A part of the input, in the order of its records' buckets.
-#[derive(Default)]
-struct Grouped {
+/// Some records of one bucket, each with its hash.
+struct Piece {
+    bucket: usize,
     bytes: Vec<u8>,
-    /// Where each bucket's records end.
-    ends: Vec<usize>,
 }
 
-impl Grouped {
-    /// By the first bits of a hash of each record.
-    fn fill(&mut self, part: &Records, hashes: &[u64], bits: u32) {
-        let length = part.length();
-        let bucket = |hash: &u64| (hash >> (64 - bits)) as usize;
-        let mut sizes = vec![0; 1 << bits];
-        hashes.iter().for_each(|hash| sizes[bucket(hash)] += length);
-        self.ends.clear();
-        self.ends.extend(sizes.iter().scan(0, |end, size| Some(std::mem::replace(end, *end + size))));
-        self.bytes.resize(part.as_bytes().len(), 0);
-        // Where each bucket begins, until all its records are there.
-        for (record, hash) in part.iter().zip(hashes) {
-            let start = &mut self.ends[bucket(hash)];
-            self.bytes[*start..][..length].copy_from_slice(record);
-            *start += length;
+/// What waits to be written to each bucket.
+struct Buckets {
+    waiting: Vec<Vec<u8>>,
+    piece_len: usize,
+    full: Vec<Piece>,
+    /// The memory of pieces that are written.
+    used: Vec<Vec<u8>>,
+}
+
+impl Buckets {
+    fn new(count: usize, piece_len: usize) -> Self {
+        Self { waiting: vec![Vec::new(); count], piece_len, full: Vec::new(), used: Vec::new() }
+    }
+
+    fn add(&mut self, bucket: usize, record: &[u8], hash: u64) {
+        let bytes = &mut self.waiting[bucket];
+        if bytes.len() + record.len() + HASH > self.piece_len {
+            let next = self.used.pop().unwrap_or_else(|| Vec::with_capacity(self.piece_len));
+            self.full.push(Piece { bucket, bytes: mem::replace(bytes, next) });
         }
+        bytes.extend_from_slice(record);
+        bytes.extend_from_slice(&hash.to_le_bytes());
+    }
+
+    /// All pieces that are full, for others that are written.
+    fn full(&mut self, mut written: Vec<Piece>) -> Vec<Piece> {
+        self.used.extend(written.drain(..).map(|piece| {
+            let mut bytes = piece.bytes;
+            bytes.clear();
+            bytes
+        }));
+        mem::replace(&mut self.full, written)
+    }
+
+    /// All that is left, at the end.
+    fn rest(mut self, written: Vec<Piece>) -> Vec<Piece> {
+        let waiting = mem::take(&mut self.waiting).into_iter().enumerate();
+        self.full.extend(waiting.map(|(bucket, bytes)| Piece { bucket, bytes }));
+        self.full(written)
     }
 }
 
-/// Writes each part's records to their buckets.
-fn write_grouped(buckets: &mut [BufWriter<Box<dyn StoreFile>>], parts: &Use<Grouped>) -> Result<(), Error> {
-    while let Some(part) = parts.full() {
-        let mut start = 0;
-        for (bucket, &end) in buckets.iter_mut().zip(&part.ends) {
-            bucket.write_all(&part.bytes[start..end])?;
-            start = end;
-        }
-        parts.give_back(part);
+/// Writes each piece to its bucket. Buckets need not survive a crash: the input is still there, and the draw is the same.
+fn write_pieces(files: &mut [Box<dyn StoreFile>], full: &Use<Vec<Piece>>) -> Result<(), Error> {
+    while let Some(pieces) = full.full() {
+        pieces.iter().try_for_each(|piece| files[piece.bucket].write_all(&piece.bytes))?;
+        full.give_back(pieces);
     }
-    // Buckets need not survive a crash: the input is still there, and the draw is the same.
-    Ok(buckets.iter_mut().try_for_each(Write::flush)?)
+    Ok(())
 }
 
-fn distinct_key(seed: &Seed, bucket: u64) -> Seed {
-    derive(seed, "distinct", bucket)
+/// Keeps each record of a bucket once.
+fn keep_distinct_hashed(records: &mut Records) -> Result<(), Error> {
+    let hashes: Vec<u64> = records
+        .iter()
+        .map(|record| u64::from_le_bytes(*record.last_chunk().expect("a hash is there")))
+        .collect();
+    keep_distinct(records, &hashes)
 }
 
 /// How many bits count `bytes` divided by `limit`, rounded up.
@@ -339,9 +362,12 @@ const PARTS: usize = 16;
 const OUT_PARTS: usize = 64;
 const OUT_BUFFERS: usize = 6;
 
-/// What an open bucket takes at least: half of it is its buffer.
+/// What an open bucket takes at least: half of it is the buffer that waits to be written.
 const BUFFER: usize = 1 << 15;
 const BUFFER_MAX: usize = 1 << 16;
+
+/// How many bytes a hash has.
+const HASH: usize = 8;
 
 #[cfg(test)]
 mod tests {
@@ -491,10 +517,12 @@ mod tests {
             output: "b",
             memory: 1 << 18,
         };
-        let bucket = shuffle.read_bucket("spool", &seed(1), 1000, Vec::new()).unwrap();
+        // Any eight bytes are the hash of 92: equal ones of equal records.
+        let hashed = Shuffle { length: 92, ..shuffle };
+        let bucket = hashed.read_bucket("spool", 1000, Vec::new()).unwrap();
         assert!(bucket.len() <= 1000 && bucket.capacity() <= 2000, "{} {}", bucket.len(), bucket.capacity());
         let mut left = Records::from_bytes(100, bucket).unwrap();
-        keep_distinct(&mut left, &seed(2));
+        keep_distinct_hashed(&mut left).unwrap();
         assert!(left.iter().map(|record| record[0]).eq([9, 1, 2, 3]));
         assert_eq!(run(&store, 100, 1004, 1 << 18, &seed(3)).len(), 4);
     }

@@ -7,18 +7,9 @@ use rayon::prelude::*;
 
 use crate::{Records, Seed};
 
-/// Pseudorandom numbers of records: SipHash-2-4, made to be one for whoever does not know the key.
-pub(crate) fn sip_2_4(records: &Records, key: &Seed, hashes: &mut Vec<u64>) {
-    all::<2, 4>(records, key, hashes);
-}
-
-/// Numbers that nobody can make equal for records that differ, without the key: SipHash-1-3, as in std's tables.
-pub(crate) fn sip_1_3(records: &Records, key: &Seed, hashes: &mut Vec<u64>) {
-    all::<1, 3>(records, key, hashes);
-}
-
-/// One number for each record, under the first half of a seed, on all threads of the current pool.
-fn all<const C: usize, const D: usize>(records: &Records, key: &Seed, hashes: &mut Vec<u64>) {
+/// Pseudorandom numbers of records, one for each: SipHash-2-4, made to be one for whoever does not know the key, under the
+/// first half of a seed, on all threads of the current pool.
+pub(crate) fn sip(records: &Records, key: &Seed, hashes: &mut Vec<u64>) {
     hashes.resize(records.len(), 0);
     let length = records.length();
     let parts = records.as_bytes().par_chunks(CHUNK * length);
@@ -26,16 +17,16 @@ fn all<const C: usize, const D: usize>(records: &Records, key: &Seed, hashes: &m
         let (pairs, last) = hashes.as_chunks_mut::<2>();
         let mut records = part.chunks_exact(length);
         for (pair, two) in pairs.iter_mut().zip(part.chunks_exact(2 * length)) {
-            *pair = pair_hash::<C, D>(key, two.split_at(length));
+            *pair = pair_hash(key, two.split_at(length));
         }
         if let (Some(last), Some(record)) = (last.first_mut(), records.next_back()) {
-            [*last, _] = pair_hash::<C, D>(key, (record, record));
+            [*last, _] = pair_hash(key, (record, record));
         }
     });
 }
 
 /// The hashes of two records of one length.
-fn pair_hash<const C: usize, const D: usize>(key: &Seed, (one, other): (&[u8], &[u8])) -> [u64; 2] {
+fn pair_hash(key: &Seed, (one, other): (&[u8], &[u8])) -> [u64; 2] {
     let half = |start| u64::from_le_bytes(std::array::from_fn(|place| key[start + place]));
     let (k0, k1) = (half(0), half(8));
     let mut state = State {
@@ -47,7 +38,7 @@ fn pair_hash<const C: usize, const D: usize>(key: &Seed, (one, other): (&[u8], &
     let (words, rest) = one.as_chunks::<8>();
     let (other_words, other_rest) = other.as_chunks::<8>();
     for (word, other) in words.iter().zip(other_words) {
-        state.take::<C>([u64::from_le_bytes(*word), u64::from_le_bytes(*other)]);
+        state.take([u64::from_le_bytes(*word), u64::from_le_bytes(*other)]);
     }
     // The last word is what is left, and the length modulo 256.
     let last = |rest: &[u8]| {
@@ -56,9 +47,9 @@ fn pair_hash<const C: usize, const D: usize>(key: &Seed, (one, other): (&[u8], &
         word[7] = one.len() as u8;
         u64::from_le_bytes(word)
     };
-    state.take::<C>([last(rest), last(other_rest)]);
+    state.take([last(rest), last(other_rest)]);
     state.c = state.c.map(|word| word ^ 0xff);
-    (0..D).for_each(|_| state.round());
+    (0..4).for_each(|_| state.round());
     [0, 1].map(|lane| state.a[lane] ^ state.b[lane] ^ state.c[lane] ^ state.d[lane])
 }
 
@@ -72,9 +63,9 @@ struct State {
 
 impl State {
     #[inline(always)]
-    fn take<const C: usize>(&mut self, words: [u64; 2]) {
+    fn take(&mut self, words: [u64; 2]) {
         (0..2).for_each(|lane| self.d[lane] ^= words[lane]);
-        (0..C).for_each(|_| self.round());
+        (0..2).for_each(|_| self.round());
         (0..2).for_each(|lane| self.a[lane] ^= words[lane]);
     }
 
@@ -101,7 +92,7 @@ const CHUNK: usize = 1 << 10;
 
 #[cfg(test)]
 mod tests {
-    use siphasher::sip::{SipHasher13, SipHasher24};
+    use siphasher::sip::SipHasher24;
 
     use super::*;
 
@@ -113,10 +104,8 @@ mod tests {
             let bytes = (0..length * count).map(|place| ((place * place) >> 3) as u8).collect();
             let records = Records::from_bytes(length, bytes).unwrap();
             let mut hashes = vec![5; 3];
-            sip_2_4(&records, &key, &mut hashes);
-            assert!(records.iter().map(|one| SipHasher24::new_with_key(half).hash(one)).eq(hashes.clone()));
-            sip_1_3(&records, &key, &mut hashes);
-            assert!(records.iter().map(|one| SipHasher13::new_with_key(half).hash(one)).eq(hashes));
+            sip(&records, &key, &mut hashes);
+            assert!(records.iter().map(|one| SipHasher24::new_with_key(half).hash(one)).eq(hashes));
         }
     }
 }

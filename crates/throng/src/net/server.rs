@@ -246,6 +246,8 @@ where
             .timer(TokioTimer::new())
             .header_read_timeout(limits.head)
             .max_header_size(limits.head_len_max)
+            // What has begun is finished, whoever hangs up: to look for that would cost an upload a system call.
+            .half_close(true)
             .serve_connection(stream, service)
     );
     tokio::select! {
