@@ -28,7 +28,7 @@ pub(super) fn seen(path: &Path, origin: Digest, make: impl FnOnce() -> Result<Bo
 }
 
 fn bytes((training, test): &Both, origin: Digest) -> Vec<u8> {
-    let mut bytes = [&MAGIC[..], origin.as_bytes()].concat();
+    let mut bytes = [MAGIC, origin.as_bytes()].concat();
     for examples in [training, test] {
         for number in [examples.len(), examples.width(), examples.classes()] {
             bytes.extend_from_slice(&(number as u64).to_le_bytes());
