@@ -176,7 +176,10 @@ impl Choices {
             self.delta > 0.0 && self.delta < 1.0,
             "--delta: give a number strictly between 0 and 1, well below 1 over the number of respondents"
         );
-        ensure!(self.steps != Some(0), "--steps: give at least 1");
+        ensure!(
+            self.steps.is_none_or(|steps| (1..=STEPS_MAX).contains(&steps)),
+            "--steps: give at least 1 and at most {STEPS_MAX}"
+        );
         Ok(())
     }
 }
@@ -339,4 +342,6 @@ fn simulation_name(simulation: Simulation) -> &'static str {
 }
 
 const POINTS: u64 = 20;
+/// Nobody waits for more.
+const STEPS_MAX: u64 = 1_000_000_000;
 const HELD_OUT_ONE_IN: u64 = 5;
