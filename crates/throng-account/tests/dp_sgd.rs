@@ -2,6 +2,7 @@
 
 use std::f64::consts::PI;
 
+use serde_json::Value;
 use throng_account::Error;
 use throng_account::composition::DpSgd;
 use throng_account::gaussian::Gaussian;
@@ -147,6 +148,28 @@ fn poisson_sampling_matches_dp_accounting() {
         }
     }
 }
+
+/// The same package's bounds from below and above on a finer grid (tests/vectors/subsampled_gaussian.py). Ours is an upper
+/// bound, so never below theirs from below, nor by more than the errors that the file states below the true value; and
+/// it is at most half a percent above.
+#[test]
+fn poisson_sampling_is_between_the_stored_bounds() {
+    let vectors: Value =
+        serde_json::from_str(include_str!("vectors/subsampled_gaussian.json")).expect("it is JSON");
+    let vectors = vectors.as_array().expect("a list");
+    assert_eq!(vectors.len(), 5);
+    for vector in vectors {
+        let number = |key: &str| vector[key].as_f64().expect(key);
+        let steps = vector["steps"].as_u64().expect("steps");
+        let ours = poisson(number("sampling"), number("sigma"), steps, number("delta"));
+        let (lower, upper) = (number("epsilon_lower"), number("epsilon_upper"));
+        assert!(ours >= lower.max(upper - STATED_ERROR), "{vector}: {ours} is no upper bound");
+        assert!(ours <= upper * 1.005 && ours < number("epsilon_renyi"), "{vector}: {ours} is loose");
+    }
+}
+
+/// How far the stored values may be from the true ones.
+const STATED_ERROR: f64 = 3e-5;
 
 /// The same package has Rényi accounting only for a fixed number without replacement (`RdpAccountant(REPLACE_ONE)`,
 /// `SampledWithoutReplacementDpEvent`, noise for a sensitivity of 1, so half of ours): an upper bound that is not tight.

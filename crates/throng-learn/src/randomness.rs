@@ -31,9 +31,15 @@ impl Randomness {
 
     /// From a number, for simulations that can be run again.
     pub fn numbered(number: u64) -> Self {
-        let mut seed = *b"throng learning, seed number ...";
+        let mut seed = *NUMBERED;
         seed[24..].copy_from_slice(&number.to_le_bytes());
         Self { seed }
+    }
+
+    /// The number that it came from; none if it came from a seed.
+    pub fn number(&self) -> Option<u64> {
+        let (start, number) = self.seed.split_last_chunk()?;
+        NUMBERED.starts_with(start).then_some(u64::from_le_bytes(*number))
     }
 
     /// The seed, for whoever stores it.
@@ -54,9 +60,28 @@ impl Randomness {
     }
 }
 
+/// What the seeds of numbers look like, but for the last 8 bytes.
+const NUMBERED: &[u8; 32] = b"throng learning, seed number ...";
+
 /// The seed is not shown.
 impl std::fmt::Debug for Randomness {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Randomness")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_numbers_are_told() {
+        for number in [0, 7, u64::MAX] {
+            let numbered = Randomness::numbered(number);
+            assert_eq!(Randomness::new(*numbered.seed()).number(), Some(number));
+        }
+        let mut other = *Randomness::numbered(7).seed();
+        other[23] ^= 1;
+        assert_eq!(Randomness::new(other).number(), None);
     }
 }

@@ -28,6 +28,7 @@ mod safetensors;
 mod source;
 mod statement;
 
+pub(crate) use accountant::Accountant;
 pub use card::{accuracies, card, mean_and_deviation};
 pub use checkpoint::Checkpoint;
 pub use choices::{Choices, ProtocolName};

@@ -132,6 +132,48 @@ fn a_training_goes_on_as_if_it_had_never_been_killed() {
     assert!(!path.exists(), "the seed is gone");
 }
 
+/// A trusted server's training and one without privacy: what they promise, and that a shown seed repeats a run.
+#[test]
+fn trusted_servers_and_no_privacy_are_there_to_compare_with() {
+    let dir = pets();
+    let json = |arguments: &[&str]| -> Value {
+        let few = ["--seeds", "1", "--steps", "20", "--json"];
+        let output = learn(&dir, &[arguments, &few].concat()).output().unwrap();
+        done(&output);
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let central = ["--protocol", "central", "--epsilon-central", "2", "--batch", "80"];
+    let trusted = json(&[&central[..], &["--out", "trusted"]].concat());
+    let statement = &trusted["statement"];
+    assert_eq!((statement["protocol"].as_str(), statement["steps"].as_u64()), (Some("central"), Some(20)));
+    assert!((1.98..=2.0).contains(&statement["epsilon_central"].as_f64().unwrap()), "{statement}");
+    assert!(trusted["seed"].is_null(), "whoever knows it can undo the noise");
+    let card = |name: &str| fs::read_to_string(dir.path().join(name).join("card.md")).unwrap();
+    assert!(card("trusted").contains("no local guarantee") && card("trusted").contains("| seed | secret |"));
+    let told = json(&[&central[..], &["--seed", "5", "--out", "told"]].concat());
+    assert_eq!(told["seed"], 5);
+    assert!(card("told").contains("can take the noise out") && card("told").contains("| seed | 5 |"));
+
+    let plain = json(&["--protocol", "plain", "--out", "plain"]);
+    assert!(plain["accuracy"].as_f64().unwrap() > 0.95, "{plain}");
+    assert!(plain["curves"][0].as_array().unwrap().iter().all(|point| point["epsilon_central"].is_null()));
+    assert!(card("plain").contains("No guarantee"));
+    let seed = plain["seed"].as_u64().unwrap().to_string();
+    assert!(card("plain").contains(&format!("| seed | {seed} |")));
+
+    // The seed that a simulation drew gives it back.
+    let drawn = json(&["--out", "drawn"]);
+    let seed = drawn["seed"].as_u64().unwrap().to_string();
+    let again = json(&["--seed", &seed, "--out", "again"]);
+    assert_eq!((&drawn["curves"], &drawn["seed"]), (&again["curves"], &again["seed"]));
+    assert!(card("drawn") == card("again"));
+
+    let dear = ["--protocol", "central", "--noise", "0.5", "--epsilon-central", "0.1"];
+    let output = learn(&dir, &dear).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("more --noise, a smaller --batch"), "{}", text(&output.stderr));
+}
+
 #[test]
 fn a_deployment_asks_people_and_a_budget_ends_it() {
     let dir = pets();
@@ -139,6 +181,7 @@ fn a_deployment_asks_people_and_a_budget_ends_it() {
     let bare: Value = serde_json::from_slice(&learn(&dir, &arguments).output().unwrap().stdout).unwrap();
     let covered = learn(&dir, &[&arguments[..], &["--cover"]].concat()).output().unwrap();
     let covered: Value = serde_json::from_slice(&covered.stdout).unwrap();
+    assert!(bare["seed"].is_null(), "nobody may know it");
     let epsilon = |json: &Value| json["statement"]["epsilon_central"].as_f64().unwrap();
     assert!(epsilon(&bare) > epsilon(&covered));
     assert_eq!(

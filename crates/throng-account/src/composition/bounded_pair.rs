@@ -63,7 +63,7 @@ impl BoundedPair {
     /// δ at ε for one batch under replacement, from above: exact but for the blocks, which move ε by about one part in
     /// a thousand.
     pub fn delta(&self, epsilon: Epsilon) -> Result<Delta, Error> {
-        Ok(Delta::new(Walks::new(self, DELTA_TAIL_EXPONENT)?.delta(epsilon.value()))?)
+        Ok(Delta::new(Walks::new(self, BLOCKS, DELTA_TAIL_EXPONENT)?.delta(epsilon.value()))?)
     }
 
     /// The losses of one step in which the crowd is a uniform `share` of all respondents, at most `tail` left out. See
@@ -77,7 +77,7 @@ impl BoundedPair {
             });
         }
         let left_out = tail / (8.0 * share * (1.0 + 2.0 * self.high));
-        let walks = Walks::new(self, -left_out.clamp(f64::MIN_POSITIVE, 0.1).ln())?;
+        let walks = Walks::new(self, BLOCKS, -left_out.clamp(f64::MIN_POSITIVE, 0.1).ln())?;
         let curve = |epsilon: Epsilon| {
             let before = (epsilon.value().exp_m1() / share).ln_1p();
             Ok(Delta::new((share * walks.delta(before) * (1.0 + 1e-14)).min(1.0))?)
@@ -109,7 +109,12 @@ struct Block {
 }
 
 impl Walks {
-    fn new(pair: &BoundedPair, tail_exponent: f64) -> Result<Self, Error> {
+    /// With blocks of c and of K of these sizes, in standard deviations.
+    fn new(
+        pair: &BoundedPair,
+        (blanket_block, moving_block): (f64, f64),
+        tail_exponent: f64,
+    ) -> Result<Self, Error> {
         // A ratio of mean 1 that is never below 1 is 1.
         let gap = if pair.low == 1.0 { 0.0 } else { pair.high - pair.low };
         let mut walks = Self {
@@ -128,8 +133,8 @@ impl Walks {
         let rest = ((pair.high + pair.low - 2.0) / gap).max(0.0);
         let blanket = BlanketReports::new(pair.crowd - 1, pair.low, 1.0 - pair.low, tail_exponent)?;
         let trials = (pair.crowd - 1) as f64;
-        let width = block_width(trials * pair.low * (1.0 - pair.low), BLANKET_BLOCK);
-        let width_moving = block_width((trials * pair.low + 1.0) * moving * rest, MOVING_BLOCK);
+        let width = block_width(trials * pair.low * (1.0 - pair.low), blanket_block);
+        let width_moving = block_width((trials * pair.low + 1.0) * moving * rest, moving_block);
         walks.slack = (width_moving - 1) as f64 / (blanket.first + 1) as f64;
         // Blocks of K lie on one grid, so that all c share their walks.
         let mut places = BTreeMap::new();
@@ -238,8 +243,7 @@ fn block_width(variance: f64, share: f64) -> u64 {
 }
 
 /// Blocks of c and of K, in standard deviations.
-const BLANKET_BLOCK: f64 = 0.15;
-const MOVING_BLOCK: f64 = 0.1;
+const BLOCKS: (f64, f64) = (0.15, 0.1);
 /// Above the accumulated rounding of binomial masses and their sums.
 const ROUNDING: f64 = 1e-9;
 /// For one question about δ: e^-80 is left out.
@@ -368,6 +372,24 @@ mod tests {
                 let wider = exact.delta(epsilon(e * 0.998)).unwrap().value();
                 assert!(ours >= below * (1.0 - 1e-8), "{crowd} {local} {e}: {ours:e} {below:e}");
                 assert!(ours <= wider + 1e-30, "{crowd} {local} {e}: {ours:e} {below:e} {wider:e}");
+            }
+        }
+    }
+
+    /// Blocks of either kind, wide ones too, can only make δ larger, and not by much.
+    #[test]
+    fn blocks_are_taken_at_their_unfavourable_ends() {
+        for (local, q) in [(0.7, 0.4), (1.9, 0.22), (3.0, 0.1)] {
+            let pair = pair(4_000, local, q);
+            let single = Walks::new(&pair, (0.0, 0.0), 30.0).unwrap();
+            for blocks in [(0.0, 0.8), (0.8, 0.0), BLOCKS] {
+                let ours = Walks::new(&pair, blocks, 30.0).unwrap();
+                assert!(ours.blocks.len() < single.blocks.len() || ours.draws.len() < single.draws.len());
+                for e in [0.002, 0.01, 0.03, 0.06, 0.1, 0.2, 0.4] {
+                    let (ours, exact) = (ours.delta(e), single.delta(e));
+                    assert!(ours >= exact, "{local} {blocks:?} {e}: {ours:e} {exact:e}");
+                    assert!(ours <= exact * 2.5 + 1e-11, "{local} {blocks:?} {e}: {ours:e} {exact:e}");
+                }
             }
         }
     }

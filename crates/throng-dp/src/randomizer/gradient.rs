@@ -276,7 +276,7 @@ mod tests {
             [None, Some([0.3, -0.1, 0.2, 0.0].as_slice()), Some(&[2.0, 0.0, 0.0, 1.0])].iter().enumerate()
         {
             let mut rng = rng(80 + i as u64);
-            let (mut expected, mut likelier) = (0.0, 0);
+            let (mut expected, mut likelier, mut positive) = (0.0, 0, 0);
             let draws = 10_000;
             for _ in 0..draws {
                 let report = mechanism.randomize(*value, &mut rng).unwrap();
@@ -285,13 +285,16 @@ mod tests {
                     * 2f64.powi(-50);
                 expected += p.max(1.0 - p) / f64::from(draws);
                 likelier += u64::from(p >= 0.5);
+                positive += u64::from(report.positive);
             }
             // For no gradient both signs are as likely, and each counts as the likelier one.
             if i > 0 {
-                assert_share(likelier, u64::from(draws as u32), expected, 3);
+                assert_share(likelier, u64::from(draws as u32), expected, 5);
             } else {
                 assert_eq!(likelier, u64::from(draws as u32));
             }
+            // Directions are symmetric, so that signs are fair whatever they are about.
+            assert_share(positive, u64::from(draws as u32), 0.5, 5);
         }
     }
 
@@ -420,6 +423,11 @@ mod tests {
         // The two branches of the gamma ratio meet: Γ(d/2 + 1/2)² / Γ(d/2)² grows by the same step.
         let step = gamma_ratio(1000) / gamma_ratio(999);
         assert!((step - (1000.0f64 / 999.0).sqrt() * (1.0 + 0.25 / (999.0 * 1000.0))).abs() < 1e-9);
+        // Two neighbours make Γ(d/2 + 1)/Γ(d/2) = d/2.
+        for d in [1000, 1001, 26_010] {
+            let product = gamma_ratio(d) * gamma_ratio(d + 1);
+            assert!((product / (0.5 * d as f64) - 1.0).abs() < 1e-12, "{d}: {product}");
+        }
     }
 
     #[test]

@@ -60,13 +60,21 @@ impl Losses {
         }
         let ((members, members_tried), (others, others_tried)) =
             (halves(&self.members, rng), halves(&self.others, rng));
-        let threshold = promising(&Self { members, others }.roc(), delta, confidence);
+        Self { members, others }.tried_on(
+            &Self { members: members_tried, others: others_tried },
+            delta,
+            confidence,
+        )
+    }
+
+    /// The limit that other losses give for the threshold that these suggest.
+    fn tried_on(&self, tried: &Self, delta: Delta, confidence: f64) -> Result<Limit, Error> {
+        let threshold = promising(&self.roc(), delta, confidence);
         // Half of the error for each rate.
         let each = 0.5 * (1.0 + confidence);
         let found = |losses: &[f64]| losses.iter().filter(|&&loss| loss <= threshold).count() as u64;
-        let (true_positives, false_positives) = (found(&members_tried), found(&others_tried));
-        let low = lower_limit(true_positives, members_tried.len() as u64, each)?;
-        let high = upper_limit(false_positives, others_tried.len() as u64, each)?;
+        let low = lower_limit(found(&tried.members), tried.members.len() as u64, each)?;
+        let high = upper_limit(found(&tried.others), tried.others.len() as u64, each)?;
         Ok(Limit {
             epsilon: Epsilon::new((refuted(low, high, delta) * (1.0 - ROUNDING) - ROUNDING).max(0.0))?,
             threshold,
@@ -164,6 +172,18 @@ mod tests {
                 assert!(with_delta.epsilon.value() <= epsilon);
             }
         }
+    }
+
+    /// The half that is tried has no say in the threshold: its own leak, elsewhere, is not looked for.
+    #[test]
+    fn the_threshold_comes_from_the_other_half() {
+        let leak_at = |loss: f64| {
+            let members = [vec![loss; 900], vec![9.0; 100]].concat();
+            Losses::new(members, [vec![loss; 100], vec![9.0; 900]].concat()).unwrap()
+        };
+        let limit = leak_at(1.0).tried_on(&leak_at(2.0), Delta::ZERO, 0.9).unwrap();
+        assert_eq!((limit.threshold, limit.epsilon), (1.0, Epsilon::ZERO));
+        assert!(leak_at(1.0).tried_on(&leak_at(0.5), Delta::ZERO, 0.9).unwrap().epsilon.value() > 1.5);
     }
 
     /// At 90 % at most one in ten limits may be above the truth. More than 80 of 400 have a chance below 1e-6 (Chernoff:

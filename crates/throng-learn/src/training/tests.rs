@@ -176,3 +176,32 @@ fn settings_that_make_no_sense_are_refused() {
     let state = State::from_parts(1, vec![0.0; 7], Vec::new(), vec![0.0; 8]);
     assert!(Training::resume(&network, &examples, good, Randomness::numbered(1), state).is_err());
 }
+
+/// Fifty examples, each with an input of its own, one in each of forty steps: as many weights move as examples were drawn. If
+/// every step drew the same ones, only one would; fewer than 15 different ones of 40 uniform draws have a chance below 1e-9.
+#[test]
+fn every_step_draws_anew() {
+    let inputs = (0..50 * 50).map(|i| f32::from(u8::from(i / 50 == i % 50))).collect();
+    let examples = Examples::new(inputs, 50, (0..50).map(|i| i % 2).collect(), 2).unwrap();
+    let network = Network::linear(50, 2);
+    let settings = Settings { examples_each_step: 1, steps: 40, ..settings(Protocol::Plain) };
+    let mut training = Training::new(&network, &examples, settings, Randomness::numbered(3)).unwrap();
+    for _ in 0..40 {
+        training.step().unwrap();
+    }
+    // Of the first class: one weight for each input, then the next class, then the constants.
+    let moved = training.state().parts().1[..50].iter().filter(|&&x| x != 0.0).count();
+    assert!((15..=40).contains(&moved), "{moved}");
+}
+
+/// v ← μv + g, θ ← θ − ηv.
+#[test]
+fn momentum_adds_up_gradients() {
+    let settings = Settings { momentum: 0.5, ..settings(Protocol::Plain) };
+    let mut state = State::new(vec![0.0], &settings);
+    let places = [1.0, 2.0, 0.0].map(|gradient| {
+        state.go(&[gradient], 0.5, &settings);
+        state.parameters[0]
+    });
+    assert_eq!(places, [-0.5, -1.75, -2.375]);
+}

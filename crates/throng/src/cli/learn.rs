@@ -119,7 +119,7 @@ pub struct LearnArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = "Training")]
     pub seeds: Option<u64>,
 
-    /// What the randomness of the first training comes from; the next has the next number [default: random]
+    /// What the randomness of the first training comes from; the next has the next number [default: random, and shown]
     #[arg(long, value_name = "S", help_heading = "Training")]
     pub seed: Option<u64>,
 

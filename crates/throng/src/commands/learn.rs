@@ -25,7 +25,7 @@ pub fn run(args: &LearnArgs, format: Format) -> Result<()> {
     let start = Instant::now();
     let study = Study::check(args)?;
     let done = train(&study, &stop)?;
-    let mut result = LearnResult::of(&study, &done.done);
+    let mut result = LearnResult::of(&study.plan, &done);
     result.seconds = start.elapsed().as_secs_f64();
     result.peak_rss_bytes = peak_rss_bytes();
     if study.out.is_some() {
@@ -128,7 +128,7 @@ fn write(study: &Study, done: &Checkpoint, result: &mut LearnResult) -> Result<(
     let title = format!("{}, {}: {:.1} %", plan.data.name, plan.model.name(), 100.0 * result.accuracy);
     let mut files = vec![
         ("model.safetensors", safetensors(&plan.network, &done.model, &about)?),
-        ("card.md", card(plan, &done.done).into_bytes()),
+        ("card.md", card(plan, done).into_bytes()),
         ("curve.csv", curve_csv(&done.done).into_bytes()),
         ("curve.png", curve_png(&title, &done.done, plan.majority())?),
     ];

@@ -16,6 +16,7 @@ mod paper;
 mod pretrain;
 mod pretrained;
 mod recipes;
+mod seen;
 mod source;
 mod table;
 mod targets;

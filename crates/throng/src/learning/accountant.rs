@@ -11,7 +11,7 @@ use super::statement::{CentralStatement, Grouped, Local, LocalStatement, Stateme
 
 /// Accounts for a training.
 #[derive(Clone, Debug)]
-pub(super) struct Accountant {
+pub(crate) struct Accountant {
     respondents: u64,
     examples: u64,
     delta: Delta,
@@ -39,7 +39,7 @@ struct Reports {
 }
 
 impl Accountant {
-    pub(super) fn new(
+    pub(crate) fn new(
         settings: &Settings,
         dimension: usize,
         respondents: u64,
@@ -80,7 +80,7 @@ impl Accountant {
     }
 
     /// epsilon_central after each of these numbers of steps; none if nothing is promised.
-    pub(super) fn epsilons(&self, steps: &[u64]) -> Result<Vec<Option<f64>>> {
+    pub(crate) fn epsilons(&self, steps: &[u64]) -> Result<Vec<Option<f64>>> {
         Ok(match &self.what {
             What::Nothing => vec![None; steps.len()],
             What::Central(training) => {

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use super::{Mode, Plan, Point, Statement};
+use super::{Checkpoint, Mode, Plan, Point, Statement};
 
-/// A page of Markdown.
-pub fn card(plan: &Plan, curves: &[Vec<Point>]) -> String {
-    let data = &plan.data;
+/// A page of Markdown about a training that is done.
+pub fn card(plan: &Plan, done: &Checkpoint) -> String {
+    let (data, curves) = (&plan.data, &done.done);
     let mut text = format!("# {}, {}\n\n", data.name, plan.model.name());
     let mut say = |line: String| {
         // Writing to a string cannot fail.
@@ -47,8 +47,8 @@ pub fn card(plan: &Plan, curves: &[Vec<Point>]) -> String {
     });
     say("## What it says about people".into());
     plan.statement.sentences().into_iter().for_each(&mut say);
-    if let Statement::Local(local) = &plan.statement {
-        match local.mode {
+    match (&plan.statement, done.seed()) {
+        (Statement::Local(local), _) => match local.mode {
             Mode::SimulateBatch => say(
                 "**This is a simulation on data that the program could read.** epsilon_central belongs to the deployment \
                  that was simulated, with as many distinct respondents in a step as there are reports. The model in this \
@@ -61,7 +61,18 @@ pub fn card(plan: &Plan, curves: &[Vec<Point>]) -> String {
                  that do not collude."
                     .into(),
             ),
-        }
+        },
+        (Statement::Central(_), None) => say(
+            "The noise came from randomness of the operating system, which was erased at the end. The guarantee rests on a \
+             server that does as much."
+                .into(),
+        ),
+        (Statement::Central(_), Some(_)) => say(
+            "**The noise came from the seed below, and whoever knows it can take the noise out again.** The guarantee is that \
+             of a training whose seed nobody knows: leave out --seed for a model that is to be given away."
+                .into(),
+        ),
+        (Statement::Plain, _) => {}
     }
     if curves.len() > 1 {
         say(
@@ -78,6 +89,8 @@ pub fn card(plan: &Plan, curves: &[Vec<Point>]) -> String {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let _ = write!(table, "\n| {name} | {} |", value.replace('|', "\\|"));
     }
+    let seed = done.seed().map_or_else(|| "secret".into(), |seed| seed.to_string());
+    let _ = write!(table, "\n| seed | {seed} |");
     say(table);
     say("`curve.csv` and `curve.png` have accuracy and cost on the way.".into());
     text.truncate(text.trim_end().len());

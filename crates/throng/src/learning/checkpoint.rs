@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
-use throng_learn::State;
+use throng_learn::{Randomness, State};
 use throng_wire::Digest;
 
 use super::{Plan, Point};
@@ -38,10 +38,15 @@ impl Checkpoint {
     pub fn identity(plan: &Plan, runs: u64, seed: Option<u64>) -> BTreeMap<String, String> {
         let mut identity: BTreeMap<String, String> =
             plan.shown().into_iter().map(|(name, value)| (name, value.to_string())).collect();
-        identity.insert("data_digest".into(), plan.data_digest().to_string());
+        identity.insert("data_digest".into(), plan.data.digest().to_string());
         identity.insert("seeds".into(), runs.to_string());
         identity.insert("seed".into(), seed.map_or_else(|| "random".into(), |seed| seed.to_string()));
         identity
+    }
+
+    /// The number that the first run's randomness comes from; none if it is secret.
+    pub fn seed(&self) -> Option<u64> {
+        Randomness::new(*self.seeds.first()?).number()
     }
 
     /// Reads a checkpoint, if there is one.

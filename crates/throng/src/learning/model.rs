@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use serde::Serialize;
-use throng_learn::{Curve, Hog, Network};
+use throng_learn::{Curve, Network};
 
 use crate::dataset::{Labelled, PictureSet};
 
@@ -52,8 +52,7 @@ impl ModelName {
                 Ok((data, network))
             }
             (Self::Hog, Some(set)) => {
-                let [channels, rows, columns] = set.shape();
-                let hog = if channels == 1 { Hog::gray(columns, rows) } else { Hog::colour(columns, rows) };
+                let hog = set.hog();
                 let seen = |examples: &throng_learn::Examples| {
                     examples.map(hog.len(), |pixels, out| hog.fill(pixels, out))
                 };

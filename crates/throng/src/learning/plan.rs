@@ -5,7 +5,6 @@ use serde_json::{Map, Value, json};
 use throng_account::composition::DpSgd;
 use throng_dp::{CentralGuarantee, Delta, Epsilon};
 use throng_learn::{Average, Mechanism, MechanismName, Network, Protocol, Rate, Settings, Simulation};
-use throng_wire::{Digest, Hasher};
 
 use super::accountant::Accountant;
 use super::defaults::Defaults;
@@ -67,10 +66,15 @@ impl Plan {
         if steps == 0 {
             let one = account(&draft.settings(1))?.epsilons(&[1])?[0].unwrap_or(f64::INFINITY);
             return Err(Refusal(format!(
-                "one step alone costs epsilon_central {one:.4}, more than the {} asked for; give more respondents in a \
-                 step (--batch), a smaller --epsilon-local{} or a larger --epsilon-central",
+                "one step alone costs epsilon_central {one:.4}, more than the {} asked for; give {} or a larger \
+                 --epsilon-central",
                 choices.epsilon_central.unwrap_or(0.0),
-                if choices.mode == Mode::Deploy && !choices.cover { ", --cover" } else { "" }
+                match (choices.protocol, choices.mode) {
+                    (ProtocolName::Central, _) => "more --noise, a smaller --batch",
+                    (_, Mode::Deploy) if !choices.cover =>
+                        "more respondents in a step (--batch), a smaller --epsilon-local, --cover",
+                    _ => "more respondents in a step (--batch), a smaller --epsilon-local",
+                }
             ))
             .into());
         }
@@ -116,30 +120,18 @@ impl Plan {
                 say("simulation", json!(simulation_name(simulation)));
             }
         }
-        if let Statement::Local(local) = &self.statement {
-            say("mode", json!(local.mode));
-            say("cover", json!(local.cover));
-            say("delta", json!(local.delta));
+        match &self.statement {
+            Statement::Local(local) => {
+                say("mode", json!(local.mode));
+                say("cover", json!(local.cover));
+                say("delta", json!(local.delta));
+            }
+            Statement::Central(central) => {
+                say("delta", json!(central.delta));
+            }
+            Statement::Plain => {}
         }
         shown
-    }
-
-    /// A hash of all examples, those to train on and those to test with.
-    pub fn data_digest(&self) -> Digest {
-        let mut hasher = Hasher::new();
-        for examples in [&self.data.training, &self.data.test] {
-            for number in [examples.len(), examples.width(), examples.classes()] {
-                hasher.update(&(number as u64).to_le_bytes());
-            }
-            let mut bytes = Vec::with_capacity(4 * examples.width() + 1);
-            for i in 0..examples.len() {
-                bytes.clear();
-                examples.input(i).iter().for_each(|x| bytes.extend_from_slice(&x.to_le_bytes()));
-                bytes.push(examples.label(i));
-                hasher.update(&bytes);
-            }
-        }
-        hasher.finish()
     }
 
     /// The share of the test examples that are of the most frequent class: what a model has to beat.
@@ -184,7 +176,10 @@ impl Choices {
             self.delta > 0.0 && self.delta < 1.0,
             "--delta: give a number strictly between 0 and 1, well below 1 over the number of respondents"
         );
-        ensure!(self.steps != Some(0), "--steps: give at least 1");
+        ensure!(
+            self.steps.is_none_or(|steps| (1..=STEPS_MAX).contains(&steps)),
+            "--steps: give at least 1 and at most {STEPS_MAX}"
+        );
         Ok(())
     }
 }
@@ -347,4 +342,6 @@ fn simulation_name(simulation: Simulation) -> &'static str {
 }
 
 const POINTS: u64 = 20;
+/// Nobody waits for more.
+const STEPS_MAX: u64 = 1_000_000_000;
 const HELD_OUT_ONE_IN: u64 = 5;

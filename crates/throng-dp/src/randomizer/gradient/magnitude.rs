@@ -75,3 +75,24 @@ impl Agreement {
         Ratio::new(numerator, BigUint::one() << bits)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use num_traits::ToPrimitive;
+
+    /// 1/2 + |x|/(2L) up to the clipping norm, and certainty from there on.
+    #[test]
+    fn a_length_becomes_the_coin_of_the_algorithm() {
+        for clip in [0.05, 1.0, 7.0] {
+            for (share, expected) in
+                [(0.0, 0.5), (0.25, 0.625), (0.9, 0.95), (0.999, 0.9995), (1.0, 1.0), (30.0, 1.0)]
+            {
+                let exact = Agreement::new(share * clip, clip).probability();
+                let (numerator, denominator) =
+                    (exact.numer().to_f64().unwrap(), exact.denom().to_f64().unwrap());
+                assert!((numerator / denominator - expected).abs() < 1e-15, "{share} of {clip}");
+            }
+        }
+    }
+}

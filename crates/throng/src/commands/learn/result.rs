@@ -6,8 +6,7 @@ use indicatif::{HumanBytes, HumanCount};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::Study;
-use crate::learning::{Point, Statement, accuracies, mean_and_deviation};
+use crate::learning::{Checkpoint, Plan, Point, Statement, accuracies, mean_and_deviation};
 
 /// The result of `throng learn`. The names are stable.
 #[derive(Clone, Debug, Serialize)]
@@ -34,7 +33,7 @@ pub struct LearnResult {
     pub measured_on: usize,
     /// Whether these are training examples that were held out.
     pub held_out: bool,
-    /// The seed that was asked for.
+    /// The seed of the first run, with which `--seed` repeats all; none if it was secret.
     pub seed: Option<u64>,
     /// The learning curve of each run.
     pub curves: Vec<Vec<Point>>,
@@ -48,8 +47,8 @@ pub struct LearnResult {
 
 impl LearnResult {
     /// Files, time and memory are left to the caller.
-    pub(super) fn of(study: &Study, curves: &[Vec<Point>]) -> Self {
-        let plan = &study.plan;
+    pub(super) fn of(plan: &Plan, done: &Checkpoint) -> Self {
+        let curves = &done.done;
         let accuracies = accuracies(curves);
         let (accuracy, accuracy_deviation) = mean_and_deviation(&accuracies);
         Self {
@@ -64,8 +63,8 @@ impl LearnResult {
             majority: plan.majority(),
             measured_on: plan.data.test.len(),
             held_out: plan.held_out,
-            seed: study.seed,
-            curves: curves.to_vec(),
+            seed: done.seed(),
+            curves: curves.clone(),
             files: Vec::new(),
             seconds: 0.0,
             peak_rss_bytes: None,
@@ -98,6 +97,13 @@ impl fmt::Display for LearnResult {
                 line(if at + row == 0 { "guarantee" } else { "" }, part)?;
             }
         }
+        line(
+            "seed",
+            match self.seed {
+                Some(seed) => format!("{seed} (--seed {seed} repeats it)"),
+                None => "secret, since it would undo the noise".into(),
+            },
+        )?;
         for (at, file) in self.files.iter().enumerate() {
             line(if at == 0 { "files" } else { "" }, file.clone())?;
         }

@@ -11,20 +11,20 @@ use throng_learn::Randomness;
 use crate::cli::learn::{DataArg, LearnArgs};
 use crate::dataset::PictureSet;
 use crate::entropy::system_rng;
-use crate::learning::{Checkpoint, Choices, Mode, Plan, Source};
+use crate::learning::{Checkpoint, Choices, Mode, Plan, Source, Statement};
 use crate::out_dir::OutDir;
 
 /// What is to be trained, how often, and where it is kept.
 #[derive(Debug)]
 pub(super) struct Study {
     pub(super) plan: Plan,
-    pub(super) mode: Mode,
+    mode: Mode,
     pub(super) checkpoint_every: u64,
     /// Where results go, and the checkpoint.
     pub(super) out: Option<(OutDir, PathBuf)>,
-    /// What the first run's randomness comes from, where a simulation may say so.
-    pub(super) seed: Option<u64>,
-    pub(super) runs: u64,
+    /// What the first run's randomness should come from.
+    seed: Option<u64>,
+    runs: u64,
     identity: BTreeMap<String, String>,
     _lock: Option<File>,
 }
@@ -74,10 +74,10 @@ impl Study {
             return Ok(checkpoint);
         }
         let rng = &mut system_rng()?;
-        let first = match (self.mode, self.seed) {
-            (Mode::Deploy, _) => None,
-            (Mode::SimulateBatch, Some(seed)) => Some(seed),
-            (Mode::SimulateBatch, None) => Some(rng.next_u64()),
+        let first = match self.seed {
+            Some(seed) => Some(seed),
+            None if self.is_secret() => None,
+            None => Some(rng.next_u64()),
         };
         let seeds = (0..self.runs).map(|run| match first {
             Some(first) => *Randomness::numbered(first.wrapping_add(run)).seed(),
@@ -95,6 +95,12 @@ impl Study {
             curve: Vec::new(),
             state: None,
         })
+    }
+
+    /// Whether the guarantee is that of the model itself, and whoever knew the seed could undo its noise. That of a
+    /// simulated batch belongs to the simulated deployment.
+    fn is_secret(&self) -> bool {
+        self.mode == Mode::Deploy || matches!(self.plan.statement, Statement::Central(_))
     }
 
     /// Writes a checkpoint, if there is a place for it.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
-use throng_learn::{Cifar, CifarRecords, Examples, IdxPictures};
+use throng_learn::{Cifar, CifarRecords, Examples, Hog, IdxPictures};
 
 use super::Labelled;
 use super::bytes::Bytes;
@@ -37,6 +37,12 @@ impl PictureSet {
             Self::Mnist | Self::FashionMnist => [1, 28, 28],
             Self::Cifar10 => [3, 32, 32],
         }
+    }
+
+    /// The directions of the edges of its pictures.
+    pub fn hog(self) -> Hog {
+        let [channels, rows, columns] = self.shape();
+        if channels == 1 { Hog::gray(columns, rows) } else { Hog::colour(columns, rows) }
     }
 
     fn classes(self) -> [&'static str; CLASSES] {

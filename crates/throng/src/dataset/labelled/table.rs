@@ -39,7 +39,8 @@ impl Labelled {
             rows.push(row.texts()?);
         }
         let Table { examples, classes } = Table::new(&columns, &rows, target, Table::WIDTH)?;
-        let (training, test) = examples.held_out(TEST_ONE_IN)?;
+        let names = || format!("the classes of {target:?} are, from 0: {}", classes.join(", "));
+        let (training, test) = examples.held_out(TEST_ONE_IN).with_context(names)?;
         Ok(Self { name: format!("{name}, {target}"), training, test, classes })
     }
 }
@@ -84,7 +85,8 @@ mod tests {
         assert!(complaint("x,y\n", "y").contains("no rows"));
         assert!(complaint("x,y\n1,a\n2\n", "y").contains("line 3: 1 field"));
         assert!(complaint("x,y\n1,a\n2,a\n", "y").contains("1 distinct values"));
-        assert!(complaint("x,y\n1,a\n2,b\n", "y").contains("has no example among the"));
+        let rare = complaint("x,y\n1,a\n2,b\n", "y");
+        assert!(rare.contains("from 0: a, b") && rare.contains("has no example among the"), "{rare}");
     }
 
     /// Softmax regression by plain stochastic gradient descent, one example at a time: most people (76 %) earn less, so

@@ -51,11 +51,7 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
             format!("at least {least}"),
         );
         rows.push(Row { paper, ..row }.throng(ours.mean).note(format!("{ours} over {} runs", runs.len())));
-        let dimension = match job.source {
-            super::source::Source::Pictures(set, features) => recipes::dimension(set, features),
-            super::source::Source::Drawn(_) => return Ok(()),
-        };
-        if let Some(epsilon) = job.epsilon(dimension)? {
+        if let Some(epsilon) = job.epsilon()? {
             let cell = format!("{name}: certified epsilon_central");
             rows.push(Row::order(TABLE, cell, epsilon.is_finite(), "a guarantee").throng(epsilon));
         }

@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::bench::Results;
 use super::job::{Done, Job, Mean};
 use super::paper::{QUOTED, RES, title};
-use super::recipes::{self, CNN_DIMENSION, LONG};
+use super::recipes::{self, LONG};
 use super::{Scale, accuracy, left_out};
 use crate::dataset::PictureSet;
 use crate::experiments::lab::people;
@@ -49,7 +49,7 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
             if best.is_none_or(|best| best.mean < last.mean) {
                 best = Some(last);
             }
-            let epsilon = job.epsilon(CNN_DIMENSION)?.unwrap_or(f64::INFINITY);
+            let epsilon = job.epsilon()?.unwrap_or(f64::INFINITY);
             let cell = format!("{}, batch {}", title(set), people(reports as f64));
             section.rows.push(
                 Row::order(TABLE, format!("{cell}: accuracy in %"), true, "for the reader")

@@ -2,13 +2,14 @@
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
-use throng_account::composition::{DpSgd, LdpSgd};
-use throng_dp::{Delta, Epsilon};
-use throng_learn::{Curve, Mechanism, Network, Protocol, Settings};
+use throng_dp::Delta;
+use throng_learn::{Curve, Network, Protocol, Settings};
 
 use super::paper::DELTA;
+use super::pretrained::paper_network;
 use super::source::{Question, Source};
 use crate::learning::attack::Attack;
+use crate::learning::{Accountant, Mode, mean_and_deviation};
 
 /// A training that is measured several times: all that decides it, but for the randomness.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +35,8 @@ pub(super) struct Job {
 pub(super) enum Model {
     /// The paper's network for MNIST.
     Cnn,
+    /// The paper's network for CIFAR-10, all of it.
+    Cifar,
     /// Softmax regression.
     Linear,
 }
@@ -101,6 +104,7 @@ impl Job {
         let steps = if quick { QUICK_STEPS } else { self.settings.steps };
         let size = match self.model {
             Model::Cnn => 26,
+            Model::Cifar => 2_600,
             Model::Linear => 4,
         };
         steps * size * (self.settings.examples_each_step as u64 + 100)
@@ -115,34 +119,15 @@ impl Job {
         }
     }
 
-    /// epsilon_central after each checkpoint, certified, under replacement; none if nothing is promised. Every report is
+    /// epsilon_central of the whole training, certified, under replacement; none if nothing is promised. Every report is
     /// taken to be another respondent's, as the paper does.
-    pub(super) fn epsilons(&self, dimension: usize) -> Result<Option<Vec<f64>>> {
+    pub(super) fn epsilon(&self) -> Result<Option<f64>> {
+        let (width, classes) = self.source.shape();
+        let dimension = self.model.network(width, classes).dimension();
         let delta = Delta::new(DELTA)?;
-        let Settings { examples_each_step, steps, .. } = self.settings;
-        let training = match self.settings.protocol {
-            Protocol::Plain => return Ok(None),
-            Protocol::Central { noise, .. } => {
-                let training = DpSgd::new(self.respondents, examples_each_step as u64, noise, steps)?;
-                let epsilon = training.guarantee(delta)?.epsilon().value();
-                return Ok(Some(vec![epsilon]));
-            }
-            Protocol::Local { mechanism, epsilon, clip, .. } => {
-                let crowd = self.settings.reports();
-                match Mechanism::new(mechanism, dimension, clip, epsilon)? {
-                    Mechanism::Sign(_) => LdpSgd::new(self.respondents, crowd, epsilon, steps)?,
-                    Mechanism::PrivUnit(unit) => LdpSgd::priv_unit(self.respondents, crowd, &unit, steps)?,
-                }
-            }
-        };
-        let epsilons = training.epsilons(&self.checkpoints, delta)?;
-        Ok(Some(epsilons.into_iter().map(Epsilon::value).collect()))
-    }
-
-    /// epsilon_central of the whole training.
-    pub(super) fn epsilon(&self, dimension: usize) -> Result<Option<f64>> {
-        let whole = Self { checkpoints: vec![self.settings.steps], ..self.clone() };
-        Ok(whole.epsilons(dimension)?.and_then(|epsilons| epsilons.last().copied()))
+        let accountant =
+            Accountant::new(&self.settings, dimension, self.respondents, Mode::SimulateBatch, false, delta)?;
+        Ok(accountant.epsilons(&[self.settings.steps])?[0])
     }
 }
 
@@ -151,6 +136,7 @@ impl Model {
     pub(super) fn network(self, width: usize, classes: usize) -> Network {
         match self {
             Self::Cnn => Network::paper_cnn(1, Curve::Tanh, classes),
+            Self::Cifar => paper_network(classes),
             Self::Linear => Network::linear(width, classes),
         }
     }
@@ -159,11 +145,8 @@ impl Model {
 impl Mean {
     /// Over some numbers, of which there is at least one.
     pub(super) fn of(numbers: impl IntoIterator<Item = f64>) -> Self {
-        let numbers: Vec<f64> = numbers.into_iter().collect();
-        let count = numbers.len() as f64;
-        let mean = numbers.iter().sum::<f64>() / count;
-        let squares: f64 = numbers.iter().map(|x| (x - mean).powi(2)).sum();
-        Self { mean, deviation: (squares / (count - 1.0).max(1.0)).sqrt() }
+        let (mean, deviation) = mean_and_deviation(&numbers.into_iter().collect::<Vec<f64>>());
+        Self { mean, deviation }
     }
 
     /// Of the accuracy of some runs at a step that they were judged at.

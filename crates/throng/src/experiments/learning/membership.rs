@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::bench::Results;
 use super::job::{Done, Job, Mean};
 use super::paper::{Attacked, MEMBERSHIP, title};
-use super::recipes::{self, CNN_DIMENSION, LONG};
+use super::recipes::{self, LONG};
 use super::source::Question;
 use super::{Scale, left_out};
 use crate::dataset::PictureSet;
@@ -30,7 +30,7 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
         for (name, job, printed) in [("LDP-SGD", &ours, local_printed), ("DP-SGD", &trusted, trusted_printed)]
         {
             let Some(runs) = results.of(job) else { continue };
-            let upper = job.epsilon(CNN_DIMENSION)?.unwrap_or(f64::INFINITY);
+            let upper = job.epsilon()?.unwrap_or(f64::INFINITY);
             section.rows.extend(rows(scale, &format!("{name}, {}", title(*set)), runs, printed, upper));
             curves.extend(curve(name, runs));
         }

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use throng_learn::{ChannelScale, Examples, Network, State};
+use throng_wire::{Digest, Hasher};
 
+use super::seen::{Both, seen};
 use crate::dataset::{Labelled, PictureSet};
 use crate::out_dir::OutDir;
 
@@ -79,6 +81,11 @@ impl Public {
     pub(super) fn path(self, folder: &Path) -> PathBuf {
         folder.join(format!("pretrained-{}.bin", self.name()))
     }
+
+    /// Where CIFAR-10 is kept as its network sees it.
+    fn seen_path(self, folder: &Path) -> PathBuf {
+        folder.join(format!("seen-{}.bin", self.name()))
+    }
 }
 
 impl Pretrained {
@@ -99,17 +106,31 @@ impl Pretrained {
     }
 
     /// Training and test pictures of CIFAR-10, as the numbers that the last layer gets, scaled to norm 1. Public pictures are
-    /// not among those to train on.
-    pub(super) fn features_of_cifar_10(&self, data: &Path) -> Result<(Examples, Examples)> {
+    /// not among those to train on. What was computed before from the same weights and pictures is found beside the network.
+    pub(super) fn features_of_cifar_10(&self, data: &Path) -> Result<Both> {
         let labelled = Labelled::open_pictures(data, PictureSet::Cifar10)?;
-        let training = labelled.training.split(self.public.respondents_left() as usize).0;
         let scale = ChannelScale::of(&self.public.open(data)?, 3)?;
         let network = paper_network(self.public.classes());
         let progress = Progress::read(&self.public.path(&self.folder), network.dimension())?;
         let (_, parameters, ..) = progress.state.parts();
-        let features = |examples: &Examples| features(&network, parameters, &scale, examples);
-        Ok((features(&training), features(&labelled.test)))
+        let left = self.public.respondents_left() as usize;
+        seen(&self.public.seen_path(&self.folder), origin(parameters, &scale, left, &labelled), || {
+            let features = |examples: &Examples| features(&network, parameters, &scale, examples);
+            Ok((features(&labelled.training.split(left).0), features(&labelled.test)))
+        })
     }
+}
+
+/// A hash of all that features are a function of: weights, the scale of channels, how many training pictures are not
+/// public, and all pictures.
+fn origin(parameters: &[f32], scale: &ChannelScale, left: usize, labelled: &Labelled) -> Digest {
+    let mut hasher = Hasher::new();
+    let channels = scale.channels().iter().flat_map(|&(mean, deviation)| [mean, deviation]);
+    let numbers: Vec<u8> = parameters.iter().copied().chain(channels).flat_map(f32::to_le_bytes).collect();
+    hasher.update(&numbers);
+    hasher.update(&(left as u64).to_le_bytes());
+    hasher.update(labelled.digest().as_bytes());
+    hasher.finish()
 }
 
 /// The numbers that the last layer of a network gets, scaled to norm 1: a fixed function of each picture.
@@ -197,3 +218,26 @@ fn header_of(header: &[u8]) -> Result<(u64, u64)> {
 pub(super) const FEATURES: usize = 1024;
 const MAGIC: &[u8; 16] = b"throng public 1\n";
 const HEADER: usize = MAGIC.len() + 16;
+
+#[cfg(test)]
+mod tests {
+    use super::super::drawn::drawn;
+    use super::*;
+
+    #[test]
+    fn features_of_other_weights_or_pictures_have_another_origin() {
+        let (training, test) = drawn(PictureSet::Cifar10).unwrap();
+        let labelled = Labelled { name: String::new(), training, test, classes: Vec::new() };
+        let scale = ChannelScale::of(&labelled.training, 3).unwrap();
+        let one = origin(&[1.0, 2.0], &scale, 9, &labelled);
+        assert_eq!(one, origin(&[1.0, 2.0], &scale, 9, &labelled));
+        let exchanged = Labelled { training: labelled.test.clone(), ..labelled.clone() };
+        let others = [
+            origin(&[1.0, 2.5], &scale, 9, &labelled),
+            origin(&[1.0, 2.0], &ChannelScale::of(&labelled.test, 3).unwrap(), 9, &labelled),
+            origin(&[1.0, 2.0], &scale, 8, &labelled),
+            origin(&[1.0, 2.0], &scale, 9, &exchanged),
+        ];
+        assert!(others.iter().all(|other| *other != one));
+    }
+}

@@ -74,13 +74,15 @@ pub(super) fn linear(
     let epsilon = Epsilon::new(epsilon_local)?;
     let protocol =
         Protocol::Local { mechanism, epsilon, clip, reports_each: 1, simulation: Simulation::Fast };
-    let noise = noise_of(&protocol, dimension(set, features), reports)?;
+    let source = Source::Pictures(set, features);
+    let (width, classes) = source.shape();
+    let noise = noise_of(&protocol, Network::linear(width, classes).dimension(), reports)?;
     let respondents = match features {
         Features::Learned => scale.learned_respondents,
-        Features::Pixels | Features::Edges => training_examples(set),
+        Features::Pixels | Features::Scaled | Features::Edges => training_examples(set),
     };
     Ok(Job {
-        source: Source::Pictures(set, features),
+        source,
         model: Model::Linear,
         settings: Settings {
             protocol,
@@ -134,6 +136,22 @@ pub(super) fn plain_cnn(scale: &Scale, set: PictureSet) -> Result<Job> {
     Ok(Job { settings, ..job })
 }
 
+/// The paper's network for CIFAR-10 without privacy, once, in a bounded time: a few passes over all training pictures as they
+/// are. Rate and momentum are those of the part `pretrain`.
+pub(super) fn plain_cifar(scale: &Scale) -> Result<Job> {
+    let set = PictureSet::Cifar10;
+    let job = plain_cnn(scale, set)?;
+    let steps = PLAIN_CIFAR_PASSES * training_examples(set) / PLAIN_CIFAR_BATCH;
+    let settings = Settings {
+        examples_each_step: PLAIN_CIFAR_BATCH as usize,
+        steps,
+        rate: Rate::Linear { start: 0.02, end: 0.0004 },
+        ..job.settings
+    };
+    let source = Source::Pictures(set, Features::Scaled);
+    Ok(Job { source, model: Model::Cifar, settings, checkpoints: vec![steps], runs: 1, ..job })
+}
+
 /// Softmax regression on features without privacy.
 pub(super) fn plain_linear(scale: &Scale, set: PictureSet, features: Features) -> Result<Job> {
     let job = linear(
@@ -146,18 +164,6 @@ pub(super) fn plain_linear(scale: &Scale, set: PictureSet, features: Features) -
     )?;
     let rate = Rate::Linear { start: 20.0, end: 1.0 };
     Ok(Job { settings: Settings { protocol: Protocol::Plain, rate, ..job.settings }, ..job })
-}
-
-/// How many parameters softmax regression on features has.
-pub(super) fn dimension(set: PictureSet, features: Features) -> usize {
-    let [channels, rows, columns] = set.shape();
-    let inputs = match features {
-        Features::Pixels => channels * rows * columns,
-        Features::Edges if channels == 1 => throng_learn::Hog::gray(columns, rows).len(),
-        Features::Edges => throng_learn::Hog::colour(columns, rows).len(),
-        Features::Learned => super::pretrained::FEATURES,
-    };
-    Network::linear(inputs, 10).dimension()
 }
 
 /// How many training examples a set has, each one respondent's.
@@ -177,7 +183,10 @@ fn noise_of(protocol: &Protocol, dimension: usize, reports: u64) -> Result<f64> 
 /// What each report of MNIST and Fashion-MNIST guarantees by itself.
 pub(super) const EPSILON_LOCAL: f64 = 1.9;
 /// The parameters of the paper's network with pools of stride 1.
-pub(super) const CNN_DIMENSION: usize = 26_010;
+const CNN_DIMENSION: usize = 26_010;
 /// The steps until the curves of the paper's network are nearly flat.
 pub(super) const LONG: u64 = 2_000;
 const PLAIN_STEPS: u64 = 3_000;
+/// How often the network for CIFAR-10 sees each picture on average: about half an hour on two cores.
+pub(super) const PLAIN_CIFAR_PASSES: u64 = 10;
+const PLAIN_CIFAR_BATCH: u64 = 100;

@@ -6,10 +6,11 @@ use anyhow::{Result, bail};
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use throng_dp::sampling::below;
-use throng_learn::{Examples, Hog};
+use throng_learn::{ChannelScale, Examples};
 
 use super::drawn::drawn;
-use super::pretrained::Pretrained;
+use super::pretrained::{FEATURES, Pretrained};
+use super::seen::Both;
 use super::{convex, paper};
 use crate::dataset::{Labelled, PictureSet};
 
@@ -27,6 +28,8 @@ pub(super) enum Source {
 pub(super) enum Features {
     /// The pixels from 0 to 1.
     Pixels,
+    /// The pixels in the scale of their channels over all training pictures: only where there is no privacy.
+    Scaled,
     /// The directions of its edges: a fixed function of the picture.
     Edges,
     /// The last hidden layer of a network that was trained on public pictures.
@@ -71,9 +74,25 @@ impl Source {
     pub(super) fn name(self) -> String {
         match self {
             Self::Pictures(set, Features::Pixels) => format!("{}-pixels", set.name()),
+            Self::Pictures(set, Features::Scaled) => format!("{}-scaled", set.name()),
             Self::Pictures(set, Features::Edges) => format!("{}-edges", set.name()),
             Self::Pictures(set, Features::Learned) => format!("{}-learned", set.name()),
             Self::Drawn(problem) => problem.name(),
+        }
+    }
+
+    /// How many numbers an input has, and how many classes there are.
+    pub(super) fn shape(self) -> (usize, usize) {
+        match self {
+            Self::Pictures(set, features) => {
+                let width = match features {
+                    Features::Pixels | Features::Scaled => set.shape().iter().product(),
+                    Features::Edges => set.hog().len(),
+                    Features::Learned => FEATURES,
+                };
+                (width, 10)
+            }
+            Self::Drawn(problem) => (problem.inputs, 2),
         }
     }
 }
@@ -112,7 +131,7 @@ impl Place {
     }
 
     /// Training examples and those to test with.
-    pub(super) fn open(&self, source: Source) -> Result<(Examples, Examples)> {
+    pub(super) fn open(&self, source: Source) -> Result<Both> {
         match source {
             Source::Drawn(problem) => {
                 let examples = problem.examples()?;
@@ -124,6 +143,7 @@ impl Place {
                 }
                 match features {
                     Features::Pixels => self.pixels(set),
+                    Features::Scaled => scaled(set, self.pixels(set)?),
                     Features::Edges => edges(set, self.pixels(set)?),
                     Features::Learned => {
                         let (Some(data), Some(network)) = (&self.data, self.pretrained()) else {
@@ -136,7 +156,7 @@ impl Place {
         }
     }
 
-    fn pixels(&self, set: PictureSet) -> Result<(Examples, Examples)> {
+    fn pixels(&self, set: PictureSet) -> Result<Both> {
         if self.quick {
             return drawn(set);
         }
@@ -176,11 +196,16 @@ fn halves(examples: &Examples) -> (Examples, Examples) {
     (examples.at(first), examples.at(second))
 }
 
-fn edges(set: PictureSet, (training, test): (Examples, Examples)) -> Result<(Examples, Examples)> {
-    let [channels, rows, columns] = set.shape();
-    let hog = if channels == 1 { Hog::gray(columns, rows) } else { Hog::colour(columns, rows) };
+fn edges(set: PictureSet, (training, test): Both) -> Result<Both> {
+    let hog = set.hog();
     let features = |examples: &Examples| examples.map(hog.len(), |pixels, out| hog.fill(pixels, out));
     Ok((features(&training), features(&test)))
+}
+
+fn scaled(set: PictureSet, (training, test): Both) -> Result<Both> {
+    let scale = ChannelScale::of(&training, set.shape()[0])?;
+    let scaled = |examples: &Examples| examples.map(examples.width(), |pixels, out| scale.fill(pixels, out));
+    Ok((scaled(&training), scaled(&test)))
 }
 
 const HELD_OUT_ONE_IN: u64 = 6;

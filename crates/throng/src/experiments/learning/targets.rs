@@ -5,9 +5,9 @@ use throng_learn::{Average, MechanismName};
 
 use super::bench::Results;
 use super::curves;
-use super::job::{Job, Mean, Model};
+use super::job::{Job, Mean};
 use super::paper::title;
-use super::recipes::{self, CNN_DIMENSION, EPSILON_LOCAL, LONG};
+use super::recipes::{self, EPSILON_LOCAL, LONG};
 use super::source::{Features, Source};
 use super::{Scale, left_out};
 use crate::dataset::PictureSet;
@@ -43,14 +43,10 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
     ];
     for target in targets(scale)? {
         let Some(runs) = results.of(&target.job) else { continue };
-        let Source::Pictures(set, features) = target.job.source else { continue };
+        let Source::Pictures(set, _) = target.job.source else { continue };
         let steps = target.job.settings.steps;
         let ours = Mean::accuracy(runs, steps);
-        let dimension = match target.job.model {
-            Model::Cnn => CNN_DIMENSION,
-            Model::Linear => recipes::dimension(set, features),
-        };
-        let epsilon = target.job.epsilon(dimension)?.unwrap_or(f64::INFINITY);
+        let epsilon = target.job.epsilon()?.unwrap_or(f64::INFINITY);
         let name = format!(
             "{}, {}, {} reports in each of {} steps",
             title(set),
