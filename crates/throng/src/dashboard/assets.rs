@@ -32,8 +32,10 @@ pub const SHARED: &[Asset] = &[asset!("style.css", CSS), asset!("icon.svg", SVG)
 /// Files under `/assets/`, each with an ETag, so that a browser asks again and gets them once.
 pub fn routes(files: impl IntoIterator<Item = &'static Asset>) -> Router {
     files.into_iter().fold(Router::new(), |router, file| {
-        router
-            .route(&format!("/assets/{}", file.name), get(async move |request: Request| file.answer(&request)))
+        router.route(
+            &format!("/assets/{}", file.name),
+            get(async move |request: Request| file.answer(&request)),
+        )
     })
 }
 
@@ -41,7 +43,8 @@ impl Asset {
     /// The file, or that it has not changed.
     pub fn answer(&self, request: &Request) -> Response {
         let tag = format!("\"{:.16}\"", Digest::of(self.text.as_bytes()).to_string());
-        let known = request.headers().get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
+        let known =
+            request.headers().get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
         let headers = [(ETAG, tag.as_str()), (CACHE_CONTROL, "no-cache")];
         match known {
             true => (StatusCode::NOT_MODIFIED, headers).into_response(),
