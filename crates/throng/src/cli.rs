@@ -134,7 +134,7 @@ Examples:
   throng demo --image drawing.png --out drawing
       a picture of your own, best a line drawing; it is shrunk to 28 pixels
   throng demo --keep
-      all parties stay, with their files, until Ctrl-C
+      all parties stay, with their files and the dashboard, until Ctrl-C
   throng demo --json | jq .rmse")]
 pub struct DemoArgs {
     /// How many respondents answer
@@ -145,7 +145,7 @@ pub struct DemoArgs {
     #[arg(long, value_name = "FILE.png")]
     pub image: Option<PathBuf>,
 
-    /// Keep all parties and their files until Ctrl-C
+    /// Keep all parties, the dashboard and the files until Ctrl-C
     #[arg(long)]
     pub keep: bool,
 
