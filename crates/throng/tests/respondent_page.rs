@@ -84,11 +84,7 @@ impl Person {
     }
 
     fn serve(&self) -> Served {
-        let mut process = self.program(&["--page"]).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let url = serde_json::from_str::<Value>(&line).unwrap()["page"].as_str().unwrap().to_owned();
-        Served { process, url }
+        Served::start(self.program(&["--page"]))
     }
 
     /// All files of the state directory.
@@ -122,6 +118,14 @@ struct Served {
 }
 
 impl Served {
+    fn start(mut command: Command) -> Self {
+        let mut process = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let url = serde_json::from_str::<Value>(&line).unwrap()["page"].as_str().unwrap().to_owned();
+        Self { process, url }
+    }
+
     fn host(&self) -> &str {
         self.url.split('/').nth(2).unwrap()
     }
@@ -213,7 +217,7 @@ fn only_the_one_who_was_given_the_address_is_answered() {
     let person = Person::new();
     let served = person.serve();
     let (host, token) = (served.host().to_owned(), served.token().to_owned());
-    assert!(host.starts_with("127.0.0.1:") && token.len() == 32, "{}", served.url);
+    assert!(host.starts_with("127.0.0.1:") && token.len() == 43, "{}", served.url);
     let own = format!("Host: {host}\r\n");
     let (status, head, body) = served.ask_as("GET", &format!("/{token}/"), &own, b"");
     assert!(status == 200 && body.contains("<title>What is sent about me</title>"), "{head}\n{body}");
@@ -226,8 +230,7 @@ fn only_the_one_who_was_given_the_address_is_answered() {
     assert!(!body.contains("http") && !body.contains("style=") && !body.contains("onclick"), "{body}");
 
     let port = host.split(':').nth(1).unwrap();
-    let guessed = format!("{}0", &token[..31]);
-    let guessed = if guessed == token { format!("{}1", &token[..31]) } else { guessed };
+    let guessed = format!("{}{}", &token[..42], if token.ends_with('A') { 'B' } else { 'A' });
     let foreign = format!("{own}Origin: http://attacker.test\r\n");
     for (method, path, headers, expected) in [
         ("GET", "/".to_owned(), own.clone(), 404),
@@ -423,6 +426,25 @@ fn a_keyboard_reaches_everything_on_it() {
     page.press("Enter");
     page.wait("document.querySelector('#ledger details').open");
     assert_eq!(page.texts("#ledger-lines td.number"), ["11", "5.25", "12", "10.5"]);
+}
+
+#[test]
+fn someone_who_has_answered_nothing_sees_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut respondent = Respondent::open(&folder.path().join("state")).unwrap();
+    respondent.set_epsilon_limit(throng_dp::Epsilon::new(7.5).unwrap()).unwrap();
+    drop(respondent);
+    let served =
+        Served::start(support::command(&folder, &["respond", "--state", "state", "--json", "--page"]));
+    let browser = Browser::start();
+    let page = browser.page(&served.url);
+    page.wait_for_text("#answers", "Nothing was answered yet.");
+    assert_eq!((page.number("#epsilon-spent"), page.number("#epsilon-left")), (0.0, 7.5));
+    assert_eq!(
+        (page.text("#spent-factor"), page.text("#bodies-waiting")),
+        ("1 times".into(), "Nothing".into())
+    );
+    page.screenshot("respondent-empty");
 }
 
 /// What the page shows is on no other machine: an analyzer has nothing of it, and none of its sources knows it.

@@ -92,7 +92,7 @@ function answers(about) {
   for (const answer of about.answers) surveys.set(answer.survey_hash, [...(surveys.get(answer.survey_hash) ?? []), answer]);
   return el(
     "section",
-    { class: "stack", id: "answers", "aria-labelledby": "answers-title" },
+    { class: "wide", id: "answers", "aria-labelledby": "answers-title" },
     el("h2", { id: "answers-title" }, "What I answered: ", el("span", { id: "answers-count", "data-value": about.answers.length }, count(about.answers.length, "answer", "answers")), ` to ${count(surveys.size, "survey", "surveys")}`),
     surveys.size === 0 ? el("p", {}, "Nothing was answered yet.") : null,
     [...surveys.values()].map((epochs, index) => survey(epochs, index + 1)),
@@ -116,7 +116,7 @@ function survey(epochs, number) {
       "div",
       { class: "grid" },
       figure(`floor-${number}`, "Whatever fails", one.epsilon_floor, `epsilon ${short(one.epsilon_floor)}`, `at most ${times(one.epsilon_floor)} times as likely as with nothing to say`),
-      figure(`central-${number}`, "What is released", one.epsilon_central, `epsilon ${short(one.epsilon_central)}`, `at most ${times(one.epsilon_central)} times as likely as without you, but for a probability of ${one.delta}`),
+      figure(`central-${number}`, "What is released", one.epsilon_central, `epsilon ${short(one.epsilon_central)}`, `at most ${times(one.epsilon_central)} times as likely as without you, but for a chance of 1 in ${grouped(Math.floor(Number((1 / one.delta).toPrecision(12))))}`),
     ),
     el("details", { id: `guarantee-${number}` }, el("summary", {}, "What this rests on, and what is left if it fails"), el("ul", { class: "points" }, one.guarantee.map((sentence) => el("li", {}, sentence)))),
     epochs.map((answer) => epoch(answer)),
@@ -142,7 +142,7 @@ function body(one) {
     { class: "figure", "data-fate": one.fate },
     el("span", { class: "name" }, `Instance ${one.instance}: ${one.operator}`),
     el("span", { class: "number" }, `${grouped(one.bytes)} bytes`),
-    el("span", { class: "note" }, `${count(one.envelopes, "envelope", "envelopes")}, ${one.fate === "waiting" ? "to be sent" : "time to send"}: ${time(one.send_at)}`),
+    el("span", { class: "note" }, `${count(one.envelopes, "envelope", "envelopes")}; ${one.fate === "waiting" ? "is sent at" : "its time was"} ${time(one.send_at)}`),
     el("span", {}, el("span", { class: `badge ${kind}` }, word)),
     one.fate === "waiting" ? null : el("span", { class: "note" }, sentence(one.fate_in_words)),
     el("details", { class: "small" }, el("summary", {}, "Which bytes"), facts([["SHA-256", el("code", {}, one.sha256)], ["They begin", one.first_bytes ? el("code", {}, one.first_bytes) : "The epoch is over, and they were dropped."]])),

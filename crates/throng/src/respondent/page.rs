@@ -2,7 +2,7 @@
 //! spends, and whether a receipt is right.
 //!
 //! # Privacy
-//! It listens on 127.0.0.1 alone, under a path with 128 random bits, so that other users of the machine find nothing. A
+//! It listens on 127.0.0.1 alone, under a path with a random token, so that other users of the machine find nothing. A
 //! request that names another host is refused: a web site cannot have its own name point here. Nothing is changed by it,
 //! nothing is sent to anyone, and the page loads nothing from elsewhere. An analyzer has no such page: what it would show is
 //! on no other machine.
@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Result;
-use aws_lc_rs::constant_time::verify_slices_are_equal;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_TYPE, HOST, ORIGIN};
@@ -24,7 +23,8 @@ use getrandom::rand_core::CryptoRng;
 use serde::Serialize;
 
 use super::{CheckedBody, CheckedReceipt, Respondent, ShownAnswer};
-use crate::dashboard::assets::{self, Asset, HTML, SCRIPT};
+use crate::dashboard::OperatorToken;
+use crate::dashboard::assets::{self, Asset, CSS, HTML, SCRIPT};
 use crate::net::server::Limits;
 use crate::net::{Problem, Server, Transport, Upload};
 
@@ -52,7 +52,7 @@ impl RespondentPage {
 
     /// The address to open. It has the token in it.
     pub fn url(&self) -> String {
-        format!("http://{}/{}/", self.site.host, self.site.token)
+        format!("http://{}/{}/", self.site.host, self.site.token.as_str())
     }
 
     /// Serves until `shutdown` is over.
@@ -110,12 +110,13 @@ impl AboutMe {
 }
 
 /// What requests are answered from.
+#[derive(Debug)]
 struct Site {
     state: PathBuf,
     /// What a request has to have as `Host`.
     host: String,
-    /// What its path has to begin with.
-    token: String,
+    /// What its path has to begin with: whoever runs the program is the operator of this page.
+    token: OperatorToken,
     now_ms: fn() -> u64,
 }
 
@@ -126,9 +127,7 @@ impl Site {
         now_ms: fn() -> u64,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Self {
-        let mut token = [0; TOKEN_LEN];
-        rng.fill_bytes(&mut token);
-        let token = token.iter().map(|byte| format!("{byte:02x}")).collect();
+        let token = OperatorToken::generate(&mut &mut *rng);
         Self { state: state.to_owned(), host: address.to_string(), token, now_ms }
     }
 
@@ -145,15 +144,7 @@ impl Site {
             return Some(Problem::new(StatusCode::FORBIDDEN, "origin", detail));
         }
         let token = request.uri().path().split('/').nth(1).unwrap_or_default();
-        // In a time that does not tell how much of it was guessed.
-        verify_slices_are_equal(token.as_bytes(), self.token.as_bytes()).is_err().then(unknown)
-    }
-}
-
-/// The token is not for logs.
-impl std::fmt::Debug for Site {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Site").field("state", &self.state).field("host", &self.host).finish_non_exhaustive()
+        (!self.token.is(token)).then(unknown)
     }
 }
 
@@ -165,7 +156,7 @@ fn router(site: Arc<Site>) -> Router {
         .fallback(async || unknown())
         .method_not_allowed_fallback(Problem::method)
         .with_state(Arc::clone(&site))
-        .nest("/{token}", assets::routes(assets::SHARED.iter().chain([&ABOUT_ME])))
+        .nest("/{token}", assets::routes(assets::SHARED.iter().chain(OWN)))
         .layer(from_fn_with_state(site, admitted))
         .layer(map_response(assets::secured))
 }
@@ -212,10 +203,11 @@ async fn answered<T: Serialize>(
 
 const INDEX: Asset =
     Asset { name: "index.html", kind: HTML, text: include_str!("../../assets/respondent/index.html") };
-const ABOUT_ME: Asset =
-    Asset { name: "about-me.js", kind: SCRIPT, text: include_str!("../../assets/respondent/about-me.js") };
+const OWN: &[Asset] = &[
+    Asset { name: "about-me.js", kind: SCRIPT, text: include_str!("../../assets/respondent/about-me.js") },
+    Asset { name: "about-me.css", kind: CSS, text: include_str!("../../assets/respondent/about-me.css") },
+];
 
-const TOKEN_LEN: usize = 16;
 const CONNECTIONS_MAX: usize = 16;
 /// Enough to say of a file that it is no receipt.
 const RECEIPT_LEN_MAX: u64 = 4096;
