@@ -194,7 +194,10 @@ fn where_no_browser_is_one_is_installed_or_it_is_said_what_to_do() {
     assert_eq!(install(&script).unwrap(), chromium);
     assert_eq!(install(&script).unwrap(), chromium);
     let calls = fs::read_to_string(&calls).unwrap();
-    assert_eq!(calls, "update\ninstall -y --no-install-recommends chromium\n", "once");
+    assert_eq!(
+        calls, "update\n-o DPkg::Lock::Timeout=600 install -y --no-install-recommends chromium\n",
+        "once"
+    );
     assert_eq!(found_or_installed(Some(chromium.as_os_str()), "".as_ref(), folder.path()).unwrap(), chromium);
     let error = found_or_installed(Some("/nowhere/chromium".as_ref()), path, folder.path()).unwrap_err();
     assert!(error.contains("THRONG_CHROMIUM names /nowhere/chromium"), "{error}");

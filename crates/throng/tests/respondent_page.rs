@@ -349,7 +349,10 @@ fn a_browser_shows_it_in_plain_words() {
     page.eval("document.querySelectorAll('details').forEach(one => { one.open = true; })");
     page.phone();
     page.screenshot("respondent-phone-open");
-    assert!(page.text("main").contains("A single fragment that is known to be yours says epsilon"));
+    assert!(
+        page.text("main")
+            .contains("A single fragment that is known to be yours says epsilon 3.7482 (removal).")
+    );
     let digest = &about["answers"][0]["bodies"][0]["sha256"];
     assert!(page.text("main").contains(digest.as_str().unwrap()));
 }
@@ -478,6 +481,27 @@ fn an_analyzer_has_no_such_page() {
         for word in ["RespondentPage", "respondent::page", "assets/respondent"] {
             assert!(!text.contains(word), "{} names {word}", file.display());
         }
+    }
+}
+
+#[test]
+fn a_person_is_told_the_address_and_chooses_the_port() {
+    let person = Person::new();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let arguments = ["respond", "--state", "state", "--page", "--port", &port.to_string()];
+    let mut process = support::command(&person.folder, &arguments).spawn().unwrap();
+    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+    let first = lines.next().unwrap().unwrap();
+    let url = first.strip_prefix("What is sent about you: ").unwrap().to_owned();
+    assert!(url.starts_with(&format!("http://127.0.0.1:{port}/")), "{url}");
+    assert_eq!(lines.next().unwrap().unwrap(), "Only this machine can open it. Ctrl-C ends it.");
+    let served = Served { process, url };
+    assert_eq!(served.ask("GET", "", b"").0, 200);
+    assert_eq!(served.interrupt(), Some(0));
+    // The page is one thing, and everything that sends or changes something is another.
+    for other in [&["--show"][..], &["--check"], &["--no-wait"], &["--epsilon-limit", "3"]] {
+        let status = person.program(&["--page"]).args(other).stderr(std::process::Stdio::null()).status();
+        assert_eq!(status.unwrap().code(), Some(2), "{other:?}");
     }
 }
 

@@ -118,7 +118,7 @@ function survey(epochs, number) {
       figure(`floor-${number}`, "Whatever fails", one.epsilon_floor, `epsilon ${short(one.epsilon_floor)}`, `at most ${times(one.epsilon_floor)} times as likely as with nothing to say`),
       figure(`central-${number}`, "What is released", one.epsilon_central, `epsilon ${short(one.epsilon_central)}`, `at most ${times(one.epsilon_central)} times as likely as without you, but for a chance of 1 in ${grouped(Math.floor(Number((1 / one.delta).toPrecision(12))))}`),
     ),
-    el("details", { id: `guarantee-${number}` }, el("summary", {}, "What this rests on, and what is left if it fails"), el("ul", { class: "points" }, one.guarantee.map((sentence) => el("li", {}, sentence)))),
+    el("details", { id: `guarantee-${number}` }, el("summary", {}, "What this rests on, and what is left if it fails"), el("ul", { class: "points" }, one.guarantee.map((one) => el("li", {}, words(one))))),
     epochs.map((answer) => epoch(answer)),
     el("p", { class: "small faint" }, "Survey ", el("code", {}, one.survey_hash)),
   );
@@ -220,9 +220,11 @@ function time(text) {
   return text.replace("T", " ").replace("Z", " UTC");
 }
 
-/// The same within a sentence.
+/// A text of the program in which times and long numbers are easier to read. Epsilons are bounds, and are rounded up.
 function words(text) {
-  return text.replace(/(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)Z/g, "$1 $2 UTC");
+  return text
+    .replace(/(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)Z/g, "$1 $2 UTC")
+    .replace(/\b\d+\.\d{5,}\b/g, (long) => short(Math.ceil(Number(long) * 1e4) / 1e4));
 }
 
 /// A sentence of the program, as one of a page.

@@ -43,7 +43,9 @@ fn find(path: &OsStr) -> Option<PathBuf> {
 }
 
 fn install(path: &OsStr) -> Result<PathBuf, String> {
-    for arguments in [&["update"][..], &["install", "-y", "--no-install-recommends", "chromium"]] {
+    // Another installation on the same machine is waited for.
+    let install = ["-o", "DPkg::Lock::Timeout=600", "install", "-y", "--no-install-recommends", "chromium"];
+    for arguments in [&["update"][..], &install] {
         let mut command = Command::new("apt-get");
         command.args(arguments).env("PATH", path).env("DEBIAN_FRONTEND", "noninteractive");
         let output = command.output().map_err(|error| advice(&format!("apt-get: {error}")))?;

@@ -290,6 +290,11 @@ impl<'a> Page<'a> {
     pub(crate) fn screenshot(&self, name: &str) -> PathBuf {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("screenshots");
         std::fs::create_dir_all(&folder).unwrap();
+        // Colours that are on their way are no picture of the page.
+        self.eval(
+            "Promise.allSettled(document.getAnimations().filter(one => one instanceof CSSTransition)
+                .map(one => one.finished)).then(() => 0)",
+        );
         let shot =
             self.call("Page.captureScreenshot", &json!({ "format": "png", "captureBeyondViewport": true }));
         let path = folder.join(format!("{name}.png"));
