@@ -447,6 +447,7 @@ fn someone_who_has_answered_nothing_sees_so() {
         (page.text("#spent-factor"), page.text("#bodies-waiting")),
         ("1 times".into(), "Nothing".into())
     );
+    assert_eq!(page.text("#stored-verdict"), "There are none yet.");
     page.screenshot("respondent-empty");
 }
 

@@ -79,7 +79,7 @@ function waiting(about) {
     { class: "panel", id: "waiting", "aria-labelledby": "waiting-title" },
     el("header", {}, el("h2", { id: "waiting-title" }, "What waits to be sent"), el("span", { id: "bodies-waiting", "data-value": bodies.length, class: bodies.length ? "badge run" : "badge good" }, bodies.length ? `${count(bodies.length, "body", "bodies")}` : "Nothing")),
     bodies.length === 0
-      ? el("p", {}, "Everything was sent, or is too late. Nothing will leave this machine by itself.")
+      ? el("p", {}, "Nothing more will leave this machine until you answer again.")
       : [
           el("p", {}, "Made and sealed, and kept here until its time, which was drawn at random. ", el("code", {}, "throng respond"), " has to run for it to be sent."),
           el("ul", { class: "points" }, bodies.map(([answer, body]) => el("li", {}, `${answer.survey}, instance ${body.instance}: ${grouped(body.bytes)} bytes at ${time(body.send_at)}`))),
@@ -184,6 +184,7 @@ function check(about) {
 }
 
 function storedVerdict(receipts) {
+  if (receipts.length === 0) return el("p", { id: "receipts-right", "data-value": 0 }, "There are none yet.");
   const right = receipts.filter((body) => body.receipt && !body.contradiction).length;
   const wrong = receipts.filter((body) => body.contradiction);
   const missing = receipts.length - right - wrong.length;
