@@ -48,10 +48,12 @@ export async function render(page, parameters, fail) {
     try {
       page_shown = await ask("plan", { ...asked(), sample: sample.value, seed }, last.signal);
       drawAll();
+      file.disabled = false;
       answer.dataset.ready = "true";
     } catch (error) {
       if (error.name === "AbortError") return;
       page_shown = null;
+      file.disabled = true;
       if (error.kind === "token" || error.kind === "gone") return fail(error);
       show(answer, message("bad", el("h2", {}, "There is no such survey"), el("p", { id: "refused" }, error.message)));
       answer.dataset.ready = "refused";
@@ -62,11 +64,9 @@ export async function render(page, parameters, fail) {
   for (const control of [crowd, domain, central, tau, instances]) control.input.addEventListener("input", soon);
   for (const control of [delta, sample]) control.addEventListener("change", soon);
   mark.addEventListener("change", drawAll);
-  const keep = () => {
-    // A picture has its own number of values; the survey is for the one that is shown.
-    const given = { ...asked(), domain: page_shown?.domain ?? domain.value() };
-    download("plan/survey.toml", given, `${name.value || "survey"}.toml`).catch(fail);
-  };
+  // A picture has its own number of values; the survey is for the one that is shown.
+  const keep = () => download("plan/survey.toml", { ...asked(), domain: page_shown.domain }, `${name.value || "survey"}.toml`).catch(fail);
+  const file = el("button", { type: "button", class: "first", id: "download-survey", disabled: true, onclick: keep }, "Download the survey file");
   show(
     page,
     el(
@@ -87,7 +87,7 @@ export async function render(page, parameters, fail) {
         el("label", {}, "delta", delta),
         el("label", {}, "Name of the survey", name),
         el("label", {}, "Question", question),
-        el("div", { class: "row" }, el("button", { type: "button", id: "fresh", onclick: () => { seed += 1; again(); } }, "Fresh noise"), el("button", { type: "button", class: "first", id: "download-survey", onclick: keep }, "Download the survey file")),
+        el("div", { class: "row" }, el("button", { type: "button", id: "fresh", onclick: () => { seed += 1; again(); } }, "Fresh noise"), file),
       ),
     ),
   );
