@@ -62,7 +62,7 @@ export async function render(page, parameters, fail) {
   let timer;
   const soon = () => { clearTimeout(timer); timer = setTimeout(again, 100); };
   for (const control of [crowd, domain, central, tau, instances]) control.input.addEventListener("input", soon);
-  for (const control of [delta, sample]) control.addEventListener("change", soon);
+  for (const control of [delta, sample, name, question]) control.addEventListener("change", soon);
   mark.addEventListener("change", drawAll);
   // A picture has its own number of values; the survey is for the one that is shown.
   const keep = () => download("plan/survey.toml", { ...asked(), domain: page_shown.domain }, `${name.value || "survey"}.toml`).catch(fail);
