@@ -340,7 +340,6 @@ fn what_if_is_what_the_accountant_says() {
                 "epsilon": exposed.epsilon().value(),
                 "epsilon_with_release": with_release.epsilon().value(),
             }),
-            other => panic!("{other:?}"),
         };
         assert_eq!(page["left"], left, "{query}");
         central.push(epsilon);
