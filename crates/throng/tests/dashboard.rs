@@ -340,7 +340,6 @@ fn what_if_is_what_the_accountant_says() {
                 "epsilon": exposed.epsilon().value(),
                 "epsilon_with_release": with_release.epsilon().value(),
             }),
-            other => panic!("{other:?}"),
         };
         assert_eq!(page["left"], left, "{query}");
         central.push(epsilon);
@@ -368,9 +367,9 @@ fn a_plan_is_what_throng_plan_says() {
         (PLAN, "--epsilon-central 1 --delta 1e-6 --respondents 50000 --domain 500 --report-fragments 3"),
         (
             "epsilon_central=0.5&delta=1e-7&respondents=1000000&domain=100000&instances=5&hops=3&honest_fraction=0.8\
-             &name=a%20b&question=Why%3F&epoch_s=3600&encoding=sketch",
+             &name=a-b&question=Why%20so%3F&epoch_s=3600&encoding=sketch",
             "--epsilon-central 0.5 --delta 1e-7 --respondents 1000000 --domain 100000 --instances 5 --hops 3 \
-             --honest-fraction 0.8 --name a_b --question Why? --epoch-s 3600 --encoding sketch",
+             --honest-fraction 0.8 --name a-b --question Why_so? --epoch-s 3600 --encoding sketch",
         ),
     ] {
         let page = analyst.json(&format!("/api/plan?{query}"));

@@ -47,8 +47,8 @@ export function bars(lines, { floor, threshold, confidence }) {
         );
       }),
       svg("line", { class: "floor", x1: x(floor), x2: x(floor), y1: top - 6, y2: bottom }),
-      svg("line", { class: "threshold", x1: x(threshold), x2: x(threshold), y1: top - 14, y2: bottom }),
-      svg("text", { class: "threshold", x: Math.min(x(threshold) + 5, width - 110), y: top - 12 }, `noise ends at ${short(threshold)}`),
+      svg("line", { class: "threshold", x1: x(threshold), x2: x(threshold), y1: top - 12, y2: bottom }),
+      svg("text", { class: "threshold", x: x(threshold) + (x(threshold) > width / 2 ? 0 : 5), y: top - 17, "text-anchor": x(threshold) > width / 2 ? "end" : "start" }, `noise ends at ${short(threshold)}`),
     );
   });
 }
@@ -78,9 +78,9 @@ export function rankChart(points, { floor, threshold, truth = [] }) {
         .filter((point) => point.estimate > least)
         .map((point) => svg("circle", { class: point.significant ? "signal" : "noise", cx: x(point.rank).toFixed(1), cy: y(point.estimate).toFixed(1), r: points.length > 400 ? 1.8 : 2.8 })),
       svg("line", { class: "floor", x1: left, x2: width - right, y1: y(floor), y2: y(floor) }),
-      svg("text", { class: "floor", x: width - right - 4, y: y(floor) + 14, "text-anchor": "end" }, `noise floor ${short(floor)}`),
+      svg("text", { class: "floor", x: left + 6, y: y(floor) + 15 }, `noise floor ${short(floor)}`),
       svg("line", { class: "threshold", x1: left, x2: width - right, y1: y(threshold), y2: y(threshold) }),
-      svg("text", { class: "threshold", x: width - right - 4, y: y(threshold) - 6, "text-anchor": "end" }, `noise ends at ${short(threshold)}`),
+      svg("text", { class: "threshold", x: left + 6, y: y(threshold) - 6 }, `noise ends at ${short(threshold)}`),
     );
   });
 }

@@ -1,20 +1,24 @@
 // Numbers and times, as people read them.
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const fixed = new Intl.NumberFormat("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 
 export function count(value) {
   return whole.format(value);
 }
 
-/// Three or four digits that say something.
+/// As many digits as say something.
 export function short(value) {
   if (value === null || value === undefined) return "–";
   const size = Math.abs(value);
-  if (size >= 1000) return whole.format(value);
-  if (size >= 100) return value.toFixed(0);
-  if (size >= 10) return value.toFixed(1);
-  if (size >= 0.01 || size === 0) return String(Number(value.toFixed(3)));
+  if (size >= 100) return whole.format(value);
+  if (size >= 0.001 || size === 0) return String(Number(value.toPrecision(3)));
   return value.toExponential(1);
+}
+
+/// For columns, in which the points stand below each other.
+export function tenths(value) {
+  return fixed.format(value);
 }
 
 export function epsilon(value) {

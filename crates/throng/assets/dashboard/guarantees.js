@@ -31,7 +31,7 @@ async function survey(panel, one, fail) {
   const analyzer = el("input", { type: "checkbox", id: "analyzer" });
   const honest = slider("honest", "Honest share of the crowd", 1, 100, 1, Math.round(100 * one.honest_fraction));
   const crowd = slider("respondents", "Crowd", 1, 200, 1, 100);
-  const bound = el("select", { id: "bound" }, first.bounds.map(({ name, source }) => el("option", { value: name, selected: name === one.bound }, `${name}: ${source}`)));
+  const bound = el("select", { id: "bound" }, first.bounds.map(({ name }) => el("option", { value: name, selected: name === one.bound }, name)));
   const answer = el("div", { class: "stack", id: "answer", "aria-live": "polite" });
   let last = null;
   const ask_again = async () => {
@@ -91,7 +91,7 @@ function answered(what) {
     verdict(what),
     el(
       "div",
-      { class: "grid" },
+      { class: "grid three" },
       figure("epsilon-local", what.backstop ? "the floor: epsilon_backstop" : "the floor: epsilon_local", what.epsilon_local, epsilon(what.epsilon_local), what.backstop ? "all that anyone ever sends about one value, whatever fails" : "what anyone sends in one epoch, whatever fails; each epoch spends it again"),
       figure("epsilon-fragment", "one fragment", what.epsilon_fragment, epsilon(what.epsilon_fragment), what.fragments > 1 ? `if one of ${what.fragments} fragments of a bit is known to be yours` : "each bit is sent in one fragment: as much as the floor"),
       figure("epsilon-central", "a release: epsilon_central", central ?? "", epsilon(central), central === null ? what.reason : `at delta ${delta(what.delta)}; ${count(what.honest_respondents)} honest people hide each other`, central === null ? "bad" : ""),
@@ -102,7 +102,7 @@ function answered(what) {
       el("h2", { id: "words" }, "In words"),
       central !== null && el("p", {}, `Someone who sees the release, and knows everything about everyone else, becomes at most ${factor(central)} times surer about whether you took part and with what: e to the power of ${epsilon(central)}. With probability ${delta(what.delta)} it may be more.`),
       el("p", {}, `If everything fails at once, they become at most ${factor(what.epsilon_local)} times surer: that is the noise that your own device adds.`),
-      el("h3", {}, `The bound ${bound.name}`),
+      el("h3", {}, `The bound: ${bound.name}`, el("span", { class: "faint small" }, ` (${bound.source})`)),
       el("p", { id: "bound-words" }, bound.words),
       el("h3", {}, "What is assumed"),
       el("ul", { class: "points" }, what.assumptions.map((text) => el("li", {}, text))),

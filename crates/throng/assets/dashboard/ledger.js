@@ -39,7 +39,7 @@ function population(ledger, one, at) {
     el("h2", { id: `population-${at}` }, one.population),
     el(
       "div",
-      { class: "grid" },
+      { class: "grid figures" },
       figure(`spent-${at}`, "spent so far", one.epsilon_spent, epsilon(one.epsilon_spent), `epsilon at delta ${delta(ledger.delta_budget)}, all releases together`),
       figure(`left-${at}`, "left", one.epsilon_left, epsilon(one.epsilon_left), `of a budget of ${epsilon(ledger.epsilon_budget)}`, kind),
     ),

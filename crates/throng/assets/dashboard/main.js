@@ -20,7 +20,9 @@ async function start() {
   document.title = `${title} · Throng`;
   for (const link of document.querySelectorAll("nav a")) {
     const current = link.dataset.page === name || (name === "release" && link.dataset.page === "releases");
-    if (current) link.setAttribute("aria-current", "page");
+    if (!current) continue;
+    link.setAttribute("aria-current", "page");
+    link.scrollIntoView({ block: "nearest", inline: "center" });
   }
   takeToken();
   if (!token()) return askForToken();

@@ -10,7 +10,7 @@ export function draw(canvas, picture, mark) {
   const image = new ImageData(picture.width, picture.height);
   for (let at = 0; at < pixels.length; at++) {
     const light = pixels[at];
-    const [r, g, b] = !mark || !signal ? [light, light, light] : signal[at] ? [light * 0.45, 60 + light * 0.76, 40 + light * 0.6] : [light * 0.55, light * 0.55, light * 0.6];
+    const [r, g, b] = !mark || !signal ? [light, light, light] : signal[at] ? [light * 0.45, 60 + light * 0.76, 40 + light * 0.6] : [light * 0.72, light * 0.72, light * 0.76];
     image.data.set([r, g, b, 255], 4 * at);
   }
   canvas.getContext("2d").putImageData(image, 0, 0);

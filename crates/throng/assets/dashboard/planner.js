@@ -48,10 +48,12 @@ export async function render(page, parameters, fail) {
     try {
       page_shown = await ask("plan", { ...asked(), sample: sample.value, seed }, last.signal);
       drawAll();
+      file.disabled = false;
       answer.dataset.ready = "true";
     } catch (error) {
       if (error.name === "AbortError") return;
       page_shown = null;
+      file.disabled = true;
       if (error.kind === "token" || error.kind === "gone") return fail(error);
       show(answer, message("bad", el("h2", {}, "There is no such survey"), el("p", { id: "refused" }, error.message)));
       answer.dataset.ready = "refused";
@@ -60,13 +62,11 @@ export async function render(page, parameters, fail) {
   let timer;
   const soon = () => { clearTimeout(timer); timer = setTimeout(again, 100); };
   for (const control of [crowd, domain, central, tau, instances]) control.input.addEventListener("input", soon);
-  for (const control of [delta, sample]) control.addEventListener("change", soon);
+  for (const control of [delta, sample, name, question]) control.addEventListener("change", soon);
   mark.addEventListener("change", drawAll);
-  const keep = () => {
-    // A picture has its own number of values; the survey is for the one that is shown.
-    const given = { ...asked(), domain: page_shown?.domain ?? domain.value() };
-    download("plan/survey.toml", given, `${name.value || "survey"}.toml`).catch(fail);
-  };
+  // A picture has its own number of values; the survey is for the one that is shown.
+  const keep = () => download("plan/survey.toml", { ...asked(), domain: page_shown.domain }, `${name.value || "survey"}.toml`).catch(fail);
+  const file = el("button", { type: "button", class: "first", id: "download-survey", disabled: true, onclick: keep }, "Download the survey file");
   show(
     page,
     el(
@@ -77,19 +77,18 @@ export async function render(page, parameters, fail) {
     ),
     el(
       "div",
-      { class: "wide split" },
+      { class: "trial" },
+      el("form", { class: "panel", onsubmit: (event) => event.preventDefault(), "aria-label": "The plan" }, [crowd, domain, central, tau, instances].map((one) => one.label), el("label", {}, "Try it on", sample)),
+      answer,
       el(
         "form",
-        { class: "panel", onsubmit: (event) => event.preventDefault(), "aria-label": "The plan" },
-        [crowd, domain, central, tau, instances].map((one) => one.label),
-        el("label", {}, "delta", delta),
-        el("label", {}, "Try it on", sample),
+        { class: "panel", onsubmit: (event) => event.preventDefault(), "aria-label": "The survey file" },
         el("label", { class: "check" }, mark, "Colour what is signal"),
+        el("label", {}, "delta", delta),
         el("label", {}, "Name of the survey", name),
         el("label", {}, "Question", question),
-        el("div", { class: "row" }, el("button", { type: "button", id: "fresh", onclick: () => { seed += 1; again(); } }, "Fresh noise"), el("button", { type: "button", class: "first", id: "download-survey", onclick: keep }, "Download the survey file")),
+        el("div", { class: "row" }, el("button", { type: "button", id: "fresh", onclick: () => { seed += 1; again(); } }, "Fresh noise"), file),
       ),
-      answer,
     ),
   );
   await again();
@@ -101,7 +100,7 @@ function planned({ plan, domain, sample }, mark) {
   return [
     el(
       "div",
-      { class: "grid" },
+      { class: "grid four figures" },
       figure("standard-error", "error of a count", plan.standard_error, `± ${short(plan.standard_error)}`, "people, one standard error"),
       figure("noise-threshold", "noise ends at", plan.noise_threshold, short(plan.noise_threshold), "people; in 5 % of surveys a value that nobody holds exceeds it"),
       figure("detectable", "smallest count seen", plan.detectable_count, short(plan.detectable_count), "people: told from zero with 95 %"),
@@ -113,7 +112,7 @@ function planned({ plan, domain, sample }, mark) {
       { class: "panel", "aria-labelledby": "costs" },
       el("h2", { id: "costs" }, "What it costs"),
       facts([
-        ["values", el("span", { id: "domain-planned", "data-value": domain }, count(domain))],
+        ["values", el("span", {}, el("span", { id: "domain-planned", "data-value": domain }, count(domain)), sample?.truth && ", the pixels of the picture")],
         ["each sends", el("span", { id: "envelopes", "data-value": plan.envelopes_per_instance }, `${plan.envelopes_per_instance} envelopes to each instance, ${bytes(plan.bytes_per_respondent)} in all`)],
         ["processor time", `${short(plan.respondent_ms)} ms of each respondent, ${short(plan.servers_ms)} ms of all servers`],
         ["each fragment", plan.epsilon_fragment && `epsilon_fragment ${epsilon(plan.epsilon_fragment)}`],
@@ -140,7 +139,7 @@ function tried(sample, plan, mark) {
       draw(canvas, drawn, mark.checked && id === "estimate");
       return el("figure", {}, el("figcaption", {}, title), canvas);
     };
-    return [said, el("div", { class: "grid" }, picture("truth", "What people hold", sample.truth), picture("estimate", "What the analyzer finds", sample.estimate))];
+    return [said, el("div", { class: "grid pair" }, picture("truth", "What people hold", sample.truth), picture("estimate", "What the analyzer finds", sample.estimate))];
   }
   const points = sample.ranks.map(([rank, , estimate]) => ({ rank, estimate, significant: estimate > plan.noise_threshold }));
   const truth = sample.ranks.map(([rank, held]) => [rank, held]);

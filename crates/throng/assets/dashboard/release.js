@@ -3,7 +3,7 @@
 import { ask, download } from "/assets/api.js";
 import { bars, legend, rankChart } from "/assets/chart.js";
 import { el, facts, figure, message, show } from "/assets/dom.js";
-import { count, delta, epsilon, factor, percent, short, time } from "/assets/format.js";
+import { count, delta, epsilon, factor, percent, short, tenths, time } from "/assets/format.js";
 import { draw } from "/assets/picture.js";
 
 export async function render(page, parameters, fail) {
@@ -29,8 +29,8 @@ export async function render(page, parameters, fail) {
     ),
     el(
       "div",
-      { class: "grid" },
-      figure("significant", "stands out of the noise", release.significant, `${count(release.significant)} of ${count(release.domain)}`, `values; one of them falsely, with probability ${release.beta}`),
+      { class: "grid figures" },
+      figure("significant", "stands out of the noise", release.significant, `${count(release.significant)} of ${count(release.domain)}`, `values; a false one among them with probability ${release.beta}`),
       figure("respondents", "people", release.respondents, count(release.respondents), `in batches of ${release.instances_present.length} of ${release.instances} instances`),
       figure("epsilon-central", "promise of this release", release.epsilon_central, `ε ${epsilon(release.epsilon_central)}`, `epsilon_central at delta ${delta(release.delta)}, bound ${release.bound}`, "good"),
       figure("epsilon-local", "whatever fails", release.epsilon_local, `ε ${epsilon(release.epsilon_local)}`, release.backstop ? "epsilon_backstop, over all epochs" : "epsilon_local, in each epoch"),
@@ -161,9 +161,9 @@ async function tableView(path, release) {
           "tr",
           { class: line.significant ? "" : "noise" },
           el("td", { class: "number" }, count(line.rank)),
-          el("td", {}, line.name),
-          el("td", { class: "number", "data-value": line.estimate }, short(line.estimate)),
-          el("td", { class: "number" }, `± ${short(line.standard_error)}`),
+          el("td", { class: "grow" }, line.name),
+          el("td", { class: "number", "data-value": line.estimate }, tenths(line.estimate)),
+          el("td", { class: "number" }, `± ${tenths(line.standard_error)}`),
           el("td", {}, el("span", { class: `badge ${line.significant ? "good" : ""}` }, line.significant ? "signal" : "noise")),
         ),
       ),

@@ -11,7 +11,7 @@ const EPOCH = {
   destroyed: ["bad", "destroyed", "Too few people answered: every instance destroyed what it had, and nothing was learnt."],
   released: ["good", "released", "There is a release."],
 };
-const INSTANCE = { counted: ["good", "counted"], destroyed: ["bad", "destroyed"], missing: ["", "not yet"] };
+const INSTANCE = { counted: "released", destroyed: "destroyed", missing: "not yet heard of" };
 const CONTACT = { answers: ["good", "answers"], fails: ["bad", "does not answer"], unknown: ["", "not asked yet"] };
 
 export async function render(page, parameters, fail) {
@@ -73,7 +73,7 @@ function panel(survey, now_s) {
     ),
     el(
       "div",
-      { class: "stack" },
+      { class: "stack close" },
       el("h3", {}, "This epoch"),
       bar,
       el("p", { class: "small faint" }, "Epoch ", number(`epoch-${id}`, survey.epoch, String(survey.epoch)), `, ${span(survey.epoch_s)} long, until ${time(survey.epoch_ends_s)}.`),
@@ -90,10 +90,9 @@ function epochs(survey, id) {
     return el(
       "tr",
       {},
-      el("td", {}, String(line.epoch), line.label_name && ` · ${line.label_name}`),
-      el("td", { class: "small" }, time(line.ends_s)),
+      el("td", {}, String(line.epoch), line.label_name && ` · ${line.label_name}`, el("div", { class: "small faint" }, time(line.ends_s))),
       el("td", {}, el("span", { class: `badge ${kind}`, title, "data-value": line.state }, word)),
-      el("td", { class: "small" }, line.state === "collecting" ? "" : line.instances.map((outcome, at) => el("span", { class: "row" }, `${at + 1}: ${INSTANCE[outcome][1]}`))),
+      el("td", { class: "small", "data-value": line.instances.join(" ") }, line.state === "collecting" ? "" : together(line.instances)),
       el("td", {}, line.state === "released" && el("a", { href: where }, "look at it")),
     );
   };
@@ -104,10 +103,17 @@ function epochs(survey, id) {
       "table",
       { id: `epochs-${id}` },
       el("caption", {}, "Epochs, the newest first"),
-      el("thead", {}, el("tr", {}, ["epoch", "ends", "state", "at each instance", ""].map((text) => el("th", { scope: "col" }, text)))),
+      el("thead", {}, el("tr", {}, ["epoch, and its end", "state", "at the instances", ""].map((text) => el("th", { scope: "col" }, text)))),
       el("tbody", {}, survey.epochs.map(row)),
     ),
   );
+}
+
+/// What became of an epoch, in as few words as say it.
+function together(outcomes) {
+  const words = outcomes.map((outcome) => INSTANCE[outcome]);
+  if (words.every((word) => word === words[0])) return `${words[0]} by all ${words.length}`;
+  return words.map((word, at) => `${at + 1} ${word}`).join(", ");
 }
 
 function parties(survey, id) {

@@ -212,9 +212,12 @@ impl Serving {
         let numbers = if labels.is_empty() { 0..=0 } else { 1..=labels.len() as u32 };
         for label in numbers {
             let mut epochs = tallies.epochs(label)?;
-            epochs.extend(released.iter().filter(|name| name.label == label).map(|name| name.epoch));
             epochs.insert(current);
-            for &epoch in epochs.iter().rev().take(EPOCHS_SHOWN) {
+            let newest = epochs.iter().rev().take(EPOCHS_SHOWN).copied();
+            // Epochs that were destroyed do not push releases out of sight.
+            let with_release = released.iter().rev().filter(|name| name.label == label);
+            let with_release = with_release.take(EPOCHS_SHOWN).map(|name| name.epoch);
+            for epoch in newest.chain(with_release).collect::<BTreeSet<u64>>() {
                 let instances: Vec<Outcome> = (1..=survey.delivery.instances)
                     .map(|instance| {
                         self.outcome(shown, &tallies, Route { survey: hash, label, epoch, instance })

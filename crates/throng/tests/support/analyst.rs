@@ -216,7 +216,7 @@ impl Drop for Server {
 /// Everybody holds a pixel of a cross.
 fn pixel(person: u64) -> Value {
     let (width, at) = (u64::from(WIDTH), person / 2 % u64::from(WIDTH));
-    Value::from(if person % 2 == 0 { 7 * width + at } else { at * width + 7 })
+    Value::from(if person.is_multiple_of(2) { 7 * width + at } else { at * width + 7 })
 }
 
 /// As `throng plan` writes it.
