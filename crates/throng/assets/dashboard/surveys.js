@@ -91,9 +91,8 @@ function epochs(survey, id) {
       "tr",
       {},
       el("td", {}, String(line.epoch), line.label_name && ` · ${line.label_name}`, el("div", { class: "small faint" }, time(line.ends_s))),
-      el("td", {}, el("span", { class: `badge ${kind}`, title, "data-value": line.state }, word)),
+      el("td", {}, el("span", { class: `badge ${kind}`, title, "data-value": line.state }, word), line.state === "released" && el("div", {}, el("a", { href: where }, "look at it"))),
       el("td", { class: "small", "data-value": line.instances.join(" ") }, line.state === "collecting" ? "" : together(line.instances)),
-      el("td", {}, line.state === "released" && el("a", { href: where }, "look at it")),
     );
   };
   return el(
@@ -103,7 +102,7 @@ function epochs(survey, id) {
       "table",
       { id: `epochs-${id}` },
       el("caption", {}, "Epochs, the newest first"),
-      el("thead", {}, el("tr", {}, ["epoch, and its end", "state", "at the instances", ""].map((text) => el("th", { scope: "col" }, text)))),
+      el("thead", {}, el("tr", {}, ["epoch, and its end", "state", "at the instances"].map((text) => el("th", { scope: "col" }, text)))),
       el("tbody", {}, survey.epochs.map(row)),
     ),
   );
@@ -126,7 +125,7 @@ function parties(survey, id) {
       el("td", {}, String(path.instance)),
       el("td", {}, path.hops.map((hop, at) => el("div", {}, `${at + 1}. ${hop.operator}`, el("span", { class: "faint small" }, ` ${hop.jurisdiction}`)))),
       el("td", {}, el("span", { class: `badge ${kind}`, "data-value": path.state }, word), el("div", { class: "small faint" }, path.reason ?? heard)),
-      el("td", { class: "small" }, path.epoch_signed === undefined ? "nothing yet" : `epoch ${path.epoch_signed}`),
+      el("td", { class: "small", "data-value": path.epoch_signed ?? "" }, path.epoch_signed === undefined ? "nothing yet" : String(path.epoch_signed)),
     );
   };
   return el(
@@ -136,7 +135,7 @@ function parties(survey, id) {
       "table",
       { id: `instances-${id}` },
       el("caption", {}, `Instances and hops; analyzed by ${survey.analyzer.operator || "this analyzer"} ${survey.analyzer.jurisdiction}`),
-      el("thead", {}, el("tr", {}, ["instance", "hops, first to last", "last hop", "all hops signed"].map((text) => el("th", { scope: "col" }, text)))),
+      el("thead", {}, el("tr", {}, ["", "hops, first to last", "last hop", "epoch all signed"].map((text) => el("th", { scope: "col" }, text)))),
       el("tbody", {}, survey.paths.map(row)),
     ),
   );
