@@ -51,12 +51,16 @@ function tabs(views, first, fail) {
     }
     panel.setAttribute("aria-labelledby", button.id);
     panel.dataset.view = "";
+    // Whoever has gone on to another tab meanwhile is not brought back.
+    const left = () => button.getAttribute("aria-selected") !== "true";
     try {
-      show(panel, await draw());
+      const drawn = await draw();
+      if (left()) return;
+      show(panel, drawn);
       panel.dataset.view = button.id.replace("tab-", "");
     } catch (error) {
       if (error.kind === "token" || error.kind === "gone") fail(error);
-      else show(panel, message("bad", el("p", {}, error.message)));
+      else if (!left()) show(panel, message("bad", el("p", {}, error.message)));
     }
   };
   const list = el(

@@ -224,8 +224,8 @@ impl<'a> Page<'a> {
     }
 
     /// Goes through a page that was just opened with the Tab key, and fails if something that can be used is not reached or
-    /// does not show that it is. Returns what was reached, in order. Of radio buttons with one name one is enough: arrows
-    /// reach the others.
+    /// does not show that it is. Returns what was reached, in order. Of radio buttons with one name and of a list of tabs one
+    /// is enough: arrows reach the others.
     pub(crate) fn tab_through(&self) -> Vec<String> {
         self.eval(
             "window.tabbed = new Set(); window.unmarked = [];
@@ -248,6 +248,7 @@ impl<'a> Page<'a> {
         let missed = self.eval(
             "[...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex=\"0\"]')]
                 .filter(one => one.checkVisibility() && !one.disabled && one.type !== 'hidden' && !window.tabbed.has(one))
+                .filter(one => one.role !== 'tab' || ![...window.tabbed].some(other => other.parentNode === one.parentNode))
                 .filter(one => one.type !== 'radio' || ![...window.tabbed].some(other => other.name === one.name))
                 .map(nameOf)",
         );
