@@ -109,6 +109,11 @@ impl Ledger {
         Self { budget, populations: BTreeMap::new(), losses: Vec::new() }
     }
 
+    /// The populations that something was released about.
+    pub fn populations(&self) -> impl Iterator<Item = &str> {
+        self.populations.keys().map(String::as_str)
+    }
+
     /// The releases about a population, in order.
     pub fn entries(&self, population: &str) -> &[Entry] {
         self.populations.get(population).map_or(&[], Vec::as_slice)

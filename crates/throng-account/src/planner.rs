@@ -2,6 +2,7 @@
 
 pub mod cost;
 mod inverse;
+mod remembered;
 mod sketch;
 mod traffic;
 
@@ -243,8 +244,10 @@ fn one_bit_floor(question: &Question) -> Result<Epsilon, Error> {
             "a survey with a bit for each value has at most 2^32 of them".into(),
         ));
     }
-    exact::epsilon_local_certified(question.honest(), question.epsilon_central, question.main_delta())
-        .map(tidy)
+    remembered::once(question.asked(Epsilon::ZERO, 0, None), || {
+        exact::epsilon_local_certified(question.honest(), question.epsilon_central, question.main_delta())
+            .map(tidy)
+    })
 }
 
 /// The epsilon of a report fragment: that of equal variance, or as much less as it takes for all fragments of an epoch to keep
@@ -256,22 +259,27 @@ fn fragments_within(question: &Question, rows: Option<u32>, equal: Epsilon) -> R
         let composed = fragments_epsilon(bound, honest, (epsilon, tau), question.main_delta(), rows)?;
         Ok::<bool, Error>(composed <= question.epsilon_central)
     };
-    if (question.instances == 1 && rows.is_none()) || keeps(tidy(equal))? {
+    if question.instances == 1 && rows.is_none() {
         return Ok(tidy(equal));
     }
-    let (mut low, mut high) = (0.0, equal.value());
-    for _ in 0..FRAGMENT_STEPS {
-        let middle = f64::midpoint(low, high);
-        if keeps(Epsilon::new(middle)?)? { low = middle } else { high = middle }
-    }
-    let epsilon = tidy(Epsilon::new(low)?);
-    if epsilon > Epsilon::ZERO && keeps(epsilon)? {
-        return Ok(epsilon);
-    }
-    Err(Error::NotApplicable(format!(
-        "{} report fragments over {} instances do not keep epsilon_central {}: choose fewer report fragments",
-        question.report_fragments, question.instances, question.epsilon_central
-    )))
+    remembered::once(question.asked(equal, question.report_fragments, rows), || {
+        if keeps(tidy(equal))? {
+            return Ok(tidy(equal));
+        }
+        let (mut low, mut high) = (0.0, equal.value());
+        for _ in 0..FRAGMENT_STEPS {
+            let middle = f64::midpoint(low, high);
+            if keeps(Epsilon::new(middle)?)? { low = middle } else { high = middle }
+        }
+        let epsilon = tidy(Epsilon::new(low)?);
+        if epsilon > Epsilon::ZERO && keeps(epsilon)? {
+            return Ok(epsilon);
+        }
+        Err(Error::NotApplicable(format!(
+            "{} report fragments over {} instances do not keep epsilon_central {}: choose fewer report fragments",
+            question.report_fragments, question.instances, question.epsilon_central
+        )))
+    })
 }
 
 /// Bisections for the epsilon of a report fragment.
@@ -375,6 +383,12 @@ impl Question {
     /// The number of respondents that the accountant may count on.
     fn honest(&self) -> u64 {
         (self.respondents as f64 * self.honest_fraction).floor() as u64
+    }
+
+    /// What an answer of the accountant about this epsilon depends on.
+    fn asked(&self, epsilon: Epsilon, tau: u32, rows: Option<u32>) -> remembered::Asked {
+        let numbers = [self.epsilon_central.value(), self.main_delta().value(), epsilon.value()];
+        (self.honest(), numbers.map(f64::to_bits), tau, rows)
     }
 
     /// What is left of delta for the release itself.

@@ -1,12 +1,15 @@
 //! What an analyzer keeps on disk, and the releases that it makes of it.
 //!
 //! `tallies` has a file for every batch that was counted; `ledger` every release, before it was made. Both are only added
-//! to. A release is made of them again whenever somebody asks, and is the same until another batch has come.
+//! to. A release is made of them again whenever somebody asks, and is the same until another batch has come. `releases` has
+//! what was published of them.
 
+pub mod published;
 mod release_ledger;
 mod released;
 mod tally_files;
 
+pub use published::{Published, PublishedReleases, ReleaseName};
 pub use release_ledger::ReleaseLedger;
 pub use released::{Released, ReleasedValue};
 pub use tally_files::TallyFiles;
@@ -26,7 +29,7 @@ use crate::exit::Refusal;
 
 /// Makes a directory that is its owner's alone, and puts the names of it and of all above it that are new on disk: what is
 /// stored in it may be the only copy.
-fn create_private(directory: &Path) -> Result<()> {
+pub(crate) fn create_private(directory: &Path) -> Result<()> {
     let missing: Vec<&Path> = directory.ancestors().take_while(|one| !one.exists()).collect();
     (|| {
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;

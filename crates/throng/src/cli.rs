@@ -134,7 +134,7 @@ Examples:
   throng demo --image drawing.png --out drawing
       a picture of your own, best a line drawing; it is shrunk to 28 pixels
   throng demo --keep
-      all parties stay, with their files, until Ctrl-C
+      all parties stay, with their files and the dashboard, until Ctrl-C
   throng demo --json | jq .rmse")]
 pub struct DemoArgs {
     /// How many respondents answer
@@ -145,7 +145,7 @@ pub struct DemoArgs {
     #[arg(long, value_name = "FILE.png")]
     pub image: Option<PathBuf>,
 
-    /// Keep all parties and their files until Ctrl-C
+    /// Keep all parties, the dashboard and the files until Ctrl-C
     #[arg(long)]
     pub keep: bool,
 
@@ -475,7 +475,9 @@ Examples:
   throng respond --state state --show
       what was sent, when, and under which guarantee
   throng respond --state state --check --statement epoch.statements
-      check the receipts, and what the hops said about the epoch",
+      check the receipts, and what the hops said about the epoch
+  throng respond --state state --page
+      all of this in a browser: prints an address that only this machine can open, until Ctrl-C",
     group = clap::ArgGroup::new("answer").args(["value", "absent"]))]
 pub struct RespondArgs {
     /// Where everything is kept that must not be lost: ledger, backstops, outbox, receipts
@@ -525,6 +527,14 @@ pub struct RespondArgs {
     /// With --check: signed epoch statements of hops, as they publish them, one after another
     #[arg(long, value_name = "FILE", requires = "check")]
     pub statement: Vec<PathBuf>,
+
+    /// Serve a page about you on this machine, for this machine: what is sent, what it spends, whether receipts are right
+    #[arg(long, conflicts_with_all = ["survey", "credential", "no_wait", "epsilon_limit", "show", "check"])]
+    pub page: bool,
+
+    /// With --page: the port on 127.0.0.1; 0 is any that is free
+    #[arg(long, value_name = "PORT", default_value_t = 0, requires = "page")]
+    pub port: u16,
 }
 
 /// Which epoch to answer in.

@@ -23,6 +23,7 @@ pub mod bundle;
 pub mod cli;
 pub mod clock;
 pub mod commands;
+pub mod dashboard;
 pub mod dataset;
 pub mod entropy;
 pub mod exit;

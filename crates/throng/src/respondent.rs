@@ -17,6 +17,7 @@
 //! is to be kept like the values themselves, and to be backed up as a whole.
 
 mod outbox;
+pub mod page;
 mod permanent;
 mod personal_ledger;
 mod receipts;
@@ -26,6 +27,7 @@ mod state_dir;
 mod transport;
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -47,7 +49,7 @@ use state_dir::{NamingSecret, OUTBOX, SURVEYS, StateDir};
 
 pub use outbox::{StoredAnswer, StoredBody};
 pub use personal_ledger::{EPSILON_LIMIT_DEFAULT, Entry, Permanent, PersonalLedger, Spending};
-pub use receipts::{CheckedBody, verify_receipt};
+pub use receipts::{CheckedBody, CheckedReceipt, Verdict, verify_receipt};
 pub use sending::{Fate, Pass};
 pub use shown::{ShownAnswer, ShownBody};
 pub use throng_encode::When;
@@ -62,6 +64,19 @@ pub struct Respondent {
     /// Where the credential is now, if not where it was when the answer was made.
     credential: Option<PathBuf>,
     retries: Retries,
+}
+
+/// A person's state, to be looked at only: nothing is written, and nobody who answers or sends is kept waiting.
+#[derive(Debug)]
+pub struct Onlooker(Respondent);
+
+/// What changes something takes `&mut Respondent`, which there is none of.
+impl Deref for Onlooker {
+    type Target = Respondent;
+
+    fn deref(&self) -> &Respondent {
+        &self.0
+    }
 }
 
 /// How to answer.
@@ -124,6 +139,18 @@ impl Respondent {
         };
         Outbox(&state).recover(&ledger)?;
         Ok(Self { state, secret, ledger, credential: None, retries: Retries::new() })
+    }
+
+    /// Looks at a state directory as it is now, also while another process uses it.
+    pub fn look_at(state: &Path) -> Result<Onlooker> {
+        let state = StateDir::look_at(state)?;
+        let (Some(secret), Some(ledger)) = (NamingSecret::read(&state)?, PersonalLedger::read(&state)?)
+        else {
+            bail!(
+                "ledger or secret is missing in the state directory; put back a copy of the whole directory"
+            );
+        };
+        Ok(Onlooker(Self { state, secret, ledger, credential: None, retries: Retries::new() }))
     }
 
     /// What was spent so far, and the limit.
@@ -226,6 +253,13 @@ impl Respondent {
             }
         }
         Ok(checked)
+    }
+
+    /// All answers, by survey and epoch.
+    fn answers(&self) -> Result<Vec<StoredAnswer>> {
+        let mut answers = Outbox(&self.state).all()?.into_iter().collect::<Result<Vec<StoredAnswer>>>()?;
+        answers.sort_by_key(|answer| (answer.survey, answer.epoch));
+        Ok(answers)
     }
 
     /// Keeps the files of a survey, so that what was answered can be sent and checked without them. Files

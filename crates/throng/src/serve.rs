@@ -3,6 +3,7 @@
 mod about;
 pub mod analyzer;
 mod config_file;
+pub mod contacts;
 pub mod directory;
 pub mod group_commit;
 mod layer_keys;
@@ -15,6 +16,7 @@ mod waits;
 mod worker;
 
 pub use analyzer::{AnalyzerConfig, AnalyzerServer};
+pub use contacts::Contacts;
 pub use log::{Log, LogFormat};
 pub use operator_port::OperatorPort;
 pub use shuffler::{Shuffler, ShufflerConfig};

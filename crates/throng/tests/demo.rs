@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -31,18 +32,36 @@ const SIDE: u32 = 16;
 
 /// Reads what a demo says until a line that begins like this; returns the processes that it has named.
 fn read_until(child: &mut Child, beginning: &str) -> Vec<(String, u32)> {
-    let mut processes = Vec::new();
+    read_until_with_dashboard(child, beginning).0
+}
+
+/// The same, with the address of the dashboard if it was named.
+fn read_until_with_dashboard(child: &mut Child, beginning: &str) -> (Vec<(String, u32)>, Option<String>) {
+    let (mut processes, mut dashboard) = (Vec::new(), None);
     let mut lines = BufReader::new(child.stderr.as_mut().unwrap()).lines();
     while let Some(Ok(line)) = lines.next() {
         let words: Vec<&str> = line.split_whitespace().collect();
         if let ["process", role, "pid", pid, ..] = words[..] {
             processes.push((role.to_owned(), pid.parse().unwrap()));
         }
+        if let ["dashboard", url] = words[..] {
+            dashboard = Some(url.to_owned());
+        }
         if line.starts_with(beginning) {
-            return processes;
+            return (processes, dashboard);
         }
     }
     panic!("the demo never said {beginning}");
+}
+
+/// What the dashboard answers about releases.
+fn releases(address: &str, token: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let head = format!("Host: x\r\nConnection: close\r\nAuthorization: Bearer {token}");
+    write!(stream, "GET /api/releases HTTP/1.1\r\n{head}\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
 }
 
 fn is_alive(pid: u32) -> bool {
@@ -135,8 +154,14 @@ fn without(victim: &str) {
 fn the_curious_keep_the_deployment() {
     let dir = tempfile::tempdir().unwrap();
     let mut child = demo(&dir, &["--keep", "--out", "kept/here"]).spawn().unwrap();
-    let processes = read_until(&mut child, "all parties go on");
+    let (processes, dashboard) = read_until_with_dashboard(&mut child, "all parties go on");
     assert!(processes.len() == 7 && processes.iter().all(|(_, pid)| is_alive(*pid)));
+    // The dashboard shows the release to whoever has the address, and to nobody else.
+    let dashboard = dashboard.unwrap();
+    let (url, token) = dashboard.split_once("/#token=").unwrap();
+    let shown = releases(url.strip_prefix("http://").unwrap(), token);
+    assert!(shown.starts_with("HTTP/1.1 200 ") && shown.contains("\"respondents\":150"), "{shown}");
+    assert!(releases(url.strip_prefix("http://").unwrap(), "x").starts_with("HTTP/1.1 401 "));
     signal(child.id(), "-INT");
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));

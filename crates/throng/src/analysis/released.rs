@@ -11,6 +11,7 @@ use throng_dp::{CentralGuarantee, Coins, Neighbors, Removal};
 use throng_encode::CheckedClaim;
 use throng_wire::survey::{Cover, Enrolment, Survey};
 
+use super::published::{PICTURE, TABLE};
 use crate::picture::Picture;
 use crate::rank_plot::estimates_by_rank;
 
@@ -215,9 +216,9 @@ impl Released {
             let name = survey.value_name(value as u64);
             table.write_record([&value.to_string(), &name, &count, &error, &significant])?;
         }
-        let mut files = vec![("estimates.csv", table.into_inner()?)];
+        let mut files = vec![(TABLE, table.into_inner()?)];
         match picture {
-            Some(picture) => files.push(("estimate.png", picture.to_png()?)),
+            Some(picture) => files.push((PICTURE, picture.to_png()?)),
             None => {
                 let counts = estimates.counts();
                 let mut by_rank: Vec<usize> = (0..counts.len()).collect();

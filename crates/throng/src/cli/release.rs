@@ -56,7 +56,7 @@ pub struct ReleaseArgs {
     #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(1..))]
     pub width: Option<u32>,
 
-    /// Write release.json, estimates.csv and a picture or plot here [default: into the analyzer's data]
+    /// Write release.json, estimates.csv and a picture or plot here too; the analyzer keeps a copy in its data
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }

@@ -38,7 +38,8 @@ The file, with every setting:
   identity = \"keys\"                # the directory of `throng keygen --out keys`
   data = \"data\"                    # what must not be lost; made if it is not there
   memory_mib = 512                 # about how much memory it may use, besides the sums themselves
-  operator_listen = \"127.0.0.1:9444\"   # /healthz, /readyz and /metrics; default: none
+  operator_listen = \"127.0.0.1:9444\"   # the dashboard, /healthz, /readyz and /metrics; default: none
+  operator_token = \"operator.token\"  # what the dashboard asks for; default: operator.token in data, made if not there
   late_epochs = 8                  # for how many epochs layer keys are kept for batches that come late
 
   [budget]                         # what all releases about one population may spend together

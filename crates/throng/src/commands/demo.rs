@@ -29,6 +29,7 @@ use crate::progress;
 use crate::terminal::Canvas;
 use deployment::Deployment;
 pub use deployment::Running;
+pub(crate) use drawing::{cat, shares};
 pub use result::{DemoResult, Seen};
 use timing::{Speed, Timing};
 
@@ -53,6 +54,7 @@ pub fn run(args: &DemoArgs, format: Format) -> Result<()> {
     demo.show(&mut result, &deployment, format)?;
     if args.keep {
         say("all parties go on; Ctrl-C ends them, and the files stay");
+        say(&format!("dashboard  {}", deployment.dashboard()?));
         while stop.check().is_ok() {
             std::thread::sleep(Duration::from_millis(200));
         }
@@ -105,6 +107,7 @@ impl Demo {
                 let address = if address.is_empty() { "comes for its batches" } else { &address };
                 bar.suspend(|| say(&format!("process    {role:<17} pid {pid:<8} {address}")));
             }
+            bar.suspend(|| deployment.dashboard().map(|url| say(&format!("dashboard  {url}"))))?;
             sealing.join().map_err(|_| anyhow!("a thread that seals panicked"))?
         })?;
         bar.finish_and_clear();
@@ -229,7 +232,7 @@ impl Demo {
     /// Makes the release with `throng release`.
     fn release(&self, deployment: &mut Deployment, epoch: u64) -> Result<Value> {
         let line = format!(
-            "release --config analyzer/analyzer.toml --survey survey.toml --epoch {epoch} --width {} --top 10 --json",
+            "release --config analyzer/analyzer.toml --survey survey.toml --epoch {epoch} --width {} --top 30 --json",
             self.truth.width()
         );
         let out = deployment.path("release").display().to_string();

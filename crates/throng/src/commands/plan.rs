@@ -22,21 +22,14 @@ use crate::out_dir::OutDir;
 
 /// Plans a survey, prints it, and writes its file where asked to.
 pub fn run(args: &PlanArgs, format: Format) -> Result<()> {
-    let question = question(args)?;
-    let plan = planner::plan(&question).map_err(refusal)?;
-    let survey = survey(args, &question, &plan);
-    let text = survey.to_toml()?;
+    let planned = planned(args)?;
     if let Some(path) = &args.out {
-        write(path, &text)?;
-    }
-    let mut planned = Planned::of(&question, &plan, args.hops, survey)?;
-    if let Some(share) = args.crowd_for_share {
-        planned.respondents_for_share = planner::respondents_for_share(&question, share)?;
+        write(path, &planned.survey.to_toml()?)?;
     }
     match format {
         Format::Json => print(&(serde_json::to_string_pretty(&planned)? + "\n")),
         Format::Text => {
-            let mut page = planned.to_text(&question)?;
+            let mut page = planned.to_text(&question(args)?)?;
             match &args.out {
                 Some(path) => writeln!(page, "\nSurvey file: {}", path.display())?,
                 None => writeln!(page, "\nWith --out FILE the survey file is written.")?,
@@ -44,6 +37,20 @@ pub fn run(args: &PlanArgs, format: Format) -> Result<()> {
             print(&page)
         }
     }
+}
+
+/// Plans a survey.
+pub(crate) fn planned(args: &PlanArgs) -> Result<Planned> {
+    let question = question(args)?;
+    let plan = planner::plan(&question).map_err(refusal)?;
+    let survey = survey(args, &question, &plan);
+    // What cannot be written down is no plan.
+    survey.to_toml()?;
+    let mut planned = Planned::of(&question, &plan, args.hops, survey)?;
+    if let Some(share) = args.crowd_for_share {
+        planned.respondents_for_share = planner::respondents_for_share(&question, share)?;
+    }
+    Ok(planned)
 }
 
 fn question(args: &PlanArgs) -> Result<Question> {
@@ -162,7 +169,7 @@ fn write(path: &Path, text: &str) -> Result<()> {
 
 /// The plan as it is printed.
 #[derive(Debug, Serialize)]
-struct Planned {
+pub(crate) struct Planned {
     epsilon_central: f64,
     delta: f64,
     neighbors: &'static str,
@@ -193,7 +200,7 @@ struct Planned {
     #[serde(skip_serializing_if = "Option::is_none")]
     sampling_error: Option<f64>,
     simultaneous_error: f64,
-    noise_threshold: f64,
+    pub(crate) noise_threshold: f64,
     detectable_count: f64,
     /// What one, two, ... bad instances leave together with the analyzer.
     epsilon_if_instances_compromised: Vec<f64>,
@@ -205,7 +212,7 @@ struct Planned {
     respondents_for_share: Option<u64>,
     reasons: Vec<String>,
     consent: String,
-    survey: Survey,
+    pub(crate) survey: Survey,
 }
 
 /// The same plan with one more report fragment.

@@ -1,14 +1,14 @@
 //! `throng release`: what an epoch says, with its errors, under a guarantee, once the ledger has agreed.
 
-use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use throng_wire::{Survey, SurveyHash};
+use throng_wire::Survey;
 
 use super::{Format, print};
-use crate::analysis::{self, Released, TallyFiles};
+use crate::analysis::published::RELEASE;
+use crate::analysis::{self, PublishedReleases, ReleaseName, Released, TallyFiles};
 use crate::bundle::Bundle;
 use crate::cli::release::ReleaseArgs;
 use crate::out_dir::OutDir;
@@ -57,14 +57,18 @@ pub fn run(args: &ReleaseArgs, format: Format) -> Result<()> {
     let mut released =
         Released::of(survey.survey(), &release, (&files.population, budget), args.top, args.confidence)?;
     let picture = args.width.and_then(|width| Picture::of_counts(width, release.estimates().counts()));
-    let out = args.out.clone().unwrap_or_else(|| default_out(&config, survey.hash(), label, epoch));
-    let out = OutDir::open(&out)?;
+    let published = PublishedReleases::new(&config.data).at(survey.hash(), ReleaseName { epoch, label });
+    let out = OutDir::open(args.out.as_deref().unwrap_or(published.dir()))?;
     let mut contents = released.files(survey.survey(), &release, picture.as_ref())?;
     released.files = contents.iter().map(|(name, _)| out.path(name).display().to_string()).collect();
     released.files.push(out.path(RELEASE).display().to_string());
     let json = serde_json::to_string_pretty(&released)? + "\n";
     contents.push((RELEASE, json.clone().into_bytes()));
     out.write(&contents)?;
+    // The analyzer has a copy of its own, which its dashboard shows.
+    if args.out.is_some() {
+        published.write(&contents)?;
+    }
     match format {
         Format::Json => print(&json),
         Format::Text => {
@@ -116,9 +120,4 @@ fn wait(until: Instant, all: u64, there: impl Fn() -> Result<u64>) -> Result<()>
     Ok(())
 }
 
-fn default_out(config: &AnalyzerConfig, survey: SurveyHash, label: u32, epoch: u64) -> PathBuf {
-    config.data.join("releases").join(survey.to_string()).join(format!("{label}-{epoch}"))
-}
-
-const RELEASE: &str = "release.json";
 const PAUSE: Duration = Duration::from_millis(200);

@@ -1,5 +1,6 @@
-//! `throng respond`: answer a survey, send what waits, show and check what was sent.
+//! `throng respond`: answer a survey, send what waits, show and check what was sent, in a browser too.
 
+mod page;
 mod text;
 
 use std::io::{Read, stdin};
@@ -26,6 +27,9 @@ use crate::respondent::{
 
 /// Does what was asked, in this order: limit, answer, send, show or check.
 pub fn run(args: &RespondArgs, format: Format) -> Result<()> {
+    if args.page {
+        return page::serve(args, format);
+    }
     let limit = args.epsilon_limit.map(Epsilon::new).transpose().context("--epsilon-limit")?;
     let sends = match args.survey {
         Some(_) => !args.no_wait,

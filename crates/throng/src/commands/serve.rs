@@ -56,6 +56,7 @@ fn analyzer(args: &AnalyzerArgs, format: Format) -> Result<()> {
     let mut config = AnalyzerConfig::read(&args.config)?;
     let AnalyzerConfig { operator_listen, identity, data, .. } = &mut config;
     args.overrides.clone().apply(operator_listen, identity, data);
+    let token = config.operator_token();
     let analyzer = AnalyzerServer::prepare(config)?;
     let summary = analyzer.summary();
     if args.check {
@@ -66,11 +67,17 @@ fn analyzer(args: &AnalyzerArgs, format: Format) -> Result<()> {
         return checked(&summary, &places, format);
     }
     runtime()?.block_on(async {
-        let ready = || {
+        let ready = |dashboard: Option<&str>| {
+            let seen = dashboard.map_or(String::new(), |url| {
+                format!("; dashboard on {url}, for the token in {}", token.display())
+            });
+            let token = dashboard.map(|_| &token);
+            let json =
+                json!({ "ready": true, "surveys": summary, "dashboard": dashboard, "operator_token": token });
             // A reader that is gone does not matter to a server.
             let _ = match format {
-                Format::Text => print(&format!("{places}: ready\n")),
-                Format::Json => print(&format!("{}\n", json!({ "ready": true, "surveys": summary }))),
+                Format::Text => print(&format!("{places}: ready{seen}\n")),
+                Format::Json => print(&format!("{json}\n")),
             };
         };
         let log = Log::new(args.log.log_format, "analyzer");

@@ -108,6 +108,18 @@ impl PersonalLedger {
         total(self.entries.iter().map(|entry| &entry.spending))
     }
 
+    /// The answers in order, each with what had been spent once it was made.
+    pub fn spent_after_each(&self) -> Result<Vec<(&Entry, Epsilon)>> {
+        let until = |index: usize| self.entries.iter().take(index + 1).map(|entry| &entry.spending);
+        let each = self.entries.iter().enumerate();
+        each.map(|(index, entry)| Ok((entry, total(until(index))?))).collect()
+    }
+
+    /// What the limit leaves for further answers.
+    pub fn left(&self) -> Result<f64> {
+        Ok((self.epsilon_limit - self.spent()?.value()).max(0.0))
+    }
+
     /// Refuses what would exceed the limit.
     pub(super) fn check(&self, more: &Spending) -> Result<()> {
         let spent = self.spent()?;
@@ -115,7 +127,7 @@ impl PersonalLedger {
         if after.value() <= self.epsilon_limit {
             return Ok(());
         }
-        let left = (self.epsilon_limit - spent.value()).max(0.0);
+        let left = self.left()?;
         Err(Refusal(format!(
             "this answer spends epsilon {:.4}, and of your limit of {} only {left:.4} is left; \
              --epsilon-limit {} would allow it, at the price of your privacy",
@@ -178,6 +190,9 @@ mod tests {
             ledger.record(entry);
             assert_eq!(ledger.spent().unwrap().value(), spent);
         }
+        let after: Vec<f64> =
+            ledger.spent_after_each().unwrap().iter().map(|(_, spent)| spent.value()).collect();
+        assert_eq!((after, ledger.left().unwrap()), (vec![3.5, 7.5, 11.5, 11.5, 15.5], 4.5));
         assert!(ledger.has_used("a") && !ledger.has_used("c"));
         let refused = ledger.check(&entry(6, 5.0, &[]).spending).unwrap_err();
         assert_eq!(crate::exit::code(&refused), crate::exit::REFUSED);

@@ -2,13 +2,17 @@
 
 use anyhow::{Result, ensure};
 use serde::Serialize;
+use throng_wire::receipt_tree::SIGNED_RECEIPT_LEN;
 use throng_wire::statement::check_cascade;
 use throng_wire::{
-    Digest, EpochStatement, Outcome, Place, Receipt, Route, Signed, SignedReceipt, SignedSurvey,
+    Digest, EpochStatement, Error as WireError, Outcome, Place, Receipt, Route, Signed, SignedReceipt,
+    SignedSurvey,
 };
 
+use super::Respondent;
 use super::outbox::StoredAnswer;
 use crate::bundle::Bundle;
+use crate::clock::rfc3339;
 
 /// Checks that a receipt is for this body: signed by hop 1 of its instance, with its route and hash, in its
 /// epoch.
@@ -26,6 +30,93 @@ pub fn verify_receipt(
     let first = throng_wire::receipt::time_bucket(survey.survey(), start_s);
     ensure!((first..end_s).contains(&receipt.time_bucket), "the receipt's time is not in its epoch");
     Ok(receipt)
+}
+
+/// What a receipt is that somebody has at hand.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CheckedReceipt {
+    /// What it is worth.
+    pub verdict: Verdict,
+    /// The same in a sentence, with what it is for.
+    pub finding: String,
+}
+
+/// What a receipt is worth to the person whose answers these are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Hop 1 signed that it took the bytes of an answer of theirs.
+    Right,
+    /// Hop 1 signed it, for something else.
+    NotYours,
+    /// It is not what hop 1 signed.
+    Forged,
+    /// It is for a survey that they have not answered.
+    OtherSurvey,
+    /// It is something else.
+    NoReceipt,
+}
+
+impl Respondent {
+    /// Checks a receipt, wherever it comes from, against all answers. Needs no network.
+    pub fn check_receipt(&self, receipt: &[u8]) -> Result<CheckedReceipt> {
+        let found = |verdict, finding: String| Ok(CheckedReceipt { verdict, finding });
+        let Ok(signed) = SignedReceipt::from_bytes(receipt) else {
+            let len = receipt.len();
+            return found(
+                Verdict::NoReceipt,
+                format!(
+                    "This is no receipt: those have {SIGNED_RECEIPT_LEN} bytes of one form, and this has {len}."
+                ),
+            );
+        };
+        let answers = self.answers()?;
+        for epochs in answers.chunk_by(|one, other| one.survey == other.survey) {
+            let bundle = self.bundle(&epochs[0].survey)?;
+            let name = &epochs[0].name;
+            let said = match signed.verify(bundle.survey()) {
+                Ok(said) => said,
+                Err(WireError::OtherSurvey { .. }) => continue,
+                Err(error) => {
+                    let finding = format!(
+                        "This receipt is forged or damaged. It names the survey {name}, but {error}."
+                    );
+                    return found(Verdict::Forged, finding);
+                }
+            };
+            let Route { epoch, instance, .. } = said.route;
+            let signer = format!("hop 1 of instance {instance} signed");
+            let answered =
+                epochs.iter().flat_map(|answer| answer.bodies.iter().map(move |body| (answer, body)));
+            let mut same_route = answered.filter(|(answer, body)| answer.route(body) == said.route);
+            let Some((answer, body)) = same_route.next() else {
+                let finding = format!(
+                    "This receipt is not yours: {signer} it for epoch {epoch} of {name}, and there is no such answer of yours."
+                );
+                return found(Verdict::NotYours, finding);
+            };
+            return match verify_receipt(bundle.survey(), &answer.route(body), &body.digest, receipt) {
+                Ok(receipt) => found(
+                    Verdict::Right,
+                    format!(
+                        "This receipt is right: {signer} that it took the bytes of your answer for epoch {epoch} of {name}, at \
+                         {} or up to an hour later.",
+                        rfc3339(receipt.time_bucket)
+                    ),
+                ),
+                Err(error) => found(
+                    Verdict::NotYours,
+                    format!(
+                        "This receipt is not yours: {signer} it for epoch {epoch} of {name}, but {error:#}."
+                    ),
+                ),
+            };
+        }
+        found(
+            Verdict::OtherSurvey,
+            "This receipt is for another survey: none that was answered with this state directory.".into(),
+        )
+    }
 }
 
 /// What a check of one body found.
@@ -68,7 +159,7 @@ pub(super) fn check_body(
                 checked.receipt = true;
                 checked.findings.push(format!(
                     "hop 1 signed that it took these bytes, at {} or up to an hour later",
-                    crate::clock::rfc3339(receipt.time_bucket)
+                    rfc3339(receipt.time_bucket)
                 ));
             }
             Some(Err(error)) => {

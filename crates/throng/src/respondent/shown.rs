@@ -6,7 +6,7 @@ use throng_encode::CheckedClaim;
 use throng_wire::{Digest, Layout, Place, SurveyHash};
 
 use super::Respondent;
-use super::outbox::{Outbox, StoredAnswer, StoredBody};
+use super::outbox::{StoredAnswer, StoredBody};
 use super::sending::Fate;
 use crate::bundle::Bundle;
 use crate::clock::rfc3339;
@@ -63,7 +63,7 @@ pub struct ShownBody {
     pub first_bytes: Option<String>,
     /// When it is, or was to be, sent (UTC).
     pub send_at: String,
-    /// What became of it: waiting, acknowledged, refused or late.
+    /// What became of it: waiting, acknowledged, refused, late, or damaged: a receipt that does not hold (any more).
     pub fate: &'static str,
     /// The same in words.
     pub fate_in_words: String,
@@ -72,8 +72,7 @@ pub struct ShownBody {
 impl Respondent {
     /// Everything that is in the outbox, by survey and epoch.
     pub fn show(&self, now_ms: u64) -> Result<Vec<ShownAnswer>> {
-        let mut answers = Outbox(&self.state).all()?.into_iter().collect::<Result<Vec<StoredAnswer>>>()?;
-        answers.sort_by_key(|answer| (answer.survey, answer.epoch));
+        let answers = self.answers()?;
         let mut shown = Vec::new();
         // A survey is read and accounted for once, however many of its epochs were answered.
         for epochs in answers.chunk_by(|one, other| one.survey == other.survey) {
@@ -104,10 +103,13 @@ impl Respondent {
         let start_s = answer.epoch.saturating_mul(survey.epoch_s);
         let mut bodies = Vec::new();
         for body in &answer.bodies {
-            let fate = self.fate(bundle, answer, body, now_ms)?;
             let party =
                 survey.party(Place::hop(body.instance, 1)).context("the survey has no such instance")?;
             let envelopes = Layout::of(survey).envelopes_in(usize::try_from(body.length)?);
+            let (fate, fate_in_words) = match self.fate(bundle, answer, body, now_ms) {
+                Ok(fate) => (fate.word(), fate.in_words(body)),
+                Err(error) => ("damaged", format!("{error:#}")),
+            };
             bodies.push(ShownBody {
                 instance: body.instance,
                 operator: format!("{} ({})", party.operator, party.jurisdiction),
@@ -116,8 +118,8 @@ impl Respondent {
                 sha256: body.digest,
                 first_bytes: first_bytes(body),
                 send_at: rfc3339(body.send_at_ms / 1000),
-                fate: fate.word(),
-                fate_in_words: fate.in_words(body),
+                fate,
+                fate_in_words,
             });
         }
         let labels = survey.labels.as_ref();

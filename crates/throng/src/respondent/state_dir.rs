@@ -15,11 +15,11 @@ use getrandom::rand_core::CryptoRng;
 use throng_wire::Digest;
 use zeroize::Zeroizing;
 
-/// An open state directory. No other process can open it at the same time.
+/// An open state directory. No other process can open it at the same time, but to look at it.
 #[derive(Debug)]
 pub(super) struct StateDir {
     path: PathBuf,
-    _lock: File,
+    _lock: Option<File>,
 }
 
 impl StateDir {
@@ -28,10 +28,10 @@ impl StateDir {
         create(path).with_context(|| format!("cannot use {} as state directory", path.display()))?;
         check_private(path)?;
         let lock = private(OpenOptions::new().write(true).create(true).truncate(false))
-            .open(path.join("lock"))
+            .open(path.join(LOCK))
             .with_context(|| format!("cannot write to {}", path.display()))?;
         take(&lock).with_context(|| format!("cannot lock {}", path.display()))?;
-        let state = Self { path: path.to_owned(), _lock: lock };
+        let state = Self { path: path.to_owned(), _lock: Some(lock) };
         for folder in ["", OUTBOX, PERMANENT, SURVEYS] {
             let folder = path.join(folder);
             create(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -39,6 +39,18 @@ impl StateDir {
         }
         sync(path)?;
         Ok(state)
+    }
+
+    /// A directory as it is, to be looked at: nothing is made in it, and the lock is left to those who write. Files are
+    /// written whole, so what is read is what was there before or after.
+    pub(super) fn look_at(path: &Path) -> Result<Self> {
+        ensure!(
+            path.join(LOCK).is_file(),
+            "{} is no state directory: name the one that you answer with",
+            path.display()
+        );
+        check_private(path)?;
+        Ok(Self { path: path.to_owned(), _lock: None })
     }
 
     /// Where a file is.
@@ -253,6 +265,7 @@ pub(super) const PERMANENT: &str = "permanent";
 /// The files of the surveys that were answered.
 pub(super) const SURVEYS: &str = "surveys";
 
+const LOCK: &str = "lock";
 const LOCK_TRIES: u32 = 20;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 const SECRET: &str = "secret";

@@ -9,21 +9,25 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use axum::Router;
 use throng_wire::{LayerKeys, Place};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::timeout;
 
 use super::about::{self, unique_name};
+use super::contacts::Contacts;
 use super::directory::ensure_writable;
 use super::layer_keys::LayerKeyFiles;
 use super::log::Log;
-use super::operator_port::OperatorPort;
+use super::operator_port::{OperatorPort, is_for_one_machine};
 use super::vitals::Vitals;
 use super::waits::Waits;
-use crate::analysis::TallyFiles;
+use crate::analysis::{TallyFiles, create_private};
 use crate::bundle::Bundle;
 use crate::clock::now_s;
+use crate::dashboard::{self, Dashboard, OperatorToken, Shown};
+use crate::entropy::system_rng;
 use crate::keygen::Party;
 use crate::net::{Client, client};
 pub use config::{AnalyzedSurvey, AnalyzerConfig, Budget};
@@ -77,17 +81,22 @@ impl AnalyzerServer {
         about::warnings(self.surveys.iter().map(|one| one.bundle.survey()), self.config.operator_listen)
     }
 
-    /// Works until `shutdown` is over. `ready` is called once it does.
+    /// Works until `shutdown` is over. `ready` is called once it does, with the address of the dashboard if there is one.
     pub async fn serve(
         self,
         log: &Log,
         shutdown: impl Future<Output = ()>,
-        ready: impl FnOnce(),
+        ready: impl FnOnce(Option<&str>),
     ) -> Result<()> {
         self.warnings().into_iter().for_each(|warning| log.warn("warning").reason(warning).write());
         let Self { config, party, surveys } = self;
-        let vitals = Vitals::new();
-        let port = OperatorPort::open(config.operator_listen, &vitals).await?;
+        let (vitals, contacts) = (Vitals::new(), Contacts::default());
+        let has_dashboard = config.operator_listen.is_some_and(is_for_one_machine);
+        let pages = match has_dashboard {
+            true => dashboard(&config, &surveys, &vitals, &contacts)?,
+            false => Router::new(),
+        };
+        let port = OperatorPort::open(config.operator_listen, &vitals, pages).await?;
         let all: usize = surveys.iter().map(|one| one.instances() as usize).sum();
         let memory = (config.memory() / all.max(1)).max(MEMORY_EACH_MIN);
         // Keys are not copied around in memory, but read where they are needed.
@@ -109,6 +118,7 @@ impl AnalyzerServer {
                     started: (Instant::now(), now_s()),
                     pulse: vitals.worker(&format!("analyzer for instance {instance}"), &name),
                     watched: watched.clone(),
+                    contacts: contacts.clone(),
                 };
                 let (stop, stopped) = mpsc::channel();
                 let ended = ended.clone();
@@ -126,7 +136,7 @@ impl AnalyzerServer {
         vitals.memory_limit(config.memory_mib << 20);
         vitals.start();
         log.info("serving").write();
-        ready();
+        ready(port.url().filter(|_| has_dashboard));
         tokio::select! {
             () = shutdown => {}
             // Whoever watches over the process starts it again.
@@ -143,6 +153,28 @@ impl AnalyzerServer {
         log.info("stopped").write();
         Ok(())
     }
+}
+
+/// What the operator's port shows besides numbers.
+fn dashboard(
+    config: &AnalyzerConfig,
+    surveys: &[Analyzed],
+    vitals: &Vitals,
+    contacts: &Contacts,
+) -> Result<Router> {
+    create_private(&config.data)?;
+    let shown = |one: &Analyzed| Shown {
+        survey: one.bundle.survey().clone(),
+        population: one.files.population.clone(),
+    };
+    Ok(dashboard::router(Dashboard {
+        data: config.data.clone(),
+        budget: config.budget.guarantee()?,
+        surveys: surveys.iter().map(shown).collect(),
+        token: OperatorToken::at(&config.operator_token(), &mut system_rng()?)?,
+        vitals: vitals.clone(),
+        contacts: contacts.clone(),
+    }))
 }
 
 impl Analyzed {

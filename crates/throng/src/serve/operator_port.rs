@@ -1,5 +1,5 @@
-//! An operator's port: whether a server lives, whether it is ready, and its numbers. Plain HTTP, apart from the port that
-//! respondents and parties use, and not for them.
+//! An operator's port: whether a server lives, whether it is ready, and its numbers; of an analyzer the dashboard, too. Plain
+//! HTTP, apart from the port that respondents and parties use, and not for them.
 
 use std::net::SocketAddr;
 
@@ -8,12 +8,14 @@ use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
+use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::vitals::Vitals;
+use crate::dashboard::assets::secured;
 use crate::net::server::Limits;
 use crate::net::{Problem, Server, Transport};
 
@@ -29,8 +31,9 @@ struct Opened {
 }
 
 impl OperatorPort {
-    /// Opens it, if there is to be one. It answers until `close`: also while the server starts and while it stops.
-    pub async fn open(listen: Option<SocketAddr>, vitals: &Vitals) -> Result<Self> {
+    /// Opens it, if there is to be one, with what the server adds to it. It answers until `close`: also while the server
+    /// starts and while it stops.
+    pub async fn open(listen: Option<SocketAddr>, vitals: &Vitals, more: Router) -> Result<Self> {
         let Some(listen) = listen else { return Ok(Self(None)) };
         let limits = Limits { connections_max: CONNECTIONS_MAX, ..Limits::default() };
         let server = Server::bind(listen, Transport::Open, limits).await?;
@@ -39,7 +42,7 @@ impl OperatorPort {
         let shutdown = async {
             let _ = closed.await;
         };
-        let task = tokio::spawn(server.serve(router(vitals.clone()), shutdown));
+        let task = tokio::spawn(server.serve(router(vitals.clone(), more), shutdown));
         Ok(Self(Some(Opened { close, task, url })))
     }
 
@@ -58,15 +61,20 @@ impl OperatorPort {
 
 /// Why an address for this port should be looked at again, if it should.
 pub fn warning(listen: Option<SocketAddr>) -> Option<String> {
-    let listen = listen.filter(|listen| !listen.ip().is_loopback())?;
+    let listen = listen.filter(|listen| !is_for_one_machine(*listen))?;
     Some(format!(
         "operator_listen = \"{listen}\" can be reached from other machines, without TLS: it tells nothing of \
-         respondents, but it is not for them; keep it behind a firewall"
+         respondents, but it is not for them; keep it behind a firewall. The dashboard is on 127.0.0.1 only"
     ))
 }
 
+/// Whether a dashboard may be there: its token would travel as plain text to other machines.
+pub fn is_for_one_machine(listen: SocketAddr) -> bool {
+    listen.ip().is_loopback()
+}
+
 /// What it answers.
-pub fn router(vitals: Vitals) -> Router {
+pub fn router(vitals: Vitals, more: Router) -> Router {
     Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
@@ -77,6 +85,8 @@ pub fn router(vitals: Vitals) -> Router {
         })
         .method_not_allowed_fallback(Problem::method)
         .with_state(vitals)
+        .merge(more)
+        .layer(map_response(secured))
 }
 
 async fn ready(State(vitals): State<Vitals>) -> Result<&'static str, Problem> {
@@ -112,7 +122,8 @@ mod tests {
 
     async fn call(vitals: &Vitals, method: &str, path: &str) -> (u16, String, String) {
         let request = Request::builder().method(method).uri(path).body(Body::empty()).unwrap();
-        let response = TowerToHyperService::new(router(vitals.clone())).call(request).await.unwrap();
+        let response =
+            TowerToHyperService::new(router(vitals.clone(), Router::new())).call(request).await.unwrap();
         let kind = response.headers().get(CONTENT_TYPE).unwrap().to_str().unwrap().to_owned();
         let status = response.status().as_u16();
         let body = response.into_body().collect().await.unwrap().to_bytes();

@@ -9,6 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use axum::Router;
 use throng_account::deletion::Deletion;
 use throng_dp::{Delta, Epsilon};
 use throng_shuffle::{CrowdRule, Hop, HopConfig};
@@ -127,7 +128,7 @@ impl Shuffler {
         self.warnings().into_iter().for_each(|warning| log.warn("warning").reason(warning).write());
         let Self { config, party, surveys } = self;
         let vitals = Vitals::new();
-        let port = OperatorPort::open(config.operator_listen, &vitals).await?;
+        let port = OperatorPort::open(config.operator_listen, &vitals, Router::new()).await?;
         // Keys are not copied around in memory, but read where they are needed.
         let identity = Party::read(&config.identity)?.into_identity();
         let client = Client::new(Some(identity), client::Limits::default());

@@ -1,5 +1,7 @@
 //! A small survey with all its parties and their files, and first hops in memory.
 
+#![allow(dead_code)]
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fs;

@@ -12,12 +12,16 @@ use serde::Serialize;
 use throng_wire::survey::{Instance, Parties, Party};
 use throng_wire::{Place, Survey};
 
+use crate::dashboard::OperatorToken;
+
 /// Everything in one directory. Its processes end when it is dropped.
 pub(super) struct Deployment {
     dir: PathBuf,
     program: PathBuf,
     ports: BTreeMap<Place, u16>,
     processes: Vec<(Running, Child)>,
+    /// Where the analyzer's dashboard is.
+    dashboard: Option<String>,
     /// The commands so far, as one would type them.
     pub(super) commands: Vec<String>,
 }
@@ -40,7 +44,7 @@ impl Deployment {
     pub(super) fn new(dir: PathBuf) -> Result<Self> {
         let program = std::env::current_exe().context("where is this program?")?;
         let (ports, processes, commands) = (BTreeMap::new(), Vec::new(), Vec::new());
-        Ok(Self { dir, program, ports, processes, commands })
+        Ok(Self { dir, program, ports, processes, dashboard: None, commands })
     }
 
     /// Where a file is.
@@ -132,8 +136,18 @@ impl Deployment {
             BufReader::new(stdout).read_line(&mut line)?;
             let log = || fs::read_to_string(self.path(format!("{role}/log"))).unwrap_or_default();
             ensure!(!line.is_empty(), "{role} did not start: {}", log().trim());
+            if let Some((_, said)) = line.split_once(DASHBOARD) {
+                self.dashboard = said.split(',').next().map(str::to_owned);
+            }
         }
         Ok(())
+    }
+
+    /// The address of the dashboard, with the token that it asks for behind the #, which browsers do not send.
+    pub(super) fn dashboard(&self) -> Result<String> {
+        let url = self.dashboard.as_deref().context("the analyzer has no dashboard")?;
+        let token = OperatorToken::read(&self.path("analyzer/data/operator.token"))?;
+        Ok(format!("{url}/#token={}", token.as_str()))
     }
 
     /// All processes that were started.
@@ -157,7 +171,7 @@ impl Deployment {
     /// The file that the party's operator would write.
     fn config(&self, place: Place) -> String {
         if place == Place::Analyzer {
-            return "identity = \".\"\ndata = \"data\"\n\n[budget]\nepsilon_central = 10\ndelta = 1e-5\n\n\
+            return "identity = \".\"\ndata = \"data\"\noperator_listen = \"127.0.0.1:0\"\n\n[budget]\nepsilon_central = 10\ndelta = 1e-5\n\n\
                     [[surveys]]\nsurvey = \"../survey.toml\"\npopulation = \"respondents of the demo\"\n"
                 .into();
         }
@@ -190,6 +204,9 @@ impl Drop for Deployment {
         }
     }
 }
+
+/// What an analyzer says before the address of its dashboard.
+const DASHBOARD: &str = "dashboard on ";
 
 /// A command as one would type it.
 fn typed(arguments: &[&str]) -> String {

@@ -5,7 +5,7 @@ use anyhow::{Result, ensure};
 use crate::picture::Picture;
 
 /// The built-in drawing.
-pub(super) fn cat() -> Result<Picture> {
+pub(crate) fn cat() -> Result<Picture> {
     let pixels: Vec<u8> = CAT.bytes().filter(|byte| b".#".contains(byte)).map(light).collect();
     ensure!(pixels.len() == SIDE * SIDE, "the drawing has another size");
     Picture::new(SIDE as u32, SIDE as u32, pixels)
@@ -26,17 +26,22 @@ pub(super) fn fitted(picture: &Picture) -> Result<Picture> {
 /// Which pixel each of so many respondents holds: every pixel gets a share that is its part of all light, as evenly as whole
 /// respondents allow.
 pub(super) fn values(picture: &Picture, respondents: u64) -> Result<Vec<u64>> {
+    let shares = shares(picture, respondents)?;
+    Ok((0..).zip(shares).flat_map(|(pixel, held)| (0..held).map(move |_| pixel)).collect())
+}
+
+/// How many of so many respondents hold each pixel.
+pub(crate) fn shares(picture: &Picture, respondents: u64) -> Result<Vec<u64>> {
     let light = picture.luminosity();
     ensure!(light > 0, "the picture is black: nobody would hold any of its pixels");
-    let mut values = Vec::new();
     let mut seen = 0_u128;
-    for (pixel, &gray) in (0_u64..).zip(picture.pixels()) {
-        let share = |light_so_far: u128| light_so_far * u128::from(respondents) / u128::from(light);
+    let share = |light_so_far: u128| light_so_far * u128::from(respondents) / u128::from(light);
+    let held = |&gray: &u8| {
         let before = share(seen);
         seen += u128::from(gray);
-        values.extend((before..share(seen)).map(|_| pixel));
-    }
-    Ok(values)
+        (share(seen) - before) as u64
+    };
+    Ok(picture.pixels().iter().map(held).collect())
 }
 
 fn light(byte: u8) -> u8 {

@@ -17,9 +17,12 @@ pub struct AnalyzerConfig {
     pub identity: PathBuf,
     /// The directory for what must not be lost: tallies, and the ledger of releases. Made if it is not there.
     pub data: PathBuf,
-    /// Where its operator asks how it is, for example `127.0.0.1:9444`. Nowhere if it is not given.
+    /// Where its operator asks how it is, and sees the dashboard, for example `127.0.0.1:9444`. Nowhere if it is not given.
     #[serde(default)]
     pub operator_listen: Option<SocketAddr>,
+    /// The file with the token that the dashboard asks for; made if it is not there. Default: `operator.token` in `data`.
+    #[serde(default)]
+    pub operator_token: Option<PathBuf>,
     /// About how much memory it may use, besides the sums themselves.
     #[serde(default = "config_file::memory_mib")]
     pub memory_mib: u64,
@@ -65,11 +68,17 @@ impl AnalyzerConfig {
         let at_base = config_file::at_base(path);
         at_base(&mut config.identity);
         at_base(&mut config.data);
+        config.operator_token.iter_mut().for_each(at_base);
         for survey in &mut config.surveys {
             at_base(&mut survey.survey);
             survey.keys.iter_mut().for_each(at_base);
         }
         Ok(config)
+    }
+
+    /// Where the operator's token is.
+    pub fn operator_token(&self) -> PathBuf {
+        self.operator_token.clone().unwrap_or_else(|| self.data.join("operator.token"))
     }
 
     /// How many bytes it may use.
@@ -123,6 +132,7 @@ survey = "survey.toml"
         let config = read(SAMPLE).unwrap();
         assert_eq!((config.memory(), config.late_epochs), (512 << 20, 8));
         assert_eq!(config.data, Path::new("/var/lib/throng"));
+        assert_eq!(config.operator_token(), Path::new("/var/lib/throng/operator.token"));
         assert!(config.identity.ends_with("keys") && config.identity.is_absolute());
         assert_eq!(config.surveys[0].population, "everyone");
         assert_eq!(config.budget.guarantee().unwrap().epsilon(), Epsilon::new(10.0).unwrap());

@@ -22,6 +22,7 @@ use crate::clock::{has_jumped_ahead, now_s};
 use crate::net::client::{Client, Reply, SendError};
 use crate::net::{Outgoing, paths};
 use crate::serve::about::unique_name;
+use crate::serve::contacts::Contacts;
 use crate::serve::log::Log;
 use crate::serve::reasons;
 use crate::serve::vitals::{Counter, Pulse, Vitals};
@@ -41,6 +42,7 @@ pub(super) struct Puller {
     pub(super) started: (Instant, u64),
     pub(super) pulse: Pulse,
     pub(super) watched: Watched,
+    pub(super) contacts: Contacts,
 }
 
 /// What a puller does, each of which can fail while the others do not.
@@ -140,6 +142,8 @@ impl Puller {
         self.watched.key_epochs_left.store(self.survey.key_epochs_left(), Ordering::Relaxed);
         if self.waits.are_over(&Work::Take) {
             let taken = self.take_waiting(stop);
+            let failing = taken.as_ref().err().map(reasons::of);
+            self.contacts.note(self.survey.bundle.survey().hash(), self.instance, now_s(), failing);
             if taken.is_ok() {
                 lock(&self.watched.delivered).insert(self.instance);
             }

@@ -1,0 +1,72 @@
+// Asking the server. The token is kept for this tab alone, and goes into a header, never into an address that is sent.
+
+const KEY = "throng-operator-token";
+
+/// What went wrong: `kind` is "token", "gone", "refused", or the name that the server gives.
+export class Problem extends Error {
+  constructor(kind, text) {
+    super(text);
+    this.kind = kind;
+  }
+}
+
+export function token() {
+  return sessionStorage.getItem(KEY);
+}
+
+export function keepToken(text) {
+  sessionStorage.setItem(KEY, text.trim());
+}
+
+export function forgetToken() {
+  sessionStorage.removeItem(KEY);
+}
+
+/// Takes the token from an address that ends in #token=..., and removes it there.
+export function takeToken() {
+  const found = /^#token=([\w-]+)$/.exec(location.hash);
+  if (!found) return;
+  keepToken(found[1]);
+  history.replaceState(null, "", location.pathname + location.search);
+}
+
+/// What the server answers to GET, as JSON. Parameters that are null are left out.
+export async function ask(path, parameters = {}, signal = undefined) {
+  return (await get(path, parameters, signal)).json();
+}
+
+/// Has the browser keep a file.
+export async function download(path, parameters, name) {
+  const blob = await (await get(path, parameters)).blob();
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+async function get(path, parameters = {}, signal = undefined) {
+  const given = Object.entries(parameters).filter(([, value]) => value !== null && value !== undefined && value !== "");
+  const query = new URLSearchParams(given).toString();
+  let answer;
+  try {
+    answer = await fetch(`/api/${path}${query ? "?" + query : ""}`, {
+      headers: { Authorization: `Bearer ${token() ?? ""}` },
+      signal,
+      cache: "no-store",
+      credentials: "omit",
+    });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Problem("gone", "The analyzer does not answer. See whether `throng serve analyzer` still runs on its machine, and whether your tunnel to it is open; then load this page again.");
+  }
+  if (answer.ok) return answer;
+  let problem = {};
+  try {
+    problem = await answer.json();
+  } catch {
+    // An answer that is no problem+json is known by its status.
+  }
+  const kind = answer.status === 401 ? "token" : String(problem.type ?? "").replace("urn:throng:error:", "") || "unnamed";
+  throw new Problem(kind, problem.detail ?? `The analyzer answered ${answer.status}.`);
+}

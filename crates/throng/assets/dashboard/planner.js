@@ -1,0 +1,179 @@
+// Planning a survey: what a guarantee costs, tried at once on a crowd whose truth is known.
+
+import { ask, download } from "/assets/api.js";
+import { legend, rankChart } from "/assets/chart.js";
+import { el, facts, figure, message, show } from "/assets/dom.js";
+import { bytes, count, epsilon, short } from "/assets/format.js";
+import { draw } from "/assets/picture.js";
+
+const SAMPLES = [
+  ["cat", "Picture: a cat"],
+  ["horse", "Picture: a horse"],
+  ["portrait", "Picture: a portrait"],
+  ["map", "Picture: a map"],
+  ["zipf", "Distribution: a power law"],
+  ["heavy-hitters", "Distribution: a hundred heavy hitters"],
+  ["uniform", "Distribution: all values alike"],
+];
+
+export async function render(page, parameters, fail) {
+  const crowd = slider("respondents", "Crowd", logSteps(2, 7), 5e4);
+  const domain = slider("domain", "Values", logSteps(1, 5), 1000);
+  const central = slider("epsilon-central", "epsilon_central of a release", logSteps(-1, 1), 1);
+  const tau = slider("fragments", "Report fragments (tau)", range(1, 16), 1);
+  const instances = slider("instances", "Shuffler instances (K)", range(1, 9), 3);
+  const delta = el("select", { id: "delta" }, ["1e-5", "1e-6", "1e-7", "1e-8", "1e-9"].map((value) => el("option", { selected: value === "1e-6" }, value)));
+  const sample = el("select", { id: "sample" }, SAMPLES.map(([value, text]) => el("option", { value }, text)));
+  const name = el("input", { type: "text", id: "name", value: "survey", autocomplete: "off" });
+  const question = el("input", { type: "text", id: "question", autocomplete: "off", placeholder: "in words that respondents see" });
+  const mark = el("input", { type: "checkbox", id: "mark", checked: true });
+  const answer = el("div", { class: "stack", id: "answer" });
+  let [seed, last, page_shown] = [1, null, null];
+
+  const asked = () => ({
+    epsilon_central: central.value(),
+    delta: delta.value,
+    respondents: crowd.value(),
+    domain: domain.value(),
+    report_fragments: tau.value(),
+    instances: instances.value(),
+    name: name.value,
+    question: question.value,
+  });
+  const drawAll = () => page_shown && show(answer, planned(page_shown, mark));
+  const again = async () => {
+    answer.dataset.ready = "false";
+    last?.abort();
+    last = new AbortController();
+    try {
+      page_shown = await ask("plan", { ...asked(), sample: sample.value, seed }, last.signal);
+      drawAll();
+      file.disabled = false;
+      answer.dataset.ready = "true";
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      page_shown = null;
+      file.disabled = true;
+      if (error.kind === "token" || error.kind === "gone") return fail(error);
+      show(answer, message("bad", el("h2", {}, "There is no such survey"), el("p", { id: "refused" }, error.message)));
+      answer.dataset.ready = "refused";
+    }
+  };
+  let timer;
+  const soon = () => { clearTimeout(timer); timer = setTimeout(again, 100); };
+  for (const control of [crowd, domain, central, tau, instances]) control.input.addEventListener("input", soon);
+  for (const control of [delta, sample, name, question]) control.addEventListener("change", soon);
+  mark.addEventListener("change", drawAll);
+  // A picture has its own number of values; the survey is for the one that is shown.
+  const keep = () => download("plan/survey.toml", { ...asked(), domain: page_shown.domain }, `${name.value || "survey"}.toml`).catch(fail);
+  const file = el("button", { type: "button", class: "first", id: "download-survey", disabled: true, onclick: keep }, "Download the survey file");
+  show(
+    page,
+    el(
+      "header",
+      {},
+      el("h1", {}, "Planner"),
+      el("p", { class: "faint" }, "Choose what is promised and who is asked; see what the result will be like. Nobody is asked anything here: the crowd is simulated."),
+    ),
+    el(
+      "div",
+      { class: "trial" },
+      el("form", { class: "panel", onsubmit: (event) => event.preventDefault(), "aria-label": "The plan" }, [crowd, domain, central, tau, instances].map((one) => one.label), el("label", {}, "Try it on", sample)),
+      answer,
+      el(
+        "form",
+        { class: "panel", onsubmit: (event) => event.preventDefault(), "aria-label": "The survey file" },
+        el("label", { class: "check" }, mark, "Colour what is signal"),
+        el("label", {}, "delta", delta),
+        el("label", {}, "Name of the survey", name),
+        el("label", {}, "Question", question),
+        el("div", { class: "row" }, el("button", { type: "button", id: "fresh", onclick: () => { seed += 1; again(); } }, "Fresh noise"), file),
+      ),
+    ),
+  );
+  await again();
+}
+
+function planned({ plan, domain, sample }, mark) {
+  const local = plan.epsilon_fragment === undefined ? "epsilon_local" : "epsilon_backstop";
+  const left = plan.epsilon_if_instances_compromised.map((value, at) => `${at + 1}: ${epsilon(value)}`).join(", ");
+  return [
+    el(
+      "div",
+      { class: "grid four figures" },
+      figure("standard-error", "error of a count", plan.standard_error, `± ${short(plan.standard_error)}`, "people, one standard error"),
+      figure("noise-threshold", "noise ends at", plan.noise_threshold, short(plan.noise_threshold), "people; in 5 % of surveys a value that nobody holds exceeds it"),
+      figure("detectable", "smallest count seen", plan.detectable_count, short(plan.detectable_count), "people: told from zero with 95 %"),
+      figure("epsilon-floor", `whatever fails: ${local}`, plan.epsilon_floor, epsilon(plan.epsilon_floor), "the noise that each device adds by itself"),
+    ),
+    sample && el("section", { class: "panel", "aria-labelledby": "tried" }, el("h2", { id: "tried" }, "Tried on a sample"), tried(sample, plan, mark)),
+    el(
+      "section",
+      { class: "panel", "aria-labelledby": "costs" },
+      el("h2", { id: "costs" }, "What it costs"),
+      facts([
+        ["values", el("span", {}, el("span", { id: "domain-planned", "data-value": domain }, count(domain)), sample?.truth && ", the pixels of the picture")],
+        ["each sends", el("span", { id: "envelopes", "data-value": plan.envelopes_per_instance }, `${plan.envelopes_per_instance} envelopes to each instance, ${bytes(plan.bytes_per_respondent)} in all`)],
+        ["processor time", `${short(plan.respondent_ms)} ms of each respondent, ${short(plan.servers_ms)} ms of all servers`],
+        ["each fragment", plan.epsilon_fragment && `epsilon_fragment ${epsilon(plan.epsilon_fragment)}`],
+        ["bad instances", `with the analyzer, epsilon ${left}`],
+      ]),
+      el("ul", { class: "points small" }, plan.reasons.map((text) => el("li", {}, text))),
+      plan.another_design && message("", el("p", {}, plan.another_design)),
+    ),
+  ];
+}
+
+function tried(sample, plan, mark) {
+  const said = el(
+    "p",
+    {},
+    "Off by ",
+    el("span", { id: "rmse", "data-value": sample.rmse }, short(sample.rmse)),
+    ` people on average (planned ${short(plan.standard_error)}), ${short(sample.largest_error)} at most. `,
+    `${count(sample.significant)} values stand out of the noise, ${count(sample.significant_held)} of them truly held by someone, of ${count(sample.held)} that are.`,
+  );
+  if (sample.truth) {
+    const picture = (id, title, drawn) => {
+      const canvas = el("canvas", { class: "picture", id, role: "img", "aria-label": title });
+      draw(canvas, drawn, mark.checked && id === "estimate");
+      return el("figure", {}, el("figcaption", {}, title), canvas);
+    };
+    return [said, el("div", { class: "grid pair" }, picture("truth", "What people hold", sample.truth), picture("estimate", "What the analyzer finds", sample.estimate))];
+  }
+  const points = sample.ranks.map(([rank, , estimate]) => ({ rank, estimate, significant: estimate > plan.noise_threshold }));
+  const truth = sample.ranks.map(([rank, held]) => [rank, held]);
+  return [said, el("figure", { id: "ranks" }, rankChart(points, { floor: plan.standard_error, threshold: plan.noise_threshold, truth }), legend("truth", "signal", "noise", "floor", "threshold"))];
+}
+
+/// A slider over a list of values; the nearest to `first` is chosen.
+function slider(id, name, values, first) {
+  const nearest = values.reduce((best, value, at) => (Math.abs(Math.log(value / first)) < Math.abs(Math.log(values[best] / first)) ? at : best), 0);
+  const input = el("input", { type: "range", id, min: 0, max: values.length - 1, step: 1, value: nearest });
+  const output = el("output", { for: id, id: `${id}-shown` });
+  const value = () => values[Number(input.value)];
+  const tell = () => {
+    output.textContent = short(value());
+    output.dataset.value = value();
+    input.setAttribute("aria-valuetext", short(value()));
+  };
+  input.addEventListener("input", tell);
+  tell();
+  return { input, value, label: el("label", {}, el("span", { class: "head" }, name, output), input) };
+}
+
+/// 1, 1.5, 2, 3, 5, 7 in each power of ten.
+function logSteps(from, to) {
+  const steps = [];
+  for (let power = Math.floor(from); power <= to; power++) {
+    for (const digit of [1, 1.5, 2, 3, 5, 7]) {
+      const value = Number((digit * 10 ** power).toPrecision(3));
+      if (value >= 10 ** from * 0.999 && value <= 10 ** to * 1.001) steps.push(value);
+    }
+  }
+  return steps;
+}
+
+function range(from, to) {
+  return Array.from({ length: to - from + 1 }, (_, at) => from + at);
+}

@@ -1,0 +1,242 @@
+// One release: what it says, how sure that is, and what it promises.
+
+import { ask, download } from "/assets/api.js";
+import { bars, legend, rankChart } from "/assets/chart.js";
+import { el, facts, figure, message, show } from "/assets/dom.js";
+import { count, delta, epsilon, factor, percent, short, tenths, time } from "/assets/format.js";
+import { draw } from "/assets/picture.js";
+
+export async function render(page, parameters, fail) {
+  const [survey, label, epoch] = [parameters.get("survey"), parameters.get("label") ?? "0", parameters.get("epoch")];
+  if (!survey || !epoch) return location.replace("/releases");
+  const path = `releases/${encodeURIComponent(survey)}/${encodeURIComponent(label)}/${encodeURIComponent(epoch)}`;
+  const { release, ended_s, picture_width } = await ask(path);
+  const views = [
+    ["bars", "Bars", () => barsView(release)],
+    ["ranks", "Ranks", () => ranksView(path)],
+    ["picture", "Picture", () => pictureView(path, release, picture_width)],
+    ["table", "Table", () => tableView(path, release)],
+  ];
+  const first = parameters.get("view") ?? (picture_width ? "picture" : "bars");
+  show(
+    page,
+    el(
+      "header",
+      {},
+      el("h1", { id: "name" }, release.name, release.label && ` · ${release.label}`),
+      el("p", {}, release.question),
+      el("p", { class: "faint small" }, `Epoch ${release.epoch}, which ended ${time(ended_s)}.`),
+    ),
+    el(
+      "div",
+      { class: "grid figures" },
+      figure("significant", "stands out of the noise", release.significant, `${count(release.significant)} of ${count(release.domain)}`, `values; a false one among them with probability ${release.beta}`),
+      figure("respondents", "people", release.respondents, count(release.respondents), `in batches of ${release.instances_present.length} of ${release.instances} instances`),
+      figure("epsilon-central", "promise of this release", release.epsilon_central, `ε ${epsilon(release.epsilon_central)}`, `epsilon_central at delta ${delta(release.delta)}, bound ${release.bound}`, "good"),
+      figure("epsilon-local", "whatever fails", release.epsilon_local, `ε ${epsilon(release.epsilon_local)}`, release.backstop ? "epsilon_backstop, over all epochs" : "epsilon_local, in each epoch"),
+    ),
+    tabs(views, first, fail),
+    downloads(path, release, picture_width, fail),
+    promises(release),
+  );
+}
+
+/// Tabs that the arrow keys move between.
+function tabs(views, first, fail) {
+  const panel = el("div", { role: "tabpanel", id: "view", tabindex: "0", class: "stack" });
+  const open = async (button, draw) => {
+    for (const other of list.children) {
+      other.setAttribute("aria-selected", String(other === button));
+      other.tabIndex = other === button ? 0 : -1;
+    }
+    panel.setAttribute("aria-labelledby", button.id);
+    panel.dataset.view = "";
+    // Whoever has gone on to another tab meanwhile is not brought back.
+    const left = () => button.getAttribute("aria-selected") !== "true";
+    try {
+      const drawn = await draw();
+      if (left()) return;
+      show(panel, drawn);
+      panel.dataset.view = button.id.replace("tab-", "");
+    } catch (error) {
+      if (error.kind === "token" || error.kind === "gone") fail(error);
+      else if (!left()) show(panel, message("bad", el("p", {}, error.message)));
+    }
+  };
+  const list = el(
+    "div",
+    { class: "tabs", role: "tablist", "aria-label": "Ways to look at it" },
+    views.map(([name, title, draw]) => {
+      const button = el("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": "view" }, title);
+      button.addEventListener("click", () => open(button, draw));
+      return button;
+    }),
+  );
+  list.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const all = [...list.children];
+    const next = all[(all.indexOf(document.activeElement) + step + all.length) % all.length];
+    next.focus();
+    next.click();
+  });
+  (list.querySelector(`#tab-${CSS.escape(first)}`) ?? list.firstElementChild).click();
+  return el("section", { class: "panel", "aria-label": "The estimate" }, list, panel);
+}
+
+function barsView(release) {
+  if (release.top.length === 0) return message("", el("p", {}, "This release was made without a list of the largest values; look at the table."));
+  return el(
+    "figure",
+    { id: "bars" },
+    bars(release.top, { floor: release.noise_floor, threshold: release.noise_threshold, confidence: release.confidence }),
+    el("figcaption", {}, `The ${release.top.length} largest estimates, in people, each with its ${percent(release.confidence)} interval. In the gray field, noise alone gives such counts.`),
+    legend("signal", "noise", "floor", "threshold"),
+  );
+}
+
+async function ranksView(path) {
+  const ranks = await ask(`${path}/ranks`);
+  return el(
+    "figure",
+    { id: "ranks", "data-value": ranks.points.length },
+    rankChart(ranks.points, { floor: ranks.noise_floor, threshold: ranks.noise_threshold }),
+    el("figcaption", {}, "All values, the largest first, on log axes. Estimates below zero are not drawn."),
+    legend("signal", "noise", "floor", "threshold"),
+  );
+}
+
+async function pictureView(path, release, picture_width) {
+  const canvas = el("canvas", { class: "picture", id: "picture", role: "img", "aria-label": "The estimates as a picture" });
+  const mark = el("input", { type: "checkbox", id: "mark", checked: true });
+  const width = el("input", { type: "number", id: "width", min: 1, max: release.domain, value: picture_width ?? likely(release.domain) });
+  const said = el("div", {});
+  let picture = null;
+  const redraw = () => picture && draw(canvas, picture, mark.checked);
+  const load = async () => {
+    try {
+      picture = await ask(`${path}/picture`, { width: width.value });
+      canvas.dataset.value = `${picture.width}x${picture.height}`;
+      show(said);
+      redraw();
+    } catch (error) {
+      show(said, message("warn", el("p", {}, error.message)));
+    }
+  };
+  mark.addEventListener("change", redraw);
+  width.addEventListener("change", load);
+  await load();
+  return el(
+    "figure",
+    {},
+    el("div", { class: "row" }, el("label", { class: "check" }, mark, "Colour what is signal"), el("label", { class: "check" }, "Width", width)),
+    said,
+    canvas,
+    el("figcaption", {}, "Every value is a pixel, row by row; the largest estimate is the brightest. Green stands out of the noise; gray may be noise alone."),
+  );
+}
+
+function likely(domain) {
+  let best = 1;
+  for (let width = 1; width * width <= domain; width++) if (domain % width === 0) best = width;
+  return domain / best;
+}
+
+async function tableView(path, release) {
+  const search = el("input", { type: "search", id: "search", placeholder: "a name or a number", autocomplete: "off" });
+  const order = el("select", { id: "order" }, el("option", { value: "rank" }, "largest first"), el("option", { value: "value" }, "by value"));
+  const body = el("tbody", {});
+  const said = el("p", { class: "small faint", id: "found", role: "status" });
+  const back = el("button", { type: "button", id: "back" }, "Back");
+  const next = el("button", { type: "button", id: "next" }, "Next");
+  let offset = 0;
+  const load = async () => {
+    const found = await ask(`${path}/estimates`, { search: search.value, order: order.value, offset, limit: LINES });
+    said.dataset.value = found.found;
+    const last = Math.min(offset + LINES, found.found);
+    said.textContent = found.found === 0 ? "No value has such a name or number." : `${count(offset + 1)} to ${count(last)} of ${count(found.found)}${found.found < found.domain ? ` (of ${count(found.domain)} values)` : ""}`;
+    back.disabled = offset === 0;
+    next.disabled = last >= found.found;
+    show(
+      body,
+      found.lines.map((line) =>
+        el(
+          "tr",
+          { class: line.significant ? "" : "noise" },
+          el("td", { class: "number" }, count(line.rank)),
+          el("td", { class: "grow" }, line.name),
+          el("td", { class: "number", "data-value": line.estimate }, tenths(line.estimate)),
+          el("td", { class: "number" }, `± ${tenths(line.standard_error)}`),
+          el("td", {}, el("span", { class: `badge ${line.significant ? "good" : ""}` }, line.significant ? "signal" : "noise")),
+        ),
+      ),
+    );
+  };
+  let timer;
+  const again = () => { offset = 0; clearTimeout(timer); timer = setTimeout(load, 150); };
+  search.addEventListener("input", again);
+  order.addEventListener("change", again);
+  back.addEventListener("click", () => { offset = Math.max(0, offset - LINES); load(); });
+  next.addEventListener("click", () => { offset += LINES; load(); });
+  await load();
+  return [
+    el("div", { class: "grid" }, el("label", {}, "Search", search), el("label", {}, "Order", order)),
+    said,
+    el(
+      "div",
+      { class: "scroll" },
+      el(
+        "table",
+        { id: "estimates" },
+        el("caption", {}, `Estimates in people; ± is one standard error. A value is signal above ${short(release.noise_threshold)}.`),
+        el(
+          "thead",
+          {},
+          el("tr", {}, el("th", { scope: "col", class: "number" }, "rank"), el("th", { scope: "col" }, "value"), el("th", { scope: "col", class: "number" }, "estimate"), el("th", { scope: "col", class: "number" }, "error"), el("th", { scope: "col" }, "")),
+        ),
+        body,
+      ),
+    ),
+    el("div", { class: "row" }, back, next),
+  ];
+}
+
+function downloads(path, release, picture_width, fail) {
+  const width = () => document.getElementById("width")?.value ?? picture_width ?? likely(release.domain);
+  const files = [
+    ["estimates.csv", "Table (CSV)"],
+    ["estimates.json", "Table (JSON)"],
+    ["release.json", "Release (JSON)"],
+    ["ranks.svg", "Rank plot (SVG)"],
+    ["ranks.png", "Rank plot (PNG)"],
+    ["picture.png", "Picture (PNG)"],
+  ];
+  const button = ([file, text]) => {
+    const keep = () => download(`${path}/files/${file}`, file === "picture.png" ? { width: width() } : {}, `${release.name}-${release.epoch}-${file}`).catch(fail);
+    return el("button", { type: "button", id: `download-${file.replace(".", "-")}`, onclick: keep }, text);
+  };
+  return el("section", { class: "panel", "aria-labelledby": "keep" }, el("h2", { id: "keep" }, "Keep it"), el("div", { class: "row" }, files.map(button)));
+}
+
+function promises(release) {
+  const left = release.epsilon_if_instances_compromised.map((value, at) => `${at + 1}: ${epsilon(value)}`).join(", ");
+  const rejected = Object.entries(release.rejected).filter(([name, value]) => value > 0 && name !== "chaff");
+  return el(
+    "section",
+    { class: "panel", "aria-labelledby": "promises" },
+    el("h2", { id: "promises" }, "What it promises"),
+    el("p", {}, `Whether or not any one person took part, every outcome of this release was about as likely: at most ${factor(release.epsilon_central)} times as likely, but for a chance of ${delta(release.delta)}.`),
+    facts([
+      ["rests on", `${count(release.honest_respondents)} honest respondents`],
+      ["bad instances", `with the analyzer, epsilon ${left}`],
+      ["spent", `epsilon ${epsilon(release.epsilon_spent)} of ${epsilon(release.epsilon_budget)} at delta ${delta(release.delta_budget)}, on ${release.population}`],
+      ["noise floor", `${short(release.noise_floor)} people, the standard error of a value that nobody holds`],
+      ["not counted", rejected.map(([name, value]) => `${name} ${count(value)}`).join(", ")],
+    ]),
+    el("ul", { class: "points" }, release.assumptions.map((text) => el("li", {}, text))),
+    el("p", {}, el("a", { href: `/guarantees?survey=${release.survey}` }, "What if …?")),
+  );
+}
+
+const LINES = 50;

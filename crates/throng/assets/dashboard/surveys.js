@@ -1,0 +1,142 @@
+// What is asked, of whom, and how far it is.
+
+import { ask } from "/assets/api.js";
+import { el, facts, message, number, show } from "/assets/dom.js";
+import { count, delta, epsilon, percent, span, time } from "/assets/format.js";
+
+const EPOCH = {
+  collecting: ["run", "collecting", "People answer. Only the first hops know how many, until the epoch is over."],
+  waiting: ["", "waiting for batches", "The epoch is over; the hops shuffle, and the analyzer comes for what they release."],
+  reached: ["warn", "crowd reached, not released", "Enough people answered. Make the release with `throng release`."],
+  destroyed: ["bad", "destroyed", "Too few people answered: every instance destroyed what it had, and nothing was learnt."],
+  released: ["good", "released", "There is a release."],
+};
+const INSTANCE = { counted: "released", destroyed: "destroyed", missing: "not yet heard of" };
+const CONTACT = { answers: ["good", "answers"], fails: ["bad", "does not answer"], unknown: ["", "not asked yet"] };
+
+export async function render(page, parameters, fail) {
+  let before = "";
+  const draw = async () => {
+    const all = await ask("surveys");
+    const { now_s, ...rest } = all;
+    for (const bar of page.querySelectorAll("progress[data-begins]")) tick(bar, now_s);
+    // What has not changed is left alone, with the keyboard's place in it.
+    const state = JSON.stringify({ ...rest, surveys: rest.surveys.map((one) => ({ ...one, paths: one.paths.map(({ heard_s, ...path }) => path) })) });
+    if (state === before) return;
+    before = state;
+    show(
+      page,
+      el("header", {}, el("h1", {}, "Surveys"), el("p", { class: "faint" }, "What is asked, of whom, and how far each epoch is. Nothing here counts people before a release.")),
+      all.ready
+        ? el("p", {}, el("span", { class: "badge good", id: "ready", "data-value": "true" }, "the analyzer is ready"))
+        : message("bad", el("p", { id: "ready", "data-value": "false" }, "The analyzer is not ready:"), el("ul", { class: "points" }, all.wrong.map((text) => el("li", {}, text)))),
+      all.surveys.map((survey) => panel(survey, now_s)),
+    );
+  };
+  await draw();
+  const timer = setInterval(() => {
+    if (!document.hidden) draw().catch((error) => { clearInterval(timer); fail(error); });
+  }, 5000);
+}
+
+function tick(bar, now_s) {
+  bar.value = Math.min(now_s - Number(bar.dataset.begins), bar.max);
+}
+
+function panel(survey, now_s) {
+  const bar = el("progress", { max: survey.epoch_s, value: 0, "data-begins": survey.epoch_begins_s, "aria-label": "How much of the epoch is over" });
+  tick(bar, now_s);
+  const id = survey.survey.slice(0, 8);
+  return el(
+    "section",
+    { class: "panel", id: `survey-${id}`, "aria-labelledby": `name-${id}` },
+    el("header", {}, el("h2", { id: `name-${id}` }, survey.name), el("code", { class: "faint", title: survey.survey }, id)),
+    survey.question && el("p", { id: `question-${id}` }, survey.question),
+    survey.warnings.map((text) => message("warn", el("p", {}, text))),
+    el(
+      "div",
+      { class: "grid" },
+      facts([
+        ["asked are", survey.population],
+        ["one of", el("span", {}, number(`domain-${id}`, survey.domain, count(survey.domain)), ` values, ${survey.encoding}`)],
+        ["crowd", el("span", {}, "at least ", number(`respondents-min-${id}`, survey.respondents_min, count(survey.respondents_min)), " people in an epoch, or it is destroyed")],
+        ["enrolment", survey.enrolment === "open" ? "open: nobody checks who is counted" : "with a credential for each person"],
+        ["labels", survey.labels.join(", ")],
+      ]),
+      facts([
+        ["promise", el("span", {}, "epsilon_central ", number(`claim-${id}`, survey.epsilon_central, epsilon(survey.epsilon_central)), `, delta ${delta(survey.delta)}`)],
+        ["bound", survey.bound],
+        ["relies on", `${percent(survey.honest_fraction)} of the crowd being honest`],
+        ["sends", `${survey.envelopes} envelopes to each of ${survey.instances} instances${survey.cover === "none" ? ", without cover" : ""}`],
+        ["more", el("a", { href: `/guarantees?survey=${survey.survey}` }, "What if …?")],
+      ]),
+    ),
+    el(
+      "div",
+      { class: "stack close" },
+      el("h3", {}, "This epoch"),
+      bar,
+      el("p", { class: "small faint" }, "Epoch ", number(`epoch-${id}`, survey.epoch, String(survey.epoch)), `, ${span(survey.epoch_s)} long, until ${time(survey.epoch_ends_s)}.`),
+    ),
+    epochs(survey, id),
+    parties(survey, id),
+  );
+}
+
+function epochs(survey, id) {
+  const row = (line) => {
+    const [kind, word, title] = EPOCH[line.state];
+    const where = `/release?survey=${survey.survey}&label=${line.label}&epoch=${line.epoch}`;
+    return el(
+      "tr",
+      {},
+      el("td", {}, String(line.epoch), line.label_name && ` · ${line.label_name}`, el("div", { class: "small faint" }, time(line.ends_s))),
+      el("td", {}, el("span", { class: `badge ${kind}`, title, "data-value": line.state }, word), line.state === "released" && el("div", {}, el("a", { href: where }, "look at it"))),
+      el("td", { class: "small", "data-value": line.instances.join(" ") }, line.state === "collecting" ? "" : together(line.instances)),
+    );
+  };
+  return el(
+    "div",
+    { class: "scroll" },
+    el(
+      "table",
+      { id: `epochs-${id}` },
+      el("caption", {}, "Epochs, the newest first"),
+      el("thead", {}, el("tr", {}, ["epoch, and its end", "state", "at the instances"].map((text) => el("th", { scope: "col" }, text)))),
+      el("tbody", {}, survey.epochs.map(row)),
+    ),
+  );
+}
+
+/// What became of an epoch, in as few words as say it.
+function together(outcomes) {
+  const words = outcomes.map((outcome) => INSTANCE[outcome]);
+  if (words.every((word) => word === words[0])) return `${words[0]} by all ${words.length}`;
+  return words.map((word, at) => `${at + 1} ${word}`).join(", ");
+}
+
+function parties(survey, id) {
+  const row = (path) => {
+    const [kind, word] = CONTACT[path.state];
+    const heard = path.heard_s ? `last heard ${time(path.heard_s)}` : "";
+    return el(
+      "tr",
+      {},
+      el("td", {}, String(path.instance)),
+      el("td", {}, path.hops.map((hop, at) => el("div", {}, `${at + 1}. ${hop.operator}`, el("span", { class: "faint small" }, ` ${hop.jurisdiction}`)))),
+      el("td", {}, el("span", { class: `badge ${kind}`, "data-value": path.state }, word), el("div", { class: "small faint" }, path.reason ?? heard)),
+      el("td", { class: "small", "data-value": path.epoch_signed ?? "" }, path.epoch_signed === undefined ? "nothing yet" : String(path.epoch_signed)),
+    );
+  };
+  return el(
+    "div",
+    { class: "scroll" },
+    el(
+      "table",
+      { id: `instances-${id}` },
+      el("caption", {}, `Instances and hops; analyzed by ${survey.analyzer.operator || "this analyzer"} ${survey.analyzer.jurisdiction}`),
+      el("thead", {}, el("tr", {}, ["", "hops, first to last", "last hop", "epoch all signed"].map((text) => el("th", { scope: "col" }, text)))),
+      el("tbody", {}, survey.paths.map(row)),
+    ),
+  );
+}

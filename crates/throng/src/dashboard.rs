@@ -1,0 +1,217 @@
+//! The operator's dashboard: a page for the people who run a survey, served beside `/healthz` at the analyzer's operator port.
+//!
+//! It reads releases, never fragments: of what has not been released it tells no number that depends on a person, only which
+//! epochs reached their crowd, which the hops say in public. Pages are files inside the program and have no data in them;
+//! all data is below `/api/`, as JSON, for whoever shows the operator's token. docs/dashboard.md lists the paths.
+
+pub mod assets;
+mod guarantees;
+mod ledger;
+mod picture;
+mod planner;
+mod query;
+mod releases;
+mod sample;
+mod surveys;
+mod token;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use anyhow::Result;
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::http::header::{AUTHORIZATION, CONTENT_DISPOSITION, CONTENT_TYPE, WWW_AUTHENTICATE};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use serde::Serialize;
+use throng_dp::{CentralGuarantee, Removal};
+use throng_wire::SignedSurvey;
+use tokio::sync::Semaphore;
+
+use crate::analysis::PublishedReleases;
+use crate::exit::Refusal;
+use crate::net::Problem;
+use crate::serve::{Contacts, Vitals};
+use assets::{Asset, HTML, SCRIPT};
+pub use token::OperatorToken;
+
+/// What the dashboard of an analyzer shows.
+#[derive(Debug)]
+pub struct Dashboard {
+    /// The analyzer's data directory.
+    pub data: PathBuf,
+    /// What all releases about one population may spend together.
+    pub budget: CentralGuarantee<Removal>,
+    /// Its surveys.
+    pub surveys: Vec<Shown>,
+    /// Who may see it.
+    pub token: OperatorToken,
+    /// How the server is.
+    pub vitals: Vitals,
+    /// How its instances are.
+    pub contacts: Contacts,
+}
+
+/// A survey on the dashboard.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    /// What all parties have signed.
+    pub survey: SignedSurvey,
+    /// Whose budget it spends.
+    pub population: String,
+}
+
+/// What the handlers share.
+struct Serving {
+    dashboard: Dashboard,
+    releases: PublishedReleases,
+    /// So many requests are worked on at once: the analyzer itself comes first.
+    places: Semaphore,
+    ledger: Mutex<Option<ledger::Known>>,
+    outcomes: Mutex<surveys::Outcomes>,
+}
+
+type Shared = Arc<Serving>;
+
+/// The pages, their files, and what they ask for. Every answer has the headers of [`assets::secured`].
+pub fn router(dashboard: Dashboard) -> Router {
+    let releases = PublishedReleases::new(&dashboard.data);
+    let places = Semaphore::new(PLACES);
+    let serving =
+        Serving { dashboard, releases, places, ledger: Mutex::default(), outcomes: Mutex::default() };
+    let serving: Shared = Arc::new(serving);
+    let api = Router::new()
+        .route("/surveys", get(surveys::all))
+        .route("/surveys/{survey}/guarantee", get(guarantees::what_if))
+        .route("/releases", get(releases::all))
+        .route("/releases/{survey}/{label}/{epoch}", get(releases::one))
+        .route("/releases/{survey}/{label}/{epoch}/estimates", get(releases::estimates))
+        .route("/releases/{survey}/{label}/{epoch}/ranks", get(releases::ranks))
+        .route("/releases/{survey}/{label}/{epoch}/picture", get(releases::picture))
+        .route("/releases/{survey}/{label}/{epoch}/files/{file}", get(releases::file))
+        .route("/ledger", get(ledger::all))
+        .route("/plan", get(planner::plan))
+        .route("/plan/survey.toml", get(planner::survey_file))
+        .fallback(async || {
+            Problem::new(
+                StatusCode::NOT_FOUND,
+                "unknown",
+                "there is no such path; docs/dashboard.md lists them",
+            )
+        })
+        .method_not_allowed_fallback(Problem::method)
+        .layer(from_fn_with_state(serving.clone(), authorized))
+        .with_state(serving);
+    let pages = PAGES.iter().fold(Router::new(), |router, page| {
+        router.route(page, get(async |request: Request| PAGE.answer(&request)))
+    });
+    pages.merge(assets::routes(assets::SHARED.iter().chain(SCRIPTS))).nest("/api", api)
+}
+
+/// Lets through whoever shows the token.
+async fn authorized(State(serving): State<Shared>, request: Request, next: Next) -> Response {
+    let shown = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let shown = shown.and_then(|value| value.strip_prefix("Bearer "));
+    if shown.is_some_and(|shown| serving.dashboard.token.is(shown)) {
+        return next.run(request).await;
+    }
+    let detail = "this needs the operator's token, as `Authorization: Bearer TOKEN`; it is in the file operator.token of the \
+                  analyzer's data directory";
+    let mut response = Problem::new(StatusCode::UNAUTHORIZED, "token", detail).into_response();
+    response.headers_mut().insert(WWW_AUTHENTICATE, axum::http::HeaderValue::from_static("Bearer"));
+    response
+}
+
+impl Serving {
+    /// Works on a request where it keeps nobody else waiting.
+    async fn work<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Self) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let _place = self.places.acquire().await.map_err(|_| broken())?;
+        let serving = Arc::clone(self);
+        tokio::task::spawn_blocking(move || work(&serving)).await.map_err(|_| broken())?
+    }
+
+    /// The survey of a hash.
+    fn survey(&self, hash: &str) -> Result<&Shown, Problem> {
+        let surveys = &self.dashboard.surveys;
+        let found = surveys.iter().find(|one| one.survey.hash().to_string() == hash);
+        found.ok_or_else(|| {
+            Problem::new(StatusCode::NOT_FOUND, "unknown", "this analyzer has no survey of that hash")
+        })
+    }
+}
+
+/// A rule that says no is 422, with its sentence; what cannot be read is 500, with what to look at.
+fn problem(error: &anyhow::Error) -> Problem {
+    match error.downcast_ref::<Refusal>() {
+        Some(Refusal(sentence)) => {
+            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", sentence.clone())
+        }
+        None => Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", format!("{error:#}")),
+    }
+}
+
+fn broken() -> Problem {
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "this cannot be told; the log says why")
+}
+
+/// An answer for a program.
+struct Json<T>(T);
+
+impl<T: Serialize> IntoResponse for Json<T> {
+    fn into_response(self) -> Response {
+        match serde_json::to_string(&self.0) {
+            Ok(text) => ([(CONTENT_TYPE, JSON)], text + "\n").into_response(),
+            Err(_) => broken().into_response(),
+        }
+    }
+}
+
+/// A file to be kept.
+struct Download {
+    name: String,
+    kind: &'static str,
+    bytes: Vec<u8>,
+}
+
+impl IntoResponse for Download {
+    fn into_response(self) -> Response {
+        let disposition = format!("attachment; filename=\"{}\"", self.name);
+        ([(CONTENT_TYPE, self.kind), (CONTENT_DISPOSITION, disposition.as_str())], self.bytes).into_response()
+    }
+}
+
+const JSON: &str = "application/json";
+
+/// How many requests are worked on at once.
+const PLACES: usize = 2;
+
+/// Every page is the same file; its script shows what the address asks for.
+const PAGE: Asset =
+    Asset { name: "index.html", kind: HTML, text: include_str!("../assets/dashboard/index.html") };
+const PAGES: [&str; 6] = ["/", "/releases", "/release", "/guarantees", "/ledger", "/planner"];
+
+macro_rules! script {
+    ($($name:literal),*) => {
+        &[$(Asset { name: $name, kind: SCRIPT, text: include_str!(concat!("../assets/dashboard/", $name)) }),*]
+    };
+}
+
+const SCRIPTS: &[Asset] = script![
+    "main.js",
+    "api.js",
+    "format.js",
+    "chart.js",
+    "picture.js",
+    "surveys.js",
+    "releases.js",
+    "release.js",
+    "guarantees.js",
+    "ledger.js",
+    "planner.js"
+];

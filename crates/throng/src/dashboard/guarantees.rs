@@ -1,0 +1,226 @@
+//! What a survey guarantees, and what would be left of it: the accountant's answers to "what if?".
+
+use axum::extract::{Path, RawQuery, State};
+use serde::Serialize;
+use serde_json::{Value, json};
+use throng_account::attacker::{Compromised, Exposure, Left};
+use throng_account::bound::{BOUNDS, Bound};
+use throng_dp::{CentralGuarantee, Coins, Neighbors, Removal};
+use throng_encode::{CheckedClaim, terms};
+use throng_wire::Survey;
+
+use super::query::{Query, bad};
+use super::{Json, Shared};
+use crate::net::Problem;
+
+/// `GET /api/surveys/{survey}/guarantee?instances&analyzer&honest_fraction&respondents&bound`: what is left if so many
+/// instances are bad (and the analyzer, if `analyzer` is `true`), that share of the crowd is honest, and so many respond.
+pub(super) async fn what_if(
+    State(serving): State<Shared>,
+    Path(survey): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<WhatIf>, Problem> {
+    let names = ["instances", "analyzer", "honest_fraction", "respondents", "bound"];
+    let query = Query::read(query.as_deref(), &names)?;
+    serving
+        .work(move |serving| {
+            let survey = serving.survey(&survey)?.survey.survey();
+            let asked = Asked {
+                bad_instances: query.number("instances")?.unwrap_or(0),
+                analyzer: query.number("analyzer")?.unwrap_or(false),
+                honest_fraction: query.number("honest_fraction")?.unwrap_or(survey.crowd.honest_fraction),
+                respondents: query.number("respondents")?.unwrap_or(survey.crowd.respondents_min),
+                bound: query.text("bound").unwrap_or(&survey.claim.bound).to_owned(),
+            };
+            WhatIf::of(survey, asked).map(Json)
+        })
+        .await
+}
+
+/// What may have happened.
+#[derive(Serialize)]
+struct Asked {
+    bad_instances: u32,
+    analyzer: bool,
+    honest_fraction: f64,
+    respondents: u64,
+    bound: String,
+}
+
+/// What is left then.
+#[derive(Serialize)]
+pub(super) struct WhatIf {
+    #[serde(flatten)]
+    asked: Asked,
+    instances: u32,
+    hops: u32,
+    respondents_min: u64,
+    /// With so few the epoch is destroyed, and there is no release.
+    destroyed: bool,
+    neighbors: &'static str,
+    /// What is left whatever fails: of one epoch, or with a backstop of all epochs of a value.
+    epsilon_local: f64,
+    backstop: bool,
+    /// What one fragment says that is known to be somebody's.
+    epsilon_fragment: f64,
+    /// How many fragments each bit is sent in.
+    fragments: u32,
+    /// What a release guarantees; none where nothing can be said.
+    epsilon_central: Option<f64>,
+    delta: f64,
+    /// Why nothing can be said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// The honest respondents that hide each other.
+    honest_respondents: Option<u64>,
+    /// What the attacker leaves.
+    left: Remaining,
+    /// What the guarantee rests on, in sentences.
+    assumptions: Vec<String>,
+    /// Every bound, in plain words.
+    bounds: Vec<Value>,
+}
+
+/// What is left of a respondent's privacy.
+#[derive(Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+enum Remaining {
+    /// The guarantee of a release.
+    Central { epsilon: f64, delta: f64 },
+    /// Nothing of the value is seen; that somebody took part is.
+    ParticipationOnly,
+    /// Some fragments are known to be the respondent's.
+    Local { fragments: u32, epsilon: f64, epsilon_with_release: f64 },
+    /// Only the floor.
+    Floor { epsilon: f64 },
+}
+
+impl WhatIf {
+    fn of(survey: &Survey, asked: Asked) -> Result<Self, Problem> {
+        let refused = |error: &dyn ToString| bad(error.to_string());
+        if !(asked.honest_fraction > 0.0 && asked.honest_fraction <= 1.0) {
+            return Err(bad("honest_fraction is above 0 and at most 1"));
+        }
+        if asked.respondents == 0 {
+            return Err(bad("respondents is at least 1"));
+        }
+        let claim = CheckedClaim::check(survey).map_err(|error| refused(&error))?;
+        let mut terms = terms(survey).map_err(|error| refused(&error))?;
+        terms.honest_fraction = asked.honest_fraction;
+        terms.bound = Bound::named(&asked.bound).map_err(|error| refused(&error))?;
+        let crowd = &survey.crowd;
+        let kept = terms.guarantee_at_least(asked.respondents, crowd.respondents_min);
+        let (kept, reason) = match kept {
+            Ok(kept) => (Some(kept), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        let attacker = match asked.analyzer {
+            true => Compromised::AnalyzerAndInstances(asked.bad_instances),
+            false => Compromised::Instances(asked.bad_instances),
+        };
+        let central = kept.map_or(claim.claimed, |kept| kept.central);
+        let left = Exposure { central, ..claim.exposure }.left(attacker).map_err(|error| refused(&error))?;
+        let floor = claim.floor.epsilon().value();
+        let assumptions = assumptions(survey, &asked, kept.map(|kept| kept.honest));
+        Ok(Self {
+            instances: survey.delivery.instances,
+            hops: survey.delivery.hops,
+            respondents_min: crowd.respondents_min,
+            destroyed: asked.respondents < crowd.respondents_min,
+            neighbors: Removal::NAME,
+            epsilon_local: floor,
+            backstop: claim.exposure.fragments.is_some(),
+            epsilon_fragment: claim.fragment.epsilon().value(),
+            fragments: match terms.coins {
+                Coins::Runs { .. } => 1,
+                Coins::Fragments { tau, .. } => tau,
+            },
+            epsilon_central: kept.map(|kept| kept.central.epsilon().value()),
+            delta: claim.claimed.delta().value(),
+            reason,
+            honest_respondents: kept.map(|kept| kept.honest),
+            left: remaining(left, kept.map(|kept| kept.central), floor),
+            assumptions,
+            bounds: BOUNDS.iter().map(in_words).collect(),
+            asked,
+        })
+    }
+}
+
+fn remaining(left: Left, central: Option<CentralGuarantee<Removal>>, floor: f64) -> Remaining {
+    match (left, central) {
+        (Left::Central(_), Some(central)) => {
+            Remaining::Central { epsilon: central.epsilon().value(), delta: central.delta().value() }
+        }
+        (Left::Central(_), None) => Remaining::Floor { epsilon: floor },
+        (Left::ParticipationOnly, _) => Remaining::ParticipationOnly,
+        (Left::Local { fragments, exposed, with_release }, _) => Remaining::Local {
+            fragments,
+            epsilon: exposed.epsilon().value(),
+            epsilon_with_release: with_release.epsilon().value(),
+        },
+    }
+}
+
+fn assumptions(survey: &Survey, asked: &Asked, honest: Option<u64>) -> Vec<String> {
+    let mut all = Vec::new();
+    if let Some(honest) = honest {
+        all.push(format!(
+            "{honest} of {} respondents follow the protocol and do not tell the attacker what they sent.",
+            asked.respondents
+        ));
+    }
+    all.push(format!(
+        "Of the {} hops of an instance that is not counted as bad, one at least is honest.",
+        survey.delivery.hops
+    ));
+    all.push(format!(
+        "Each person sends one answer in an epoch, and the first hops count people: an epoch with fewer than {} is destroyed.",
+        survey.crowd.respondents_min
+    ));
+    all
+}
+
+/// A bound's name, where it is from, and what it assumes.
+fn in_words(bound: &Bound) -> Value {
+    let words = WORDS.iter().find(|(name, _)| *name == bound.name).map_or("", |(_, words)| *words);
+    json!({ "name": bound.name, "source": bound.source, "words": words })
+}
+
+/// For readers who have never seen a bound.
+const WORDS: [(&str, &str); 6] = [
+    (
+        "exact",
+        "Computed for exactly the coins that this survey tosses, against the worst answers that all other people could \
+         have given, and rounded to the safe side. It is the tightest that is known here, and the default.",
+    ),
+    (
+        "fmt23",
+        "Holds for any randomizer of this strength: it pictures every honest respondent as sometimes answering like a \
+         stand-in for you. Safe, and a little looser than exact because it does not know which coins were tossed.",
+    ),
+    ("clones21", "The same idea two years earlier, with fewer stand-ins: safe, and looser still."),
+    (
+        "blanket",
+        "Counts only the part of each answer that is pure noise, the blanket that hides you. A formula for any \
+         randomizer: safe, simple, and far from tight for small crowds.",
+    ),
+    (
+        "lemma",
+        "The paper's own formula behind its tables. It needs a large crowd and says nothing outside its conditions.",
+    ),
+    (
+        "theorem",
+        "The paper's headline theorem: easy to state, and the loosest. It is kept for comparison with the paper.",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bound_is_put_into_words() {
+        assert!(BOUNDS.iter().all(|bound| !in_words(bound)["words"].as_str().unwrap().is_empty()));
+    }
+}

@@ -1,0 +1,31 @@
+//! Pictures as pages draw them: gray values in base64.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde::Serialize;
+
+use crate::picture::Picture;
+
+/// A picture, row by row.
+#[derive(Serialize)]
+pub(super) struct Drawn {
+    width: u32,
+    height: u32,
+    /// A byte for each pixel, 0 is black.
+    pixels: String,
+    /// A byte for each pixel, 1 where it stands out of the noise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    significant: Option<String>,
+}
+
+impl Drawn {
+    pub(super) fn of(picture: &Picture, significant: Option<impl Iterator<Item = bool>>) -> Self {
+        let bytes = |flags: &mut dyn Iterator<Item = bool>| flags.map(u8::from).collect::<Vec<u8>>();
+        Self {
+            width: picture.width(),
+            height: picture.height(),
+            pixels: BASE64_STANDARD.encode(picture.pixels()),
+            significant: significant.map(|mut flags| BASE64_STANDARD.encode(bytes(&mut flags))),
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Releases as they were published: lists, tables, ranks, pictures and files to keep.
+
+use anyhow::Context;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::StatusCode;
+use serde::Serialize;
+use serde_json::{Value, json};
+use throng_dp::Estimates;
+use throng_dp::estimate::Spread;
+
+use super::picture::Drawn;
+use super::query::{Query, bad};
+use super::{Download, JSON, Json, Serving, Shared, Shown, problem};
+use crate::analysis::published::EstimateLine;
+use crate::analysis::{Published, ReleaseName};
+use crate::net::Problem;
+use crate::picture::Picture;
+use crate::rank_plot::{estimates_by_rank, log_spaced};
+
+/// `GET /api/releases`: the newest first, what each is and guarantees.
+pub(super) async fn all(State(serving): State<Shared>) -> Result<Json<Value>, Problem> {
+    let list = |serving: &Serving| -> anyhow::Result<Value> {
+        let mut all = Vec::new();
+        for shown in &serving.dashboard.surveys {
+            for name in serving.releases.of(shown.survey.hash())? {
+                let published = serving.releases.at(shown.survey.hash(), name);
+                let release: Value = serde_json::from_slice(&published.json()?)?;
+                let mut line = json!({ "label_number": name.label, "ended_s": shown.survey.survey().epoch_end_s(name.epoch) });
+                for field in LISTED {
+                    line[field] = release[field].clone();
+                }
+                all.push(line);
+            }
+        }
+        all.sort_by_key(|line| std::cmp::Reverse(line["ended_s"].as_u64()));
+        Ok(json!({ "releases": all }))
+    };
+    serving.work(move |serving| list(serving).map(Json).map_err(|error| problem(&error))).await
+}
+
+/// `GET /api/releases/{survey}/{label}/{epoch}`: `release` is `release.json` as it was published.
+pub(super) async fn one(
+    State(serving): State<Shared>,
+    Path(path): Path<(String, u32, u64)>,
+) -> Result<Json<Value>, Problem> {
+    serving
+        .work(move |serving| {
+            let (shown, published) = serving.published(&path)?;
+            let release: Value =
+                read(published.json().and_then(|bytes| Ok(serde_json::from_slice(&bytes)?)))?;
+            let ended_s = shown.survey.survey().epoch_end_s(path.2);
+            let width = published.picture_width();
+            Ok(Json(json!({ "release": release, "ended_s": ended_s, "picture_width": width })))
+        })
+        .await
+}
+
+/// `GET .../estimates?search&order&offset&limit`: lines of the table. `order` is `rank` (the largest first) or `value`.
+pub(super) async fn estimates(
+    State(serving): State<Shared>,
+    Path(path): Path<(String, u32, u64)>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<Value>, Problem> {
+    let query = Query::read(query.as_deref(), &["search", "order", "offset", "limit"])?;
+    let by_rank = match query.text("order").unwrap_or("rank") {
+        "rank" => true,
+        "value" => false,
+        _ => return Err(bad("order is rank or value")),
+    };
+    let offset = query.number::<usize>("offset")?.unwrap_or(0);
+    let limit = query.number::<usize>("limit")?.unwrap_or(100).min(LINES_MAX);
+    let search = query.text("search").map(str::to_lowercase);
+    serving
+        .work(move |serving| {
+            let lines = read(serving.published(&path)?.1.lines())?;
+            let mut ranked: Vec<(usize, &EstimateLine)> =
+                (1..).zip(ranked(&lines).into_iter().map(|at| &lines[at])).collect();
+            if !by_rank {
+                ranked.sort_by_key(|(_, line)| line.value);
+            }
+            let matches = |line: &EstimateLine| match &search {
+                Some(text) => line.name.to_lowercase().contains(text) || line.value.to_string() == *text,
+                None => true,
+            };
+            let found: Vec<_> = ranked.into_iter().filter(|(_, line)| matches(line)).collect();
+            let shown: Vec<RankedLine> = found
+                .iter()
+                .skip(offset)
+                .take(limit)
+                .map(|&(rank, line)| RankedLine::of(rank, line))
+                .collect();
+            Ok(Json(json!({ "domain": lines.len(), "found": found.len(), "offset": offset, "lines": shown })))
+        })
+        .await
+}
+
+/// `GET .../ranks`: estimates by rank, evenly spread on a log axis, with where noise is.
+pub(super) async fn ranks(
+    State(serving): State<Shared>,
+    Path(path): Path<(String, u32, u64)>,
+) -> Result<Json<Value>, Problem> {
+    serving
+        .work(move |serving| {
+            let published = serving.published(&path)?.1;
+            let (lines, facts) = (read(published.lines())?, read(Facts::of(&published))?);
+            let by_rank = ranked(&lines);
+            let points: Vec<RankedLine> =
+                log_spaced(by_rank.len()).map(|at| RankedLine::of(at + 1, &lines[by_rank[at]])).collect();
+            Ok(Json(json!({
+                "domain": lines.len(),
+                "noise_floor": facts.noise_floor,
+                "noise_threshold": facts.noise_threshold,
+                "points": points,
+            })))
+        })
+        .await
+}
+
+/// `GET .../picture?width`: the estimates as pixels, and which of them stand out of the noise.
+pub(super) async fn picture(
+    State(serving): State<Shared>,
+    Path(path): Path<(String, u32, u64)>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<Drawn>, Problem> {
+    let width = Query::read(query.as_deref(), &["width"])?.need("width")?;
+    serving
+        .work(move |serving| {
+            let lines = read(serving.published(&path)?.1.lines())?;
+            let significant = lines.iter().map(|line| line.significant);
+            Ok(Json(Drawn::of(&drawn(&lines, width)?, Some(significant))))
+        })
+        .await
+}
+
+/// `GET .../files/{file}`: the release to keep.
+pub(super) async fn file(
+    State(serving): State<Shared>,
+    Path((survey, label, epoch, file)): Path<(String, u32, u64, String)>,
+    RawQuery(query): RawQuery,
+) -> Result<Download, Problem> {
+    let width = Query::read(query.as_deref(), &["width"])?.number("width")?;
+    serving
+        .work(move |serving| {
+            let (shown, published) = serving.published(&(survey, label, epoch))?;
+            let plot = || -> Result<_, Problem> {
+                let (lines, facts) = (read(published.lines())?, read(Facts::of(&published))?);
+                let counts = lines.iter().map(|line| line.estimate).collect();
+                let noise = Spread::constant(facts.noise_floor.powi(2), 1.0);
+                let estimates = Estimates::new(facts.respondents, counts, noise);
+                let title = format!("{}, epoch {epoch}", shown.survey.survey().name);
+                Ok(estimates_by_rank(title, &ranked(&lines), &estimates, facts.noise_threshold))
+            };
+            let (kind, bytes) = match file.as_str() {
+                "release.json" => (JSON, read(published.json())?),
+                "estimates.csv" => ("text/csv; charset=utf-8", read(published.table())?),
+                "estimates.json" => {
+                    let lines = read(published.lines())?;
+                    let ranked = (1..).zip(ranked(&lines)).map(|(rank, at)| RankedLine::of(rank, &lines[at]));
+                    let all: Vec<RankedLine> = ranked.collect();
+                    (JSON, read(serde_json::to_vec(&all).context("cannot be written"))?)
+                }
+                "ranks.svg" => ("image/svg+xml", read(plot()?.to_svg())?.into_bytes()),
+                "ranks.png" => ("image/png", read(plot()?.to_png())?),
+                "picture.png" => {
+                    let width = width.or_else(|| published.picture_width());
+                    let picture = drawn(&read(published.lines())?, width.ok_or_else(|| bad("give width"))?)?;
+                    let factor = (PICTURE_SIDE / picture.width().max(picture.height())).max(1);
+                    ("image/png", read(picture.enlarged(factor).to_png())?)
+                }
+                _ => return Err(Problem::new(StatusCode::NOT_FOUND, "unknown", FILES)),
+            };
+            // Whatever a survey is called, this is a file's name.
+            let name = shown.survey.survey().name.chars();
+            let name: String = name.map(|one| if one.is_ascii_alphanumeric() { one } else { '-' }).collect();
+            Ok(Download { name: format!("{name}-{label}-{epoch}-{file}"), kind, bytes })
+        })
+        .await
+}
+
+impl Serving {
+    /// A release that was published.
+    fn published(&self, (survey, label, epoch): &(String, u32, u64)) -> Result<(&Shown, Published), Problem> {
+        let shown = self.survey(survey)?;
+        let name = ReleaseName { epoch: *epoch, label: *label };
+        let published = self.releases.at(shown.survey.hash(), name);
+        if published.exists() {
+            return Ok((shown, published));
+        }
+        let detail = format!("epoch {epoch} has no release; make one with `throng release --epoch {epoch}`");
+        Err(Problem::new(StatusCode::NOT_FOUND, "not-released", detail))
+    }
+}
+
+/// What a plot needs besides the table.
+struct Facts {
+    respondents: u64,
+    noise_floor: f64,
+    noise_threshold: f64,
+}
+
+impl Facts {
+    fn of(published: &Published) -> anyhow::Result<Self> {
+        let release: Value = serde_json::from_slice(&published.json()?)?;
+        let number =
+            |name: &str| release[name].as_f64().with_context(|| format!("the release has no {name}"));
+        Ok(Self {
+            respondents: release["respondents_estimated"].as_u64().unwrap_or(0),
+            noise_floor: number("noise_floor")?,
+            noise_threshold: number("noise_threshold")?,
+        })
+    }
+}
+
+/// A line of a table with its place among all.
+#[derive(Serialize)]
+struct RankedLine {
+    rank: usize,
+    value: u64,
+    name: String,
+    estimate: f64,
+    standard_error: f64,
+    significant: bool,
+}
+
+impl RankedLine {
+    fn of(rank: usize, line: &EstimateLine) -> Self {
+        let EstimateLine { value, name, estimate, standard_error, significant } = line.clone();
+        Self { rank, value, name, estimate, standard_error, significant }
+    }
+}
+
+/// The places of the lines, the largest estimate first and equal ones by value.
+fn ranked(lines: &[EstimateLine]) -> Vec<usize> {
+    let mut by_rank: Vec<usize> = (0..lines.len()).collect();
+    by_rank.sort_by(|&a, &b| lines[b].estimate.total_cmp(&lines[a].estimate).then(a.cmp(&b)));
+    by_rank
+}
+
+fn drawn(lines: &[EstimateLine], width: u32) -> Result<Picture, Problem> {
+    let counts: Vec<f64> = lines.iter().map(|line| line.estimate).collect();
+    let drawn = if width == 0 { None } else { Picture::of_counts(width, &counts) };
+    drawn.ok_or_else(|| {
+        bad(format!("{} values have no rows of {width}; give a width that divides them", lines.len()))
+    })
+}
+
+fn read<T>(result: anyhow::Result<T>) -> Result<T, Problem> {
+    result.map_err(|error| problem(&error))
+}
+
+/// What a list of releases says of each.
+const LISTED: [&str; 12] = [
+    "survey",
+    "name",
+    "question",
+    "label",
+    "epoch",
+    "domain",
+    "respondents",
+    "significant",
+    "epsilon_central",
+    "delta",
+    "epsilon_local",
+    "population",
+];
+const FILES: &str =
+    "here are release.json, estimates.csv, estimates.json, ranks.svg, ranks.png and picture.png?width=W";
+const LINES_MAX: usize = 1000;
+/// About as many pixels as the longer side of a picture has when it is kept.
+const PICTURE_SIDE: u32 = 800;

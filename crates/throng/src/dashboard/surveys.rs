@@ -1,0 +1,266 @@
+//! What is asked, of whom, and how far it is: states of epochs and parties, and no number that depends on a person.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::PoisonError;
+
+use anyhow::Result;
+use axum::extract::State;
+use serde::Serialize;
+use throng_wire::survey::{Cover, Encoding, Enrolment};
+use throng_wire::{Place, Route, SurveyHash};
+
+use super::{Json, Serving, Shared, Shown, problem};
+use crate::analysis::{ReleaseName, TallyFiles};
+use crate::clock::now_s;
+use crate::net::Problem;
+
+/// Whether a batch that was taken was counted or destroyed. Such a file never changes, so it is looked at once.
+pub(super) type Outcomes = BTreeMap<(SurveyHash, u32, u64, u32), Outcome>;
+
+/// `GET /api/surveys`
+pub(super) async fn all(State(serving): State<Shared>) -> Result<Json<Surveys>, Problem> {
+    serving.work(|serving| serving.surveys(now_s()).map(Json).map_err(|error| problem(&error))).await
+}
+
+/// All surveys of an analyzer, and how it is.
+#[derive(Serialize)]
+pub(super) struct Surveys {
+    now_s: u64,
+    /// Whether the analyzer can do its work.
+    ready: bool,
+    /// If not, why.
+    wrong: Vec<String>,
+    surveys: Vec<SurveyPage>,
+}
+
+#[derive(Serialize)]
+struct SurveyPage {
+    survey: String,
+    name: String,
+    question: String,
+    population: String,
+    domain: u64,
+    encoding: &'static str,
+    respondents_min: u64,
+    honest_fraction: f64,
+    enrolment: Enrolment,
+    labels: Vec<String>,
+    epsilon_central: f64,
+    delta: f64,
+    bound: String,
+    instances: u32,
+    hops: u32,
+    envelopes: u32,
+    cover: Cover,
+    epoch_s: u64,
+    epoch: u64,
+    epoch_begins_s: u64,
+    epoch_ends_s: u64,
+    /// What parties share, or should look at again.
+    warnings: Vec<String>,
+    analyzer: PartyLine,
+    paths: Vec<PathLine>,
+    epochs: Vec<EpochLine>,
+}
+
+/// Who a party is.
+#[derive(Serialize)]
+struct PartyLine {
+    place: Place,
+    operator: String,
+    jurisdiction: String,
+}
+
+/// An instance, as the analyzer sees it.
+#[derive(Serialize)]
+struct PathLine {
+    instance: u32,
+    state: Contacted,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    heard_s: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// The newest epoch that all of its hops have signed a statement about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    epoch_signed: Option<u64>,
+    hops: Vec<PartyLine>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Contacted {
+    /// It was not asked yet.
+    Unknown,
+    /// Its last hop answers.
+    Answers,
+    /// It does not.
+    Fails,
+}
+
+/// An epoch of a channel.
+#[derive(Serialize)]
+struct EpochLine {
+    label: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label_name: Option<String>,
+    epoch: u64,
+    begins_s: u64,
+    ends_s: u64,
+    state: EpochState,
+    /// What became of it at each instance.
+    instances: Vec<Outcome>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum EpochState {
+    /// It lasts; nobody but the first hops knows how many have answered.
+    Collecting,
+    /// It is over, and batches are on their way.
+    Waiting,
+    /// The crowd was large enough at an instance; there is no release yet.
+    Reached,
+    /// Too few have answered, and every instance destroyed it.
+    Destroyed,
+    /// There is a release.
+    Released,
+}
+
+/// What became of an epoch at an instance, as its hops have signed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Outcome {
+    Missing,
+    Counted,
+    Destroyed,
+}
+
+impl Serving {
+    fn surveys(&self, now_s: u64) -> Result<Surveys> {
+        let wrong = self.dashboard.vitals.wrong();
+        let surveys = self.dashboard.surveys.iter().map(|one| self.survey_page(one, now_s));
+        Ok(Surveys { now_s, ready: wrong.is_empty(), wrong, surveys: surveys.collect::<Result<_>>()? })
+    }
+
+    fn survey_page(&self, shown: &Shown, now_s: u64) -> Result<SurveyPage> {
+        let survey = shown.survey.survey();
+        let epoch = survey.epoch_at(now_s);
+        let labels = survey.labels.as_ref().map(|labels| labels.names.clone()).unwrap_or_default();
+        let epochs = self.epochs(shown, &labels, epoch)?;
+        Ok(SurveyPage {
+            survey: shown.survey.hash().to_string(),
+            name: survey.name.clone(),
+            question: survey.question.clone(),
+            population: shown.population.clone(),
+            domain: survey.domain(),
+            encoding: match survey.encoding {
+                Encoding::OneHot { .. } => "one-hot",
+                Encoding::Sketch { .. } => "sketch",
+                Encoding::Record { .. } => "record",
+            },
+            respondents_min: survey.crowd.respondents_min,
+            honest_fraction: survey.crowd.honest_fraction,
+            enrolment: survey.crowd.enrolment,
+            labels,
+            epsilon_central: survey.claim.epsilon_central,
+            delta: survey.claim.delta,
+            bound: survey.claim.bound.clone(),
+            instances: survey.delivery.instances,
+            hops: survey.delivery.hops,
+            envelopes: survey.delivery.envelopes,
+            cover: survey.delivery.cover,
+            epoch_s: survey.epoch_s,
+            epoch,
+            epoch_begins_s: epoch * survey.epoch_s,
+            epoch_ends_s: survey.epoch_end_s(epoch),
+            warnings: survey.warnings().iter().map(ToString::to_string).collect(),
+            analyzer: party(shown, Place::Analyzer),
+            paths: (1..=survey.delivery.instances).map(|one| self.path(shown, one, &epochs)).collect(),
+            epochs,
+        })
+    }
+
+    fn path(&self, shown: &Shown, instance: u32, epochs: &[EpochLine]) -> PathLine {
+        let contact = self.dashboard.contacts.of(shown.survey.hash(), instance);
+        let state = match (&contact.failing, contact.heard_s) {
+            (Some(_), _) => Contacted::Fails,
+            (None, Some(_)) => Contacted::Answers,
+            (None, None) => Contacted::Unknown,
+        };
+        // A batch is taken with the statements of all hops, each of them checked.
+        let signed = |line: &&EpochLine| {
+            line.instances.get(instance as usize - 1).is_some_and(|outcome| *outcome != Outcome::Missing)
+        };
+        PathLine {
+            instance,
+            state,
+            heard_s: contact.heard_s,
+            reason: contact.failing,
+            epoch_signed: epochs.iter().filter(signed).map(|line| line.epoch).max(),
+            hops: (1..=shown.survey.survey().delivery.hops)
+                .map(|hop| party(shown, Place::hop(instance, hop)))
+                .collect(),
+        }
+    }
+
+    /// The newest epochs of every label, the newest first.
+    fn epochs(&self, shown: &Shown, labels: &[String], current: u64) -> Result<Vec<EpochLine>> {
+        let (survey, hash) = (shown.survey.survey(), shown.survey.hash());
+        let tallies = TallyFiles::new(&self.dashboard.data, hash);
+        let released: BTreeSet<ReleaseName> = self.releases.of(hash)?.into_iter().collect();
+        let mut lines = Vec::new();
+        let numbers = if labels.is_empty() { 0..=0 } else { 1..=labels.len() as u32 };
+        for label in numbers {
+            let mut epochs = tallies.epochs(label)?;
+            epochs.insert(current);
+            let newest = epochs.iter().rev().take(EPOCHS_SHOWN).copied();
+            // Epochs that were destroyed do not push releases out of sight.
+            let with_release = released.iter().rev().filter(|name| name.label == label);
+            let with_release = with_release.take(EPOCHS_SHOWN).map(|name| name.epoch);
+            for epoch in newest.chain(with_release).collect::<BTreeSet<u64>>() {
+                let instances: Vec<Outcome> = (1..=survey.delivery.instances)
+                    .map(|instance| {
+                        self.outcome(shown, &tallies, Route { survey: hash, label, epoch, instance })
+                    })
+                    .collect::<Result<_>>()?;
+                let state = match () {
+                    () if released.contains(&ReleaseName { epoch, label }) => EpochState::Released,
+                    () if epoch >= current => EpochState::Collecting,
+                    () if instances.contains(&Outcome::Counted) => EpochState::Reached,
+                    () if instances.contains(&Outcome::Missing) => EpochState::Waiting,
+                    () => EpochState::Destroyed,
+                };
+                let label_name = (label as usize).checked_sub(1).and_then(|at| labels.get(at).cloned());
+                let (begins_s, ends_s) = (epoch * survey.epoch_s, survey.epoch_end_s(epoch));
+                lines.push(EpochLine { label, label_name, epoch, begins_s, ends_s, state, instances });
+            }
+        }
+        lines.sort_by_key(|line| (std::cmp::Reverse(line.epoch), line.label));
+        Ok(lines)
+    }
+
+    /// Whether a batch was counted: that much of a tally is public.
+    fn outcome(&self, shown: &Shown, tallies: &TallyFiles, route: Route) -> Result<Outcome> {
+        let key = (route.survey, route.label, route.epoch, route.instance);
+        let known = |outcomes: &Outcomes| outcomes.get(&key).copied();
+        if let Some(outcome) = known(&self.outcomes.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return Ok(outcome);
+        }
+        let Some(tally) = tallies.read(shown.survey.survey(), &route)? else { return Ok(Outcome::Missing) };
+        let outcome = if tally.counted.is_some() { Outcome::Counted } else { Outcome::Destroyed };
+        self.outcomes.lock().unwrap_or_else(PoisonError::into_inner).insert(key, outcome);
+        Ok(outcome)
+    }
+}
+
+fn party(shown: &Shown, place: Place) -> PartyLine {
+    let party = shown.survey.survey().party(place);
+    PartyLine {
+        place,
+        operator: party.map(|party| party.operator.clone()).unwrap_or_default(),
+        jurisdiction: party.map(|party| party.jurisdiction.clone()).unwrap_or_default(),
+    }
+}
+
+/// For each label.
+const EPOCHS_SHOWN: usize = 12;

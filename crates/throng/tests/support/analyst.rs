@@ -1,0 +1,243 @@
+//! An analyzer with a finished epoch, made in a moment: its tallies are those of a crowd in memory, and no hop ran.
+#![allow(dead_code)]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
+use tempfile::TempDir;
+use throng::analysis::TallyFiles;
+use throng::clock::now_s;
+use throng::keygen::{self, Deployment};
+use throng_analyze::{Counted, InstanceTally, Rejected};
+use throng_dp::Value;
+use throng_encode::{Encoder, Routing};
+use throng_wire::{Digest, Place, Route, Survey};
+
+/// A survey of pixels, an epoch of it that is over, and its analyzer.
+pub(crate) struct Analyst {
+    pub(crate) dir: TempDir,
+    pub(crate) deployment: Deployment,
+    pub(crate) epoch: u64,
+    pub(crate) people: u64,
+    server: Option<Server>,
+}
+
+/// The analyzer's process.
+struct Server {
+    child: Child,
+    address: String,
+    token: String,
+}
+
+/// An answer over HTTP.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
+}
+
+/// The width of the picture that people hold pixels of.
+pub(crate) const WIDTH: u32 = 16;
+
+impl Analyst {
+    /// A release, and a server that shows it.
+    pub(crate) fn with_release() -> Self {
+        let mut analyst = Self::with_tallies(3000);
+        analyst.release();
+        analyst.serve();
+        analyst
+    }
+
+    /// So many people have answered, and all instances were counted; nothing is released, and nobody serves.
+    pub(crate) fn with_tallies(people: u64) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let draft = draft(&dir);
+        let epoch = now_s() / draft.epoch_s - 1;
+        let mut rng = throng::entropy::system_rng().unwrap();
+        let url = |_| "https://127.0.0.1:1".to_owned();
+        let deployment = keygen::deployment(&draft, dir.path(), url, epoch, &mut rng).unwrap();
+        let analyst = Self { dir, deployment, epoch, people, server: None };
+        analyst.count("data", people);
+        let config = "operator_listen = \"127.0.0.1:0\"\nidentity = \".\"\ndata = \"data\"\nmemory_mib = 16\n[budget]\n\
+                      epsilon_central = 10\ndelta = 1e-5\n[[surveys]]\nsurvey = \"../survey.toml\"\npopulation = \"artists\"\n";
+        fs::write(analyst.config(), config).unwrap();
+        analyst
+    }
+
+    /// Puts what a crowd of so many came to into a data directory.
+    pub(crate) fn count(&self, data: &str, people: u64) {
+        let signed = self.deployment.bundle.survey();
+        let survey = signed.survey();
+        let encoder = Encoder::of_survey(survey).unwrap();
+        let (delivery, tau) = (&survey.delivery, encoder.mechanism().coins().draws());
+        let routing = Routing { tau, instances: delivery.instances, envelopes: delivery.envelopes };
+        let mut tallies: Vec<_> =
+            (0..delivery.instances).map(|_| encoder.mechanism().tally().unwrap()).collect();
+        let mut rng = ChaCha20Rng::seed_from_u64(people);
+        for person in 0..people {
+            let mut fragments = Vec::new();
+            encoder.encode(Some(&pixel(person)), &mut fragments, &mut rng).unwrap();
+            for (tally, routed) in tallies.iter_mut().zip(routing.route(&fragments, &mut rng)) {
+                tally.add_fragments(&routed).unwrap();
+            }
+        }
+        let files = TallyFiles::new(&self.path(data), signed.hash());
+        files.create().unwrap();
+        for (instance, mut tally) in (1..).zip(tallies) {
+            tally.add_respondents(people);
+            let route = Route { survey: signed.hash(), label: 0, epoch: self.epoch, instance };
+            let envelopes = people * u64::from(delivery.envelopes);
+            let counted = Counted {
+                batch: Digest::of(&[instance as u8]),
+                envelopes,
+                rejected: Rejected::default(),
+                tally,
+            };
+            files.store(&InstanceTally { route, counted: Some(counted) }).unwrap();
+        }
+    }
+
+    /// Makes the release, with `throng release`; what it prints.
+    pub(crate) fn release(&self) -> serde_json::Value {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_throng"));
+        command.args(["release", "--json", "--width", &WIDTH.to_string(), "--config"]).arg(self.config());
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// Starts the analyzer.
+    pub(crate) fn serve(&mut self) {
+        self.serve_from("data");
+    }
+
+    /// The same with another data directory.
+    pub(crate) fn serve_from(&mut self, data: &str) {
+        self.server = None;
+        let mut command = Command::new(env!("CARGO_BIN_EXE_throng"));
+        command.args(["serve", "analyzer", "--json", "--config"]).arg(self.config());
+        command.arg("--data").arg(self.path(data));
+        let log = fs::File::create(self.path("log")).unwrap();
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let said: serde_json::Value = serde_json::from_str(&line)
+            .unwrap_or_else(|_| panic!("{line}{}", fs::read_to_string(self.path("log")).unwrap()));
+        let address = said["dashboard"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned();
+        let token = fs::read_to_string(said["operator_token"].as_str().unwrap()).unwrap();
+        self.server = Some(Server { child, address, token });
+    }
+
+    pub(crate) fn survey(&self) -> &Survey {
+        self.deployment.bundle.survey().survey()
+    }
+
+    pub(crate) fn hash(&self) -> String {
+        self.deployment.bundle.survey().hash().to_string()
+    }
+
+    /// Where the analyzer's file is.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.deployment.dirs[&Place::Analyzer].join(name)
+    }
+
+    fn config(&self) -> PathBuf {
+        self.path("analyzer.toml")
+    }
+
+    /// Where a browser finds it, for example `http://127.0.0.1:4000`.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.server().address)
+    }
+
+    pub(crate) fn token(&self) -> &str {
+        &self.server().token
+    }
+
+    /// The path of the release below `/api/`.
+    pub(crate) fn release_path(&self) -> String {
+        format!("/api/releases/{}/0/{}", self.hash(), self.epoch)
+    }
+
+    /// What the operator gets.
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        self.call("GET", path, Some(self.token()))
+    }
+
+    /// The same, as JSON.
+    pub(crate) fn json(&self, path: &str) -> serde_json::Value {
+        let answer = self.get(path);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        serde_json::from_slice(&answer.body).unwrap()
+    }
+
+    /// Any request.
+    pub(crate) fn call(&self, method: &str, path: &str, token: Option<&str>) -> Answer {
+        let mut stream = TcpStream::connect(&self.server().address).unwrap();
+        let token = token.map_or(String::new(), |token| format!("Authorization: Bearer {token}\r\n"));
+        let request = format!("{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{token}\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+        let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        Answer { status, head: head.to_lowercase(), body: bytes[end + 4..].to_vec() }
+    }
+
+    fn server(&self) -> &Server {
+        self.server.as_ref().expect("call serve first")
+    }
+}
+
+impl Answer {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// The value of a header, in small letters.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Everybody holds a pixel of a cross.
+fn pixel(person: u64) -> Value {
+    let (width, at) = (u64::from(WIDTH), person / 2 % u64::from(WIDTH));
+    Value::from(if person.is_multiple_of(2) { 7 * width + at } else { at * width + 7 })
+}
+
+/// As `throng plan` writes it.
+fn draft(dir: &TempDir) -> Survey {
+    let path = dir.path().join("draft.toml");
+    let domain = (WIDTH * WIDTH).to_string();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_throng"));
+    command.args([
+        "plan",
+        "--epsilon-central",
+        "1",
+        "--delta",
+        "1e-6",
+        "--respondents",
+        "2900",
+        "--domain",
+        &domain,
+    ]);
+    command.args(["--report-fragments", "4", "--epoch-s", "3600", "--name", "drawing", "--question"]);
+    command.arg("Which pixel do you hold?").arg("--out").arg(&path);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Survey::from_toml(&fs::read_to_string(path).unwrap()).unwrap()
+}
