@@ -1,6 +1,5 @@
 //! `throng demo`: the whole system on this machine, every party a process of its own.
 
-mod deployment;
 mod drawing;
 mod respondents;
 mod result;
@@ -27,8 +26,8 @@ use crate::out_dir::OutDir;
 use crate::picture::Picture;
 use crate::progress;
 use crate::terminal::Canvas;
-use deployment::Deployment;
-pub use deployment::Running;
+pub use super::deployment::Running;
+use super::deployment::Deployment;
 pub use result::{DemoResult, Seen};
 use timing::{Speed, Timing};
 

@@ -10,6 +10,7 @@ use indicatif::ProgressBar;
 use throng_learn::Randomness;
 
 pub use result::LearnResult;
+pub(super) use study::source;
 use study::Study;
 
 use super::stop::Stop;

@@ -1,4 +1,5 @@
-//! All parties of the demo: made and started with the commands that operators of a real deployment type.
+//! All parties of a survey on this machine, for a demo or an audit: made and started with the commands that operators of
+//! a real deployment type.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -17,6 +18,8 @@ pub(super) struct Deployment {
     dir: PathBuf,
     program: PathBuf,
     ports: BTreeMap<Place, u16>,
+    /// Where others reach a party, if not where it listens.
+    fronts: BTreeMap<Place, u16>,
     processes: Vec<(Running, Child)>,
     /// The commands so far, as one would type them.
     pub(super) commands: Vec<String>,
@@ -39,8 +42,18 @@ impl Deployment {
     /// A deployment in an empty directory.
     pub(super) fn new(dir: PathBuf) -> Result<Self> {
         let program = std::env::current_exe().context("where is this program?")?;
-        let (ports, processes, commands) = (BTreeMap::new(), Vec::new(), Vec::new());
-        Ok(Self { dir, program, ports, processes, commands })
+        let (ports, fronts, processes, commands) = (BTreeMap::new(), BTreeMap::new(), Vec::new(), Vec::new());
+        Ok(Self { dir, program, ports, fronts, processes, commands })
+    }
+
+    /// Others are to reach a party at this port, where somebody has to hand on what comes.
+    pub(super) fn set_front(&mut self, place: Place, port: u16) {
+        self.fronts.insert(place, port);
+    }
+
+    /// Where a party listens, once parties are made.
+    pub(super) fn port(&self, place: Place) -> u16 {
+        self.ports.get(&place).copied().unwrap_or(0)
     }
 
     /// Where a file is.
@@ -78,7 +91,7 @@ impl Deployment {
         let mut named = BTreeMap::new();
         for place in &places {
             step()?;
-            let (operator, jurisdiction) = (format!("throng demo, {place}"), "this machine".to_owned());
+            let (operator, jurisdiction) = (format!("this machine, {place}"), "this machine".to_owned());
             let names = ["--operator", &operator, "--jurisdiction", &jurisdiction];
             let identity = self.run(&format!("keygen --json --out {place}"), &names)?;
             let identity: serde_json::Value = serde_json::from_str(&identity)?;
@@ -151,17 +164,17 @@ impl Deployment {
     }
 
     fn url(&self, place: Place) -> String {
-        format!("https://127.0.0.1:{}", self.ports.get(&place).copied().unwrap_or(0))
+        format!("https://127.0.0.1:{}", self.fronts.get(&place).copied().unwrap_or(self.port(place)))
     }
 
     /// The file that the party's operator would write.
     fn config(&self, place: Place) -> String {
         if place == Place::Analyzer {
             return "identity = \".\"\ndata = \"data\"\n\n[budget]\nepsilon_central = 10\ndelta = 1e-5\n\n\
-                    [[surveys]]\nsurvey = \"../survey.toml\"\npopulation = \"respondents of the demo\"\n"
+                    [[surveys]]\nsurvey = \"../survey.toml\"\npopulation = \"everyone here\"\n"
                 .into();
         }
-        let port = self.ports.get(&place).copied().unwrap_or(0);
+        let port = self.port(place);
         let credentials = match place {
             Place::Hop { hop: 1, .. } => format!("credentials = \"../enrolment/{place}.credentials\"\n"),
             _ => String::new(),
