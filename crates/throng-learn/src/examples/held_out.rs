@@ -63,7 +63,8 @@ mod tests {
         let mut rng = chacha20::ChaCha12Rng::from_seed([1; 32]);
         let (first, second) = numbered(1001, 2).halves(&mut rng);
         assert_eq!((first.len(), second.len()), (500, 501));
-        let positions = |part: &Examples| (0..part.len()).map(|i| part.input(i)[0] as usize).collect::<Vec<_>>();
+        let positions =
+            |part: &Examples| (0..part.len()).map(|i| part.input(i)[0] as usize).collect::<Vec<_>>();
         let mut all = [positions(&first), positions(&second)].concat();
         all.sort_unstable();
         assert_eq!(all, (0..1001).collect::<Vec<_>>());

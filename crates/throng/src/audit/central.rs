@@ -72,7 +72,10 @@ pub struct Claimed {
 impl Crowd {
     /// Plays the game, and compares with every bound.
     pub fn audit(&self, questions: &Questions, stream: Stream) -> Result<Vec<Found>> {
-        ensure!(self.respondents >= 1 && self.holders <= self.others, "more holders than others in the crowd");
+        ensure!(
+            self.respondents >= 1 && self.holders <= self.others,
+            "more holders than others in the crowd"
+        );
         ensure!(!questions.deltas.is_empty(), "give at least one delta to try the bounds at");
         let game = Counts::new(self)?;
         let chosen = play(&game, questions.games.div_ceil(3), stream, 0)?.swap_remove(0);

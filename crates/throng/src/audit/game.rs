@@ -238,8 +238,10 @@ mod tests {
         let stream = Stream { seed: 9, measurement: 2 };
         let games = 2 * PIECE + 17;
         let seen = play(&game, games, stream, 1).unwrap();
-        assert!(seen.iter().all(|one| one.first.iter().sum::<u64>() == games
-            && one.second.iter().sum::<u64>() == games));
+        assert!(
+            seen.iter()
+                .all(|one| one.first.iter().sum::<u64>() == games && one.second.iter().sum::<u64>() == games)
+        );
         assert_eq!(seen, play(&game, games, stream, 1).unwrap());
         assert_ne!(seen[0], play(&game, games, stream, 2).unwrap()[0]);
         assert_ne!(seen[0], play(&game, games, Stream { measurement: 3, ..stream }, 1).unwrap()[0]);

@@ -115,7 +115,8 @@ impl Promise {
                     (found.lower, found.statistic) = (limits.lower, statistic.name);
                 }
                 // Only if neither the claim nor an excess is left open has enough been seen.
-                found.resolved |= limits.lower >= claimed / RESOLUTION && limits.upper <= claimed * RESOLUTION;
+                found.resolved |=
+                    limits.lower >= claimed / RESOLUTION && limits.upper <= claimed * RESOLUTION;
             }
             found.verdict = Verdict::of(found.lower > claimed);
             if found.verdict.is_broken() || found.resolved {
@@ -141,7 +142,8 @@ impl Promise {
             Ok(survey.mechanism()?)
         };
         let name = &survey.name;
-        let mut promises = vec![Self::of_mechanism(format!("{name}, one epoch"), scaled, Epochs::One, excess)?];
+        let mut promises =
+            vec![Self::of_mechanism(format!("{name}, one epoch"), scaled, Epochs::One, excess)?];
         if matches!(survey.randomizer, SurveyRandomizer::ReportFragments { .. }) {
             let epochs = Epochs::Several(EPOCHS);
             promises.push(Self::of_mechanism(format!("{name}, {EPOCHS} epochs"), scaled, epochs, excess)?);
@@ -186,13 +188,15 @@ impl RandomizerName {
         let at = |scale: f64| Epsilon::new(epsilon.value() * scale);
         match self {
             Self::Sign => {
-                let made = |scale| -> Result<Gradient> { Ok(Gradient::new(Signs::DIMENSION, CLIP, at(scale)?)?) };
+                let made =
+                    |scale| -> Result<Gradient> { Ok(Gradient::new(Signs::DIMENSION, CLIP, at(scale)?)?) };
                 let claim = |scale| -> Result<f64> { Ok(made(scale)?.guarantee().epsilon().value()) };
                 let game = Box::new(Signs::new(made(exceeding(claim, excess)?)?));
                 self.of_gradients(claim(1.0)?, u64::MAX, game)
             }
             Self::PrivUnit => {
-                let made = |scale| -> Result<PrivUnit> { Ok(PrivUnit::new(Signs::DIMENSION, CLIP, at(scale)?)?) };
+                let made =
+                    |scale| -> Result<PrivUnit> { Ok(PrivUnit::new(Signs::DIMENSION, CLIP, at(scale)?)?) };
                 let claim = |scale| -> Result<f64> { Ok(made(scale)?.guarantee().epsilon().value()) };
                 let game = Box::new(Caps::new(made(exceeding(claim, excess)?)?));
                 self.of_gradients(claim(1.0)?, PRIV_UNIT_MAX, game)
@@ -223,9 +227,9 @@ impl RandomizerName {
         let record = || Record::new(Attributes::new(&[VALUES, 2])?, budget);
         Ok(match self {
             Self::OneHot => Mechanism::OneHot(one_hot()?),
-            Self::Repeated => Mechanism::RepeatedOneHot(Repeated::split(budget, 2, |each| {
-                OneHot::new(VALUES, each)
-            })?),
+            Self::Repeated => {
+                Mechanism::RepeatedOneHot(Repeated::split(budget, 2, |each| OneHot::new(VALUES, each))?)
+            }
             Self::Fragments | Self::Backstop => {
                 Mechanism::FragmentedOneHot(ReportFragments::new(one_hot()?, fragment, TAU)?)
             }

@@ -62,8 +62,7 @@ pub fn audit(
     };
     let questions = Questions { delta: Delta::new(choices.delta)?, confidence, relabellings: RELABELLINGS };
     let members = &plan.data.training;
-    let attack =
-        Attack::on(&plan.network, &trained.model, members, &others.training, &questions, &mut rng)?;
+    let attack = Attack::on(&plan.network, &trained.model, members, &others.training, &questions, &mut rng)?;
     let epsilon_central = plan.statement.epsilon_central().unwrap_or(f64::INFINITY);
     Ok(Attacked {
         data: plan.data.name.clone(),
@@ -86,7 +85,8 @@ pub fn judge(attack: &Attack, epsilon_central: f64) -> Verdict {
 pub fn unlearnable(seed: u64) -> Result<Labelled> {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     let mut drawn = |count: usize| -> Result<Examples> {
-        let inputs = (0..count * UNLEARNABLE_WIDTH).map(|_| if rng.next_u32() >> 31 == 1 { 1.0 } else { -1.0 });
+        let inputs =
+            (0..count * UNLEARNABLE_WIDTH).map(|_| if rng.next_u32() >> 31 == 1 { 1.0 } else { -1.0 });
         let inputs = inputs.collect();
         let labels = (0..count).map(|_| (rng.next_u32() >> 31) as u8).collect();
         Ok(Examples::new(inputs, UNLEARNABLE_WIDTH, labels, 2)?)

@@ -160,9 +160,7 @@ impl Own {
     fn distance(&self, attribute: u32) -> u32 {
         match self {
             Self::Bits(bits) => bits.iter().map(|bit| bit.abs_diff(attribute)).min().unwrap_or(u32::MAX),
-            Self::Cells { cells, of_row } => {
-                of_row[(attribute / cells) as usize].abs_diff(attribute % cells)
-            }
+            Self::Cells { cells, of_row } => of_row[(attribute / cells) as usize].abs_diff(attribute % cells),
         }
     }
 }

@@ -122,7 +122,7 @@ pub struct LocalArgs {
 #[command(after_help = "\
 Examples:
   throng audit central
-      10,000 respondents under epsilon_central 1, delta 1e-6
+      10,000 respondents under epsilon_central 0.5, delta 1e-6
   throng audit central --respondents 1000000 --epsilon-local 8 --at-delta 0.001
       a crowd and a randomizer of your own
   throng audit central --survey survey.toml
@@ -145,7 +145,13 @@ pub struct CentralArgs {
     pub epsilon_local: Option<f64>,
 
     /// What a release should guarantee (removal)
-    #[arg(long, value_name = "E", default_value_t = 1.0, allow_negative_numbers = true, conflicts_with = "epsilon_local")]
+    #[arg(
+        long,
+        value_name = "E",
+        default_value_t = 0.5,
+        allow_negative_numbers = true,
+        conflicts_with = "epsilon_local"
+    )]
     pub epsilon_central: f64,
 
     /// The probability that it is exceeded
@@ -153,7 +159,7 @@ pub struct CentralArgs {
     pub delta: f64,
 
     /// The deltas at which the bounds are compared; several with commas
-    #[arg(long, value_name = "D", value_delimiter = ',', default_values_t = [0.1, 0.01, 0.001], allow_negative_numbers = true)]
+    #[arg(long, value_name = "D", value_delimiter = ',', default_values_t = [0.01, 0.001], allow_negative_numbers = true)]
     pub at_delta: Vec<f64>,
 
     /// How many of the others hold the same value; none is about the worst

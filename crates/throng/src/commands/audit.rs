@@ -1,6 +1,8 @@
 //! `throng audit`: tries to break the promises, and says what came of it.
 
 mod central;
+mod front;
+mod live;
 mod local;
 mod membership;
 mod wire;
@@ -72,8 +74,16 @@ fn conclude(
 fn verdict_line(verdict: Verdict, sure: Sure, kept: &str, broken: &str) -> String {
     let confidence = percent(sure.confidence);
     let sentence = match verdict {
-        Verdict::Kept => format!("{kept}\nA promise that is kept is called broken with a probability below {:.1e}; that nothing was found proves nothing.", sure.error()),
+        Verdict::Kept => format!(
+            "{kept}\nA promise that is kept is called broken with a probability below {:.1e}; that nothing was found proves nothing.",
+            sure.error()
+        ),
         Verdict::Broken => format!("{broken}, at a confidence of {confidence}."),
     };
-    format!("\nverdict: {}. {sentence}\nseed {}: the same again with --seed {}\n", verdict.word(), sure.seed, sure.seed)
+    format!(
+        "\nverdict: {}. {sentence}\nseed {}: the same again with --seed {}\n",
+        verdict.word(),
+        sure.seed,
+        sure.seed
+    )
 }

@@ -9,9 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
+use hyper::{HeaderMap, Method};
 use serde::Serialize;
 use throng_wire::survey::{Instance, Parties, Party};
-use throng_wire::{Place, Survey};
+use throng_wire::{EpochStatement, Outcome, Place, Route, Signed, Survey};
+
+use crate::bundle::Bundle;
+use crate::net::client::{Client, Limits, SendError};
+use crate::net::{Outgoing, paths};
 
 /// Everything in one directory. Its processes end when it is dropped.
 pub(super) struct Deployment {
@@ -202,6 +207,30 @@ impl Drop for Deployment {
             let _ = child.wait();
         }
     }
+}
+
+/// What every hop has signed about an epoch, as it publishes it; none where it has not, or is gone.
+pub(super) fn outcomes(bundle: &Bundle, epoch: u64) -> Result<Vec<(Place, Option<Outcome>)>> {
+    let survey = bundle.survey();
+    // Asked for once: nothing is to stay open.
+    let client = Client::new(None, Limits { idle_connections_max: 0, ..Limits::default() });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut all = Vec::new();
+    for place in survey.survey().places() {
+        let Place::Hop { instance, .. } = place else { continue };
+        let route = Route { survey: survey.hash(), label: 0, epoch, instance };
+        let answer: Result<Vec<u8>, SendError> = runtime.block_on(async {
+            let address = bundle.address(place).map_err(|error| SendError::Refused(error.to_string()))?;
+            let (path, body) = (paths::path(&route, "statement"), Outgoing::bytes(Vec::new()));
+            let reply = client.request(address, Method::GET, &path, HeaderMap::new(), body).await?;
+            reply.success().await?.bytes().await
+        });
+        let outcome = answer.ok().and_then(|bytes| {
+            Some(Signed::<EpochStatement>::from_bytes(&bytes).ok()?.verify(survey).ok()?.outcome)
+        });
+        all.push((place, outcome));
+    }
+    Ok(all)
 }
 
 /// A command as one would type it.

@@ -10,8 +10,8 @@ use indicatif::ProgressBar;
 use throng_learn::Randomness;
 
 pub use result::LearnResult;
-pub(super) use study::source;
 use study::Study;
+pub(super) use study::source;
 
 use super::stop::Stop;
 use super::{Format, print};

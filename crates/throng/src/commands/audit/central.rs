@@ -23,7 +23,8 @@ pub(super) fn run(args: &CentralArgs, format: Format) -> Result<()> {
         ensure!(delta > 0.0 && delta < 1.0, "--at-delta is {delta}; give numbers between 0 and 1");
         Ok(Delta::new(delta)?)
     });
-    let questions = Questions { deltas: deltas.collect::<Result<_>>()?, games: args.games, error: sure.error() };
+    let questions =
+        Questions { deltas: deltas.collect::<Result<_>>()?, games: args.games, error: sure.error() };
     let found = crowd.audit(&questions, Stream { seed: sure.seed, measurement: 0 })?;
     let verdict = Verdict::all(found.iter().flat_map(|one| &one.bounds).map(|one| one.verdict));
     let result = CentralResult {
@@ -112,5 +113,10 @@ fn text(result: &CentralResult, sure: Sure) -> String {
         }
     }
     let kept = "No bound was exceeded.";
-    text + &verdict_line(result.verdict, sure, kept, "A release says more about a respondent than a bound claims")
+    text + &verdict_line(
+        result.verdict,
+        sure,
+        kept,
+        "A release says more about a respondent than a bound claims",
+    )
 }

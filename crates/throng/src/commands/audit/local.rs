@@ -96,7 +96,8 @@ fn text(result: &LocalResult, sure: Sure) -> String {
             match (one.verdict, one.resolved) {
                 (Verdict::Broken, _) => format!(": {}", one.statistic),
                 (Verdict::Kept, true) => String::new(),
-                (Verdict::Kept, false) => format!(", but an excess of {:.0} % might not show", 100.0 * (RESOLUTION - 1.0)),
+                (Verdict::Kept, false) =>
+                    format!(", but an excess of {:.0} % might not show", 100.0 * (RESOLUTION - 1.0)),
             }
         );
     }

@@ -65,7 +65,13 @@ fn text(attacked: &Attacked, sure: Sure) -> String {
                 100.0 * attacked.accuracy
             ),
         ),
-        ("promised", format!("epsilon_central {:.4}, delta {:e} (replacement)", attacked.epsilon_central, attacked.delta)),
+        (
+            "promised",
+            format!(
+                "epsilon_central {:.4}, delta {:e} (replacement)",
+                attacked.epsilon_central, attacked.delta
+            ),
+        ),
         (
             "attack",
             format!(
@@ -86,7 +92,9 @@ fn text(attacked: &Attacked, sure: Sure) -> String {
         "\nverdict: {}. {}\n{NOTE}\nseed {}: the same again with --seed {}\n",
         attacked.verdict.word(),
         if attacked.verdict.is_broken() {
-            format!("Members can be told from others better than the promise allows, at a confidence of {confidence}.")
+            format!(
+                "Members can be told from others better than the promise allows, at a confidence of {confidence}."
+            )
         } else {
             "The attack finds no more than is promised.".to_owned()
         },

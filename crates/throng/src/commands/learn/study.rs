@@ -40,7 +40,8 @@ impl Study {
             !deploy || args.seeds.is_none_or(|runs| runs == 1),
             "--seeds with --mode deploy: every training asks the same people again and costs as much again; leave it out"
         );
-        let plan = Plan::new(&source(args.source, args.data.as_deref(), args.target.as_deref())?, &choices(args))?;
+        let plan =
+            Plan::new(&source(args.source, args.data.as_deref(), args.target.as_deref())?, &choices(args))?;
         let runs = args.seeds.unwrap_or(if deploy { 1 } else { 3 });
         let mut study = Self {
             mode: args.mode,
@@ -114,7 +115,11 @@ pub(super) fn remove(path: &Path) -> Result<()> {
 }
 
 /// What to learn from, as it is typed.
-pub(in crate::commands) fn source(name: DataArg, data: Option<&Path>, target: Option<&str>) -> Result<Source> {
+pub(in crate::commands) fn source(
+    name: DataArg,
+    data: Option<&Path>,
+    target: Option<&str>,
+) -> Result<Source> {
     let set = match name {
         DataArg::Census => None,
         DataArg::Mnist => Some(PictureSet::Mnist),
