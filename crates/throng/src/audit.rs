@@ -2,7 +2,7 @@
 //!
 //! | promise | where |
 //! |---|---|
-//! | a report is ε_local-private, whatever fails | [`local`], over [`reports`] and [`gradients`] |
+//! | a report is ε_local-private, whatever fails | [`local`], over [`reports`], [`labels`] and [`gradients`] |
 //! | a release is (ε_central, δ)-private | [`central`] |
 //! | hops and the network cannot tell what somebody answered, or whether they had anything to say | [`wire`] |
 //! | a model is as private as its statement says | [`membership`] |
@@ -13,6 +13,7 @@
 pub mod central;
 pub mod game;
 pub mod gradients;
+pub mod labels;
 pub mod local;
 pub mod membership;
 pub mod reports;

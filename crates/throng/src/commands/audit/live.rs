@@ -167,9 +167,9 @@ impl Town {
             let start_ms = epoch * epoch_ms;
             eprintln!("epoch      {} of 3: all {respondents} answer with {}", epoch - first + 1, case.name());
             stop.wait(Duration::from_millis(epoch_ms * 3), || Ok(now_ms() > start_ms))?;
-            let lazy = lazy && case == Case::Nothing;
             for (one, rng) in &mut people {
                 stop.check()?;
+                let lazy = lazy && case == Case::Nothing;
                 let sent = self.send(one, lazy, start_ms + epoch_ms - 1, rng)?;
                 self.see_upload(&sent, case, views)?;
                 latencies[case as usize].extend(sent.iter().map(|sent| sent.took_us));
@@ -178,7 +178,10 @@ impl Town {
                 now_ms() < start_ms + epoch_ms,
                 "not everything could be sent while the epoch lasted: this machine is busy; try a longer --epoch-s"
             );
-            self.see_hops(epoch, case, views, stop)?;
+        }
+        // Hops take a while after the end of an epoch; the next one does not wait for it.
+        for (epoch, case) in (first..).zip(Case::ALL) {
+            self.see_hops(epoch, (case, lazy && case == Case::Nothing), views, stop)?;
         }
         Ok(latencies)
     }
@@ -198,8 +201,10 @@ impl Town {
         if let Some(problem) = pass.problems.into_iter().next() {
             return Err(problem);
         }
-        ensure!(lazy || pass.waiting == 0, "a first hop did not take a body: {}", pass.retried.join("; "));
-        Ok(recorder.sent.into_inner().unwrap_or_else(PoisonError::into_inner))
+        let sent = recorder.sent.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let excuses = || pass.retried.iter().chain(&pass.lost).cloned().collect::<Vec<_>>().join("; ");
+        ensure!(lazy || sent.len() == self.fronts.len(), "a first hop did not take a body: {}", excuses());
+        Ok(sent)
     }
 
     /// What the network and the first hops see of one respondent.
@@ -241,18 +246,17 @@ impl Town {
         Ok(())
     }
 
-    /// What every hop has signed about an epoch, once it has.
-    fn see_hops(&self, epoch: u64, case: Case, views: &mut Views, stop: &Stop) -> Result<()> {
+    /// What every hop has signed about an epoch, once it has. A hop that nobody sent to has nothing to sign.
+    fn see_hops(&self, epoch: u64, (case, lazy): (Case, bool), views: &mut Views, stop: &Stop) -> Result<()> {
         let mut all = Vec::new();
-        let there = stop.wait(STATEMENTS_MAX, || {
+        let end_s = self.bundle.survey().survey().epoch_end_s(epoch);
+        stop.wait(EPOCH_MAX, || Ok(now_s() >= end_s))?;
+        let most = if lazy { LAZY_STATEMENTS_MAX } else { STATEMENTS_MAX };
+        let there = stop.wait(most, || {
             all = outcomes(&self.bundle, epoch)?;
             Ok(all.iter().all(|(_, outcome)| outcome.is_some()))
         })?;
-        ensure!(
-            there,
-            "not every hop has said within {} s what became of the epoch",
-            STATEMENTS_MAX.as_secs()
-        );
+        ensure!(there || lazy, "not every hop has said within {} s what became of the epoch", most.as_secs());
         // Statements were asked for through the fronts, too.
         self.fronts.iter().try_for_each(|front| front.take().map(drop))?;
         for (place, outcome) in all {
@@ -285,8 +289,8 @@ impl Town {
             let opened =
                 open_fragment(route, &layout, survey.attributes(), keys, &inner).ok().context(wrong)?;
             if let Opened::Fragment(fragment) = opened {
-                lowest =
-                    lowest.min(Some((fragment.attribute(), place))).or(Some((fragment.attribute(), place)));
+                let here = (fragment.attribute(), place);
+                lowest = Some(lowest.map_or(here, |lowest: (u32, u64)| lowest.min(here)));
             }
         }
         Ok(lowest.map(|(_, place)| place))
@@ -346,4 +350,7 @@ fn rng(seed: u64, purpose: u64, number: u64) -> ChaCha20Rng {
 const DOMAIN: u64 = 16;
 /// What the files of an answer may take.
 const FILES_S: f64 = 0.05;
+/// Longer than any epoch.
+const EPOCH_MAX: Duration = Duration::from_secs(3700);
 const STATEMENTS_MAX: Duration = Duration::from_secs(60);
+const LAZY_STATEMENTS_MAX: Duration = Duration::from_secs(5);
