@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use serde::Serialize;
 use throng_dp::fragmenting::fragment_epsilon;
@@ -175,11 +175,18 @@ impl Promise {
     ) -> Result<Self> {
         let claim = |scale| -> Result<f64> { Ok(Reports::claimed(&scaled(scale)?, epochs).value()) };
         let real = exceeding(claim, excess)?;
+        let fragments = scaled(1.0)?.fragments_expected();
+        let games_max = (FRAGMENTS_MAX / fragments) as u64;
+        ensure!(
+            games_max >= 4 * FIRST_ROUND,
+            "a report of {name} has about {fragments:.0} fragments, too many to draw it often; audit the same randomizer on \
+             fewer values with --randomizer and --epsilon"
+        );
         Ok(Self {
             name,
             neighbors: Removal::NAME,
             claimed: Epsilon::new(claim(1.0)?)?,
-            games_max: u64::MAX,
+            games_max,
             game: Box::new(Reports::new(scaled(real)?, epochs)?),
         })
     }
@@ -291,6 +298,8 @@ pub const RESOLUTION: f64 = 1.05;
 const FIRST_ROUND: u64 = 1 << 13;
 /// The last round has 2^27 reports in each world.
 const ROUNDS: u32 = 14;
+/// More fragments than this are not drawn: it would take hours.
+const FRAGMENTS_MAX: f64 = 1e10;
 /// A report of PrivUnit takes dozens of tries at a large ε.
 const PRIV_UNIT_MAX: u64 = 1 << 23;
 /// Everyone draws a label once, so that is not made to be fast.

@@ -18,6 +18,7 @@ pub struct Reports {
     value: Value,
     own: Own,
     epochs: Epochs,
+    /// The most bits of the value that are told apart.
     own_max: usize,
     elsewhere: Scale,
 }
@@ -80,7 +81,8 @@ impl Reports {
             Own::Bits(bits) => bits.len() as u32,
             Own::Cells { .. } => mechanism.sketch().map_or(1, BitRandomizer::differing_bits),
         };
-        let own_max = (mechanism.coins().draws() * bits * times) as usize;
+        let draws = u64::from(mechanism.coins().draws()) * u64::from(times);
+        let own_max = (draws * u64::from(bits)).min(OUTCOMES_MAX as u64) as usize;
         let mean = mechanism.fragments_expected() * f64::from(times);
         let elsewhere = Scale { mean, width: (mean.sqrt() / 4.0).max(1.0) };
         Ok(Self { encoder: Encoder::new(mechanism), value, own, epochs, own_max, elsewhere })
@@ -122,8 +124,8 @@ impl Reports {
 impl Game for Reports {
     fn statistics(&self) -> Vec<Statistic> {
         vec![
-            Statistic { name: "bits of the value", outcomes: self.own_max.min(OUTCOMES_MAX) + 1 },
-            Statistic { name: "bits beside it", outcomes: 2 * self.own_max.min(OUTCOMES_MAX) + 1 },
+            Statistic { name: "bits of the value", outcomes: self.own_max + 1 },
+            Statistic { name: "bits beside it", outcomes: 2 * self.own_max + 1 },
             Statistic { name: "bits elsewhere", outcomes: SCALE_OUTCOMES },
         ]
     }

@@ -113,17 +113,18 @@ fn same(numbers: &[Vec<u64>; 3]) -> (bool, String) {
     }
 }
 
-/// "3", "1 to 3", with how many there are.
+/// "3 (once)", "1 to 3 (30 times)".
 fn range(numbers: &[u64]) -> String {
+    let often = if numbers.len() == 1 { "once".into() } else { format!("{} times", numbers.len()) };
     match (numbers.iter().min(), numbers.iter().max()) {
-        (Some(least), Some(most)) if least == most => format!("{least} ({} times)", numbers.len()),
-        (Some(least), Some(most)) => format!("{least} to {most} ({} times)", numbers.len()),
+        (Some(least), Some(most)) if least == most => format!("{least} ({often})"),
+        (Some(least), Some(most)) => format!("{least} to {most} ({often})"),
         _ => "never".into(),
     }
 }
 
 fn alike(numbers: &[Vec<u64>; 3], error: f64) -> (bool, String) {
-    let (mut worst, mut broken) = ((0.0, f64::INFINITY, PAIRS[0]), false);
+    let (mut worst, mut broken) = ((0.0, 1.0, PAIRS[0]), false);
     for pair in PAIRS {
         let (left, right) = (&numbers[pair.0 as usize], &numbers[pair.1 as usize]);
         // The bound is for samples of one size.
@@ -131,7 +132,7 @@ fn alike(numbers: &[Vec<u64>; 3], error: f64) -> (bool, String) {
         let distance = distance(&left[..size], &right[..size]);
         let allowed = ((1.0 - error.ln()) / size.max(1) as f64).sqrt();
         broken |= distance > allowed;
-        if distance / allowed > worst.0 / worst.1 {
+        if distance / allowed >= worst.0 / worst.1 {
             worst = (distance, allowed, pair);
         }
     }
@@ -142,7 +143,6 @@ fn alike(numbers: &[Vec<u64>; 3], error: f64) -> (bool, String) {
             format!("{} and {}: {distance:.3} apart, {allowed:.3} allowed", left.name(), right.name()),
         );
     }
-    let allowed = if allowed.is_finite() { allowed } else { 1.0 };
     (false, format!("{distance:.3} apart at most, {allowed:.3} allowed"))
 }
 

@@ -38,7 +38,7 @@ struct Sure {
 impl Sure {
     fn check(args: &Sureness) -> Result<Self> {
         ensure!(
-            args.confidence >= 0.5 && args.confidence <= 1.0 - 1e-12,
+            args.confidence >= 0.5 && args.confidence <= 1.0 - 1e-9,
             "--confidence is {}; give at least 0.5 and less than 1, for example 0.999",
             args.confidence
         );
@@ -75,7 +75,8 @@ fn verdict_line(verdict: Verdict, sure: Sure, kept: &str, broken: &str) -> Strin
     let confidence = percent(sure.confidence);
     let sentence = match verdict {
         Verdict::Kept => format!(
-            "{kept}\nA promise that is kept is called broken with a probability below {:.1e}; that nothing was found proves nothing.",
+            "{kept}\nConfidence {confidence}: were all promises kept, one would be called broken with a probability below {:.0e}.\n\
+             That nothing was found proves nothing.",
             sure.error()
         ),
         Verdict::Broken => format!("{broken}, at a confidence of {confidence}."),

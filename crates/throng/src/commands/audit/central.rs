@@ -90,7 +90,7 @@ fn crowd(args: &CentralArgs) -> Result<Crowd> {
 
 fn text(result: &CentralResult, sure: Sure) -> String {
     let mut text = format!(
-        "{} respondents, {} of whom hold the value for sure; epsilon_local {:.4}, {} neighbors, {} games in each world\n",
+        "{} respondents, {} others hold the value; epsilon_local {:.4}, {} neighbors, {} games in each world\n",
         HumanCount(result.respondents),
         HumanCount(result.holders),
         result.epsilon_local,
