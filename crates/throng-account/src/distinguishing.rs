@@ -33,14 +33,17 @@ mod tests {
     fn randomized_response_refutes_its_own_epsilon_in_both_directions() {
         for epsilon in [0.1, 1.0, 8.0] {
             let keep = 1.0 / (1.0 + f64::exp(-epsilon));
-            for (likelier, other) in [(keep, 1.0 - keep), (1.0, 1.0 / f64::exp(epsilon))] {
+            // Both, the event alone, the complement alone.
+            let pairs =
+                [(keep, 1.0 - keep), (0.5, 0.5 * f64::exp(-epsilon)), (1.0 - 0.5 * f64::exp(-epsilon), 0.5)];
+            for (likelier, other) in pairs {
                 let found = refuted(likelier, other, Delta::ZERO);
-                assert!((found / epsilon - 1.0).abs() < 1e-12, "{epsilon}: {found}");
+                assert!((found / epsilon - 1.0).abs() < 1e-10, "{epsilon}: {found}");
+                // δ explains a part of it.
+                assert!(refuted(likelier, other, Delta::new(0.01).unwrap()) < epsilon);
             }
-            // Only the complement shows it: 1 − 0 is e^ε times 1 − likelier.
-            let found = refuted(1.0 - f64::exp(-epsilon), 0.0, Delta::new(1.0 - f64::exp(-epsilon)).unwrap());
-            assert!(found <= epsilon, "{found}");
         }
+        assert_eq!(refuted(1.0, 0.1, Delta::ZERO), f64::INFINITY);
         assert_eq!(refuted(0.2, 0.5, Delta::ZERO), 0.0);
         assert_eq!(refuted(0.0, 0.0, Delta::ZERO), 0.0);
         assert_eq!(refuted(0.3, 0.2, Delta::new(0.1).unwrap()), 0.0);

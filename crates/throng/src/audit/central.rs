@@ -227,7 +227,7 @@ mod tests {
     /// The exact accountant is nearly reached, the paper's bounds are far: with an error probability of 1e-6.
     #[test]
     fn the_exact_bound_is_tight_and_the_papers_are_loose() {
-        let found = found(&crowd(1000, 999, 4.0, Mode::Aggregate), 3_000_000);
+        let found = found(&crowd(4000, 3999, 4.0, Mode::Aggregate), 3_000_000);
         assert!(found.bounds.iter().all(|claimed| claimed.verdict == Verdict::Kept), "{found:?}");
         let exact = claimed(&found, "exact");
         assert!(found.lower > 0.85 * exact && found.lower <= exact, "{found:?}");

@@ -128,8 +128,9 @@ impl Seen {
         let tails = [&self.first, &self.second].map(|counts| upper_sums(counts));
         let draws = tails.each_ref().map(|tail| tail[0].max(1) as f64);
         let mut best = (f64::NEG_INFINITY, Event { at_least: 1, likelier: World::First });
-        for at_least in 1..self.first.len() {
-            let rates = [0, 1].map(|world: usize| tails[world][at_least] as f64 / draws[world]);
+        let [first, second] = &tails;
+        for (at_least, hits) in first.iter().zip(second).enumerate().skip(1) {
+            let rates = [*hits.0 as f64 / draws[0], *hits.1 as f64 / draws[1]];
             for (likelier, here, there) in [(World::First, 0, 1), (World::Second, 1, 0)] {
                 let low = wilson(rates[here], draws[here], -z);
                 let high = wilson(rates[there], draws[there], z);

@@ -38,14 +38,14 @@ pub enum AuditCommand {
     /// the claim would have shown. The lower bound is Clopper and Pearson's, for an event that other reports have chosen.
     Local(LocalArgs),
 
-    /// A release: who can tell from it whether one respondent took part? Beside epsilon_central under every bound
+    /// A release: a lower bound of epsilon_central from many games, beside what every bound claims
     ///
     /// The number of fragments of one value is drawn many times, with a respondent who holds it and with one who has
     /// nothing to say; the attacker knows all else. The survey's own delta is too small to be sampled, so bounds are
     /// compared at larger ones.
     Central(CentralArgs),
 
-    /// Live processes: what the network and every hop see of two values and of none, and whether they can be told apart
+    /// Live processes: can hops or the network tell two values apart, or a value from none?
     ///
     /// Starts all parties of a small survey on this machine, with keys of their own. In three epochs the same respondents
     /// answer with one value, with another one, and with nothing to say. Numbers and lengths have to be the same; times,
