@@ -14,6 +14,7 @@
 //! | what do the terms of a survey guarantee, for the crowd that took part? | [`terms`] |
 //! | what would a trusted party have to add? | [`gaussian`], [`composition::DpSgd`] |
 //! | what does a frequency say about a probability? | [`clopper_pearson()`] |
+//! | and two of them about ε? | [`distinguishing`] |
 
 pub mod amplification;
 pub mod attacker;
@@ -22,6 +23,7 @@ pub mod bound;
 pub mod clopper_pearson;
 pub mod composition;
 pub mod deletion;
+pub mod distinguishing;
 pub mod epochs;
 mod error;
 pub mod gaussian;

@@ -1,5 +1,6 @@
 //! The command line as typed. Each command checks its own arguments before any work starts.
 
+pub mod audit;
 pub mod keygen;
 pub mod learn;
 pub mod release;
@@ -31,13 +32,14 @@ Examples:
   throng simulate --help       a survey on your own data, beside the truth
   throng learn                 a model from anonymous reports of 129 bits
   throng experiment list       the paper's tables, measured again
+  throng audit --help          attempts to break what is promised
   throng keygen --help         the keys of a real deployment, step by step
   throng serve --help          a shuffler or the analyzer of a real deployment
   throng respond --help        answer a survey
   throng release --help        what an epoch says, with its errors and its guarantee
 
 Results go to stdout, progress and notes to stderr.
-Exit codes: 0 done, 1 refused by a privacy or crowd rule, 2 failed."
+Exit codes: 0 done, 1 refused by a privacy or crowd rule, or a promise found broken, 2 failed."
 )]
 pub struct Cli {
     /// What to do.
@@ -92,6 +94,12 @@ pub enum Command {
     /// same central guarantee, and what a trusted party with Gaussian noise would give. A cell that does not agree as
     /// it should makes the exit code 2.
     Experiment(ExperimentArgs),
+
+    /// Try to break what is promised, and say with which confidence that failed
+    ///
+    /// A measurement can show that a promise is broken, and never that it is kept: what was found is a lower bound, beside
+    /// the upper bound that is claimed.
+    Audit(audit::AuditArgs),
 
     /// Make the keys of a party, and sign a survey with them
     ///

@@ -1,7 +1,9 @@
 //! One file per command.
 
 pub mod account;
+pub mod audit;
 pub mod demo;
+mod deployment;
 pub mod experiment;
 pub mod keygen;
 pub mod learn;
@@ -26,6 +28,7 @@ pub fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Plan(args) => plan::run(&args, format),
         Command::Account(args) => account::run(&args, format),
         Command::Experiment(args) => experiment::run(&args, format),
+        Command::Audit(args) => audit::run(&args, format),
         Command::Release(args) => release::run(&args, format),
         Command::Keygen(args) => keygen::run(&args, format),
         Command::Serve(args) => serve::run(&args, format),

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// The command did what it was asked to.
 pub const DONE: u8 = 0;
-/// A privacy or crowd rule said no. Nothing is wrong with the program or its input.
+/// A privacy or crowd rule said no, or an audit found a promise broken. The program did what it was asked to.
 pub const REFUSED: u8 = 1;
 /// Something went wrong. Usage errors have the same code.
 pub const FAILED: u8 = 2;
@@ -21,9 +21,21 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
+/// The error of an audit that found a promise broken: a sentence that names the promise.
+#[derive(Debug)]
+pub struct Broken(pub String);
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "broken: {}", self.0)
+    }
+}
+
+impl std::error::Error for Broken {}
+
 /// The exit code of an error, whatever context was added to it.
 pub fn code(error: &anyhow::Error) -> u8 {
-    if error.is::<Refusal>() { REFUSED } else { FAILED }
+    if error.is::<Refusal>() || error.is::<Broken>() { REFUSED } else { FAILED }
 }
 
 #[cfg(test)]
@@ -35,6 +47,7 @@ mod tests {
         let refusal = || anyhow::Error::new(Refusal("90 respondents where the survey asks for 100".into()));
         assert_eq!(code(&refusal()), REFUSED);
         assert_eq!(code(&refusal().context("the epoch was destroyed")), REFUSED);
+        assert_eq!(code(&anyhow::Error::new(Broken("a report says more than it claims".into()))), REFUSED);
         assert_eq!(code(&anyhow::anyhow!("the disk is full")), FAILED);
     }
 }

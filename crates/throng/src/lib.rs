@@ -19,6 +19,7 @@
 //! ```
 
 pub mod analysis;
+pub mod audit;
 pub mod bundle;
 pub mod cli;
 pub mod clock;

@@ -1,6 +1,8 @@
 //! Examples that a model is tested on and never sees.
 
+use rand_core::CryptoRng;
 use siphasher::sip::SipHasher24;
+use throng_dp::sampling::below;
 
 use super::Examples;
 use crate::Error;
@@ -28,6 +30,18 @@ impl Examples {
         };
         Ok((part(&training, "training")?, part(&test, "testing")?))
     }
+
+    /// Two random halves of the same pool; the first is the smaller one. A class may be missing in one of them.
+    pub fn halves(&self, rng: &mut (impl CryptoRng + ?Sized)) -> (Self, Self) {
+        let mut positions: Vec<usize> = (0..self.len()).collect();
+        let half = self.len() / 2;
+        for i in 0..half {
+            let other = i + below((self.len() - i) as u64, rng) as usize;
+            positions.swap(i, other);
+        }
+        let (first, second) = positions.split_at(half);
+        (self.at(first), self.at(second))
+    }
 }
 
 /// Fixed and public: everybody has to hold out the same examples.
@@ -36,11 +50,27 @@ const KEY: &[u8; 16] = b"throng-learn/out";
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand_core::SeedableRng;
 
     /// Examples that know their position.
     fn numbered(count: usize, classes: usize) -> Examples {
         let labels = (0..count).map(|i| (i % classes) as u8).collect();
         Examples::new((0..count).map(|i| i as f32).collect(), 1, labels, classes).unwrap()
+    }
+
+    #[test]
+    fn halves_are_random_and_have_everyone_once() {
+        let mut rng = chacha20::ChaCha12Rng::from_seed([1; 32]);
+        let (first, second) = numbered(1001, 2).halves(&mut rng);
+        assert_eq!((first.len(), second.len()), (500, 501));
+        let positions =
+            |part: &Examples| (0..part.len()).map(|i| part.input(i)[0] as usize).collect::<Vec<_>>();
+        let mut all = [positions(&first), positions(&second)].concat();
+        all.sort_unstable();
+        assert_eq!(all, (0..1001).collect::<Vec<_>>());
+        // Of the first 500 places, 250 give or take 11: 6 of these off has a chance below 1e-8.
+        let early = positions(&first).iter().filter(|&&position| position < 500).count();
+        assert!(early.abs_diff(250) < 67, "{early}");
     }
 
     #[test]

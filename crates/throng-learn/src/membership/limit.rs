@@ -2,6 +2,7 @@
 
 use rand_core::CryptoRng;
 use throng_account::clopper_pearson::{lower_limit, upper_limit};
+use throng_account::distinguishing::{refuted, wilson};
 use throng_dp::normal::upper_quantile;
 use throng_dp::sampling::below;
 use throng_dp::{Delta, Epsilon};
@@ -85,13 +86,6 @@ impl Losses {
     }
 }
 
-/// The smallest ε with TPR ≤ e^ε·FPR + δ and 1 − FPR ≤ e^ε·(1 − TPR) + δ; 0 if any will do.
-fn refuted(true_positive_rate: f64, false_positive_rate: f64, delta: Delta) -> f64 {
-    let of_members = (true_positive_rate - delta.value()) / false_positive_rate;
-    let of_others = (1.0 - false_positive_rate - delta.value()) / (1.0 - true_positive_rate);
-    of_members.max(of_others).max(1.0).ln()
-}
-
 /// The threshold with the best prospects by approximate limits (Wilson's): any choice is sound.
 fn promising(roc: &Roc, delta: Delta, confidence: f64) -> f64 {
     let z = upper_quantile(0.5 * (1.0 - confidence));
@@ -106,13 +100,6 @@ fn promising(roc: &Roc, delta: Delta, confidence: f64) -> f64 {
         a.0.total_cmp(&b.0).then(advantage(a.1).total_cmp(&advantage(b.1)))
     });
     best.map_or(f64::NEG_INFINITY, |(_, point)| point.threshold)
-}
-
-/// The probability from which a frequency is `z` standard deviations away, which is on the other side of it from `z`.
-fn wilson(frequency: f64, trials: f64, z: f64) -> f64 {
-    let square = z * z / trials;
-    let spread = z * (frequency * (1.0 - frequency) / trials + 0.25 * square / trials).sqrt();
-    ((frequency + 0.5 * square + spread) / (1.0 + square)).clamp(0.0, 1.0)
 }
 
 /// Two random halves; the first is the smaller one.

@@ -1,6 +1,5 @@
 //! `throng demo`: the whole system on this machine, every party a process of its own.
 
-mod deployment;
 mod drawing;
 mod respondents;
 mod result;
@@ -16,6 +15,8 @@ use indicatif::HumanCount;
 use serde_json::Value;
 use throng_wire::{Place, Survey};
 
+use super::deployment::Deployment;
+pub use super::deployment::Running;
 use super::stop::Stop;
 use super::{Format, print};
 use crate::analysis::TallyFiles;
@@ -27,8 +28,6 @@ use crate::out_dir::OutDir;
 use crate::picture::Picture;
 use crate::progress;
 use crate::terminal::Canvas;
-use deployment::Deployment;
-pub use deployment::Running;
 pub(crate) use drawing::{cat, shares};
 pub use result::{DemoResult, Seen};
 use timing::{Speed, Timing};
@@ -133,7 +132,7 @@ impl Demo {
         );
         self.wait_for_batches(deployment, survey, &bundle, timing.epoch, stop)?;
         let release = self.release(deployment, timing.epoch)?;
-        let seen = result::seen(&bundle, timing.epoch, &deployment.processes())?;
+        let seen = result::seen(&bundle, timing.epoch)?;
         DemoResult::new(self, &bundle, &release, &taken, (deployment.processes(), seen))
     }
 

@@ -11,6 +11,7 @@ use throng_learn::Randomness;
 
 pub use result::LearnResult;
 use study::Study;
+pub(super) use study::source;
 
 use super::stop::Stop;
 use super::{Format, print};

@@ -4,18 +4,16 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use anyhow::{Context, Result};
-use hyper::{HeaderMap, Method};
 use indicatif::HumanCount;
 use serde::Serialize;
 use serde_json::Value;
 use throng_analyze::rmse;
 use throng_dp::estimate::Part;
-use throng_wire::{EpochStatement, Outcome, Place, Route, Signed};
+use throng_wire::{Layout, Outcome, Place};
 
 use super::{Demo, Running};
 use crate::bundle::Bundle;
-use crate::net::client::{Client, Limits, SendError};
-use crate::net::{Outgoing, paths};
+use crate::commands::deployment::outcomes;
 use crate::picture::Picture;
 
 /// The result of `throng demo`. The names are stable. Errors are in respondents per pixel.
@@ -165,23 +163,10 @@ fn estimates(release: &Value) -> Result<Vec<f64>> {
 }
 
 /// What hops signed about the epoch, in sentences; and what that left for the analyzer.
-pub(super) fn seen(bundle: &Bundle, epoch: u64, processes: &[Running]) -> Result<Vec<Seen>> {
-    let survey = bundle.survey();
-    let client = Client::new(None, Limits::default());
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (layout, mut all, mut left) = (throng_wire::Layout::of(survey.survey()), Vec::new(), 0);
-    for Running { role, place, .. } in processes {
-        let Place::Hop { instance, hop } = *place else { continue };
-        let route = Route { survey: survey.hash(), label: 0, epoch, instance };
-        let answer: Result<Vec<u8>, SendError> = runtime.block_on(async {
-            let address = bundle.address(*place).map_err(|error| SendError::Refused(error.to_string()))?;
-            let (path, body) = (paths::path(&route, "statement"), Outgoing::bytes(Vec::new()));
-            let reply = client.request(address, Method::GET, &path, HeaderMap::new(), body).await?;
-            reply.success().await?.bytes().await
-        });
-        let outcome = answer.ok().and_then(|bytes| {
-            Some(Signed::<EpochStatement>::from_bytes(&bytes).ok()?.verify(survey).ok()?.outcome)
-        });
+pub(super) fn seen(bundle: &Bundle, epoch: u64) -> Result<Vec<Seen>> {
+    let (layout, mut all, mut left) = (Layout::of(bundle.survey().survey()), Vec::new(), 0);
+    for (place, outcome) in outcomes(bundle, epoch)? {
+        let Place::Hop { hop, .. } = place else { continue };
         let saw = match outcome {
             Some(Outcome::Released { respondents, .. }) if hop == 1 => format!(
                 "{} people, and from each a body of {} bytes that others can open",
@@ -196,7 +181,7 @@ pub(super) fn seen(bundle: &Bundle, epoch: u64, processes: &[Running]) -> Result
             Some(Outcome::Destroyed) => "too small a crowd, and destroyed it".into(),
             None => "nothing that it has signed: it is gone".into(),
         };
-        all.push(Seen { role: role.clone(), saw });
+        all.push(Seen { role: place.to_string(), saw });
     }
     let saw = format!("{} numbers of pixels, nobody's", HumanCount(left));
     all.push(Seen { role: Place::Analyzer.to_string(), saw });

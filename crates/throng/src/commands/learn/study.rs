@@ -40,7 +40,8 @@ impl Study {
             !deploy || args.seeds.is_none_or(|runs| runs == 1),
             "--seeds with --mode deploy: every training asks the same people again and costs as much again; leave it out"
         );
-        let plan = Plan::new(&source(args)?, &choices(args))?;
+        let plan =
+            Plan::new(&source(args.source, args.data.as_deref(), args.target.as_deref())?, &choices(args))?;
         let runs = args.seeds.unwrap_or(if deploy { 1 } else { 3 });
         let mut study = Self {
             mode: args.mode,
@@ -119,23 +120,28 @@ pub(super) fn remove(path: &Path) -> Result<()> {
     }
 }
 
-fn source(args: &LearnArgs) -> Result<Source> {
-    let set = match args.source {
+/// What to learn from, as it is typed.
+pub(in crate::commands) fn source(
+    name: DataArg,
+    data: Option<&Path>,
+    target: Option<&str>,
+) -> Result<Source> {
+    let set = match name {
         DataArg::Census => None,
         DataArg::Mnist => Some(PictureSet::Mnist),
         DataArg::FashionMnist => Some(PictureSet::FashionMnist),
         DataArg::Cifar10 => Some(PictureSet::Cifar10),
         DataArg::Csv => {
-            let (Some(path), Some(target)) = (&args.data, &args.target) else {
+            let (Some(path), Some(target)) = (data, target) else {
                 bail!("csv needs --data FILE.csv (a header and one row per respondent) and --target COLUMN");
             };
-            return Ok(Source::Csv { path: path.clone(), target: target.clone() });
+            return Ok(Source::Csv { path: path.to_owned(), target: target.to_owned() });
         }
     };
-    ensure!(args.target.is_none(), "--target is for csv; {:?} data have their labels", args.source);
-    match (set, &args.data) {
+    ensure!(target.is_none(), "--target is for csv; {name:?} data have their labels");
+    match (set, data) {
         (None, _) => Ok(Source::Census),
-        (Some(set), Some(data)) => Ok(Source::Pictures { set, data: data.clone() }),
+        (Some(set), Some(data)) => Ok(Source::Pictures { set, data: data.to_owned() }),
         (Some(set), None) => bail!(
             "{0} does not come with the program: give --data DIR, a directory with a folder {0} in it that has the files \
              of its authors (or set THRONG_DATASETS)",

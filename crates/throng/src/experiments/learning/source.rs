@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use throng_dp::sampling::below;
 use throng_learn::{ChannelScale, Examples};
 
 use super::drawn::drawn;
@@ -176,24 +175,12 @@ impl Question {
                 Data { training, judged, others: None }
             }
             Self::Membership => {
-                let (members, others) = halves(training);
+                // Always the same ones: the order of a file may say something about its pictures.
+                let (members, others) = training.halves(&mut ChaCha20Rng::seed_from_u64(HALVES_SEED));
                 Data { training: members, judged: test.clone(), others: Some(others) }
             }
         })
     }
-}
-
-/// Two random halves, always the same ones: the order of a file may say something about its pictures.
-fn halves(examples: &Examples) -> (Examples, Examples) {
-    let mut rng = ChaCha20Rng::seed_from_u64(HALVES_SEED);
-    let mut positions: Vec<usize> = (0..examples.len()).collect();
-    let half = examples.len() / 2;
-    for i in 0..half {
-        let other = i + below((examples.len() - i) as u64, &mut rng) as usize;
-        positions.swap(i, other);
-    }
-    let (first, second) = positions.split_at(half);
-    (examples.at(first), examples.at(second))
 }
 
 fn edges(set: PictureSet, (training, test): Both) -> Result<Both> {

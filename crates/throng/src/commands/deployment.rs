@@ -1,4 +1,5 @@
-//! All parties of the demo: made and started with the commands that operators of a real deployment type.
+//! All parties of a survey on this machine, for a demo or an audit: made and started with the commands that operators of
+//! a real deployment type.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -8,9 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
+use hyper::{HeaderMap, Method};
 use serde::Serialize;
 use throng_wire::survey::{Instance, Parties, Party};
-use throng_wire::{Place, Survey};
+use throng_wire::{EpochStatement, Outcome, Place, Route, Signed, Survey};
+
+use crate::bundle::Bundle;
+use crate::net::client::{Client, Limits, SendError};
+use crate::net::{Outgoing, paths};
 
 use crate::dashboard::OperatorToken;
 
@@ -19,6 +25,8 @@ pub(super) struct Deployment {
     dir: PathBuf,
     program: PathBuf,
     ports: BTreeMap<Place, u16>,
+    /// Where others reach a party, if not where it listens.
+    fronts: BTreeMap<Place, u16>,
     processes: Vec<(Running, Child)>,
     /// Where the analyzer's dashboard is.
     dashboard: Option<String>,
@@ -43,8 +51,18 @@ impl Deployment {
     /// A deployment in an empty directory.
     pub(super) fn new(dir: PathBuf) -> Result<Self> {
         let program = std::env::current_exe().context("where is this program?")?;
-        let (ports, processes, commands) = (BTreeMap::new(), Vec::new(), Vec::new());
-        Ok(Self { dir, program, ports, processes, dashboard: None, commands })
+        let (ports, fronts, processes, commands) = (BTreeMap::new(), BTreeMap::new(), Vec::new(), Vec::new());
+        Ok(Self { dir, program, ports, fronts, processes, dashboard: None, commands })
+    }
+
+    /// Others are to reach a party at this port, where somebody has to hand on what comes.
+    pub(super) fn set_front(&mut self, place: Place, port: u16) {
+        self.fronts.insert(place, port);
+    }
+
+    /// Where a party listens, once parties are made.
+    pub(super) fn port(&self, place: Place) -> u16 {
+        self.ports.get(&place).copied().unwrap_or(0)
     }
 
     /// Where a file is.
@@ -82,7 +100,7 @@ impl Deployment {
         let mut named = BTreeMap::new();
         for place in &places {
             step()?;
-            let (operator, jurisdiction) = (format!("throng demo, {place}"), "this machine".to_owned());
+            let (operator, jurisdiction) = (format!("this machine, {place}"), "this machine".to_owned());
             let names = ["--operator", &operator, "--jurisdiction", &jurisdiction];
             let identity = self.run(&format!("keygen --json --out {place}"), &names)?;
             let identity: serde_json::Value = serde_json::from_str(&identity)?;
@@ -165,17 +183,17 @@ impl Deployment {
     }
 
     fn url(&self, place: Place) -> String {
-        format!("https://127.0.0.1:{}", self.ports.get(&place).copied().unwrap_or(0))
+        format!("https://127.0.0.1:{}", self.fronts.get(&place).copied().unwrap_or(self.port(place)))
     }
 
     /// The file that the party's operator would write.
     fn config(&self, place: Place) -> String {
         if place == Place::Analyzer {
             return "identity = \".\"\ndata = \"data\"\noperator_listen = \"127.0.0.1:0\"\n\n[budget]\nepsilon_central = 10\ndelta = 1e-5\n\n\
-                    [[surveys]]\nsurvey = \"../survey.toml\"\npopulation = \"respondents of the demo\"\n"
+                    [[surveys]]\nsurvey = \"../survey.toml\"\npopulation = \"everyone here\"\n"
                 .into();
         }
-        let port = self.ports.get(&place).copied().unwrap_or(0);
+        let port = self.port(place);
         let credentials = match place {
             Place::Hop { hop: 1, .. } => format!("credentials = \"../enrolment/{place}.credentials\"\n"),
             _ => String::new(),
@@ -207,6 +225,30 @@ impl Drop for Deployment {
 
 /// What an analyzer says before the address of its dashboard.
 const DASHBOARD: &str = "dashboard on ";
+
+/// What every hop has signed about an epoch, as it publishes it; none where it has not, or is gone.
+pub(super) fn outcomes(bundle: &Bundle, epoch: u64) -> Result<Vec<(Place, Option<Outcome>)>> {
+    let survey = bundle.survey();
+    // Asked for once: nothing is to stay open.
+    let client = Client::new(None, Limits { idle_connections_max: 0, ..Limits::default() });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut all = Vec::new();
+    for place in survey.survey().places() {
+        let Place::Hop { instance, .. } = place else { continue };
+        let route = Route { survey: survey.hash(), label: 0, epoch, instance };
+        let answer: Result<Vec<u8>, SendError> = runtime.block_on(async {
+            let address = bundle.address(place).map_err(|error| SendError::Refused(error.to_string()))?;
+            let (path, body) = (paths::path(&route, "statement"), Outgoing::bytes(Vec::new()));
+            let reply = client.request(address, Method::GET, &path, HeaderMap::new(), body).await?;
+            reply.success().await?.bytes().await
+        });
+        let outcome = answer.ok().and_then(|bytes| {
+            Some(Signed::<EpochStatement>::from_bytes(&bytes).ok()?.verify(survey).ok()?.outcome)
+        });
+        all.push((place, outcome));
+    }
+    Ok(all)
+}
 
 /// A command as one would type it.
 fn typed(arguments: &[&str]) -> String {

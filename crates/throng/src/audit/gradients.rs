@@ -1,0 +1,103 @@
+//! The game on a report about a gradient: a respondent has one gradient of full length, or the opposite one.
+
+use anyhow::Result;
+use chacha20::ChaCha8Rng;
+use throng_dp::randomizer::gradient::{Direction, Seed, UNIT};
+use throng_dp::{Gradient, PrivUnit, Randomizer};
+
+use super::game::{Game, Statistic, World};
+
+/// Reports of [`Gradient`]: does the reported side of the direction agree with the first gradient?
+#[derive(Debug)]
+pub struct Signs(Gradient);
+
+/// Reports of [`PrivUnit`]: is the direction in the first gradient's cap, in the other's, or in neither?
+#[derive(Debug)]
+pub struct Caps(PrivUnit);
+
+/// The gradient of the first world, which is as long as the clipping norm 1.
+const GRADIENT: [f32; 2] = [0.6, -0.8];
+
+impl Signs {
+    /// A mechanism over [`Signs::DIMENSION`] parameters with a clipping norm of at most 1.
+    pub fn new(mechanism: Gradient) -> Self {
+        Self(mechanism)
+    }
+
+    /// Two parameters: the guarantee does not depend on how many there are, and the time does.
+    pub const DIMENSION: usize = GRADIENT.len();
+}
+
+impl Caps {
+    /// A mechanism over [`Signs::DIMENSION`] parameters with a clipping norm of at most 1.
+    pub fn new(mechanism: PrivUnit) -> Self {
+        Self(mechanism)
+    }
+}
+
+impl Game for Signs {
+    fn statistics(&self) -> Vec<Statistic> {
+        vec![
+            Statistic { name: "side of the direction", outcomes: 2 },
+            Statistic { name: "direction", outcomes: COMPONENT_OUTCOMES },
+        ]
+    }
+
+    fn play(&self, world: World, games: u64, counts: &mut [Vec<u64>], rng: &mut ChaCha8Rng) -> Result<()> {
+        let gradient = gradient(world);
+        for _ in 0..games {
+            let report = self.0.randomize(Some(&gradient), rng)?;
+            let component = component(report.seed);
+            let agrees = (component >= 0.0) == report.positive;
+            counts[0][usize::from(agrees)] += 1;
+            counts[1][component_outcome(component)] += 1;
+        }
+        Ok(())
+    }
+}
+
+impl Game for Caps {
+    fn statistics(&self) -> Vec<Statistic> {
+        vec![
+            Statistic { name: "caps", outcomes: 3 },
+            Statistic { name: "direction", outcomes: COMPONENT_OUTCOMES },
+        ]
+    }
+
+    fn play(&self, world: World, games: u64, counts: &mut [Vec<u64>], rng: &mut ChaCha8Rng) -> Result<()> {
+        let (gradient, start) = (gradient(world), self.0.start());
+        for _ in 0..games {
+            let component = component(self.0.randomize(Some(&gradient), rng)?);
+            let cap = match component {
+                inside if inside > start => 2,
+                opposite if -opposite > start => 0,
+                _ => 1,
+            };
+            counts[0][cap] += 1;
+            counts[1][component_outcome(component)] += 1;
+        }
+        Ok(())
+    }
+}
+
+fn gradient(world: World) -> [f32; 2] {
+    match world {
+        World::First => GRADIENT,
+        World::Second => GRADIENT.map(|x| -x),
+    }
+}
+
+/// The component of a seed's direction along the first gradient, in standard deviations.
+fn component(seed: Seed) -> f64 {
+    let mut direction = [0_i16; GRADIENT.len()];
+    Direction::new(seed).fill(&mut direction);
+    let dot: f64 = direction.iter().zip(GRADIENT).map(|(&v, x)| f64::from(v) * f64::from(x)).sum();
+    dot / f64::from(UNIT)
+}
+
+fn component_outcome(component: f64) -> usize {
+    let place = (component + 4.0) * COMPONENT_OUTCOMES as f64 / 8.0;
+    place.clamp(0.0, (COMPONENT_OUTCOMES - 1) as f64) as usize
+}
+
+const COMPONENT_OUTCOMES: usize = 64;

@@ -1,0 +1,246 @@
+//! What the network and every hop can see of an answer, and whether it says what was answered.
+//!
+//! What was recorded is a list of numbers for every sight and every case. Numbers and lengths have to be the same for
+//! everyone in every case. What is drawn at random (times, places in a body, what TLS adds) has to have the same law,
+//! which two samples are tested for by the largest distance between their distribution functions (Kolmogorov and
+//! Smirnov). For two samples of n numbers it exceeds sqrt(ln(e/α)/n) with a probability below α, whatever the law and
+//! whatever n is (F. Wei and R. M. Dudley, "Two-sample Dvoretzky–Kiefer–Wolfowitz inequalities", 2012).
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::Verdict;
+
+/// What a respondent answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Case {
+    /// A value.
+    One,
+    /// Another value.
+    Other,
+    /// Nothing: the empty report R_0.
+    Nothing,
+}
+
+impl Case {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::One, Self::Other, Self::Nothing];
+
+    /// The word for it in a table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::One => "one value",
+            Self::Other => "another value",
+            Self::Nothing => "nothing to say",
+        }
+    }
+}
+
+/// What has to hold of numbers that somebody sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
+    /// They are one number, in all cases and equally often.
+    Same,
+    /// They have one law in all cases.
+    Alike,
+}
+
+/// Numbers that somebody sees.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Sight {
+    /// Who sees them.
+    pub who: String,
+    /// What they are.
+    pub what: &'static str,
+    /// What has to hold.
+    pub rule: Rule,
+}
+
+/// All that was recorded.
+#[derive(Clone, Debug, Default)]
+pub struct Views {
+    seen: BTreeMap<Sight, [Vec<u64>; 3]>,
+}
+
+/// What came of one sight.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Judged {
+    /// Whose, and of what.
+    #[serde(flatten)]
+    pub sight: Sight,
+    /// Whether cases can be told apart by it.
+    pub verdict: Verdict,
+    /// What was seen, in a few words.
+    pub shown: String,
+}
+
+impl Views {
+    /// Records a number.
+    pub fn see(&mut self, who: impl Into<String>, what: &'static str, rule: Rule, case: Case, number: u64) {
+        let sight = Sight { who: who.into(), what, rule };
+        self.seen.entry(sight).or_default()[case as usize].push(number);
+    }
+
+    /// Judges every sight. That any that should be alike is called broken though it is, has a probability below `error`.
+    pub fn judge(&self, error: f64) -> Vec<Judged> {
+        let alike = self.seen.keys().filter(|sight| sight.rule == Rule::Alike).count();
+        let each = error / (PAIRS.len() * alike.max(1)) as f64;
+        self.seen.iter().map(|(sight, numbers)| judge(sight, numbers, each)).collect()
+    }
+}
+
+fn judge(sight: &Sight, numbers: &[Vec<u64>; 3], error: f64) -> Judged {
+    let (broken, shown) = match sight.rule {
+        Rule::Same => same(numbers),
+        Rule::Alike => alike(numbers, error),
+    };
+    Judged { sight: sight.clone(), verdict: Verdict::of(broken), shown }
+}
+
+fn same(numbers: &[Vec<u64>; 3]) -> (bool, String) {
+    let first = numbers[0].first();
+    let constant = numbers.iter().flatten().all(|number| Some(number) == first);
+    let often = numbers.iter().all(|list| list.len() == numbers[0].len());
+    match (first, constant && often) {
+        (Some(number), true) => (false, format!("{number} for everyone")),
+        _ => {
+            let case = |case: Case| format!("{}: {}", case.name(), range(&numbers[case as usize]));
+            (true, Case::ALL.map(case).join("; "))
+        }
+    }
+}
+
+/// "3 (once)", "1 to 3 (30 times)".
+fn range(numbers: &[u64]) -> String {
+    let often = if numbers.len() == 1 { "once".into() } else { format!("{} times", numbers.len()) };
+    match (numbers.iter().min(), numbers.iter().max()) {
+        (Some(least), Some(most)) if least == most => format!("{least} ({often})"),
+        (Some(least), Some(most)) => format!("{least} to {most} ({often})"),
+        _ => "never".into(),
+    }
+}
+
+fn alike(numbers: &[Vec<u64>; 3], error: f64) -> (bool, String) {
+    let (mut worst, mut broken) = ((0.0, 1.0, PAIRS[0]), false);
+    for pair in PAIRS {
+        let (left, right) = (&numbers[pair.0 as usize], &numbers[pair.1 as usize]);
+        // The bound is for samples of one size.
+        let size = left.len().min(right.len());
+        let distance = distance(&left[..size], &right[..size]);
+        let allowed = ((1.0 - error.ln()) / size.max(1) as f64).sqrt();
+        broken |= distance > allowed;
+        if distance / allowed >= worst.0 / worst.1 {
+            worst = (distance, allowed, pair);
+        }
+    }
+    let (distance, allowed, (left, right)) = worst;
+    if broken {
+        return (
+            true,
+            format!("{} and {}: {distance:.3} apart, {allowed:.3} allowed", left.name(), right.name()),
+        );
+    }
+    (false, format!("{distance:.3} apart at most, {allowed:.3} allowed"))
+}
+
+/// The largest distance between two distribution functions.
+fn distance(left: &[u64], right: &[u64]) -> f64 {
+    let sorted = |numbers: &[u64]| {
+        let mut numbers = numbers.to_vec();
+        numbers.sort_unstable();
+        numbers
+    };
+    let (left, right) = (sorted(left), sorted(right));
+    let share = |numbers: &[u64], most: u64| {
+        numbers.partition_point(|&number| number <= most) as f64 / numbers.len().max(1) as f64
+    };
+    let steps = left.iter().chain(&right);
+    steps.map(|&step| (share(&left, step) - share(&right, step)).abs()).fold(0.0, f64::max)
+}
+
+const PAIRS: [(Case, Case); 3] =
+    [(Case::One, Case::Other), (Case::One, Case::Nothing), (Case::Other, Case::Nothing)];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chacha20::ChaCha20Rng;
+    use chacha20::rand_core::SeedableRng;
+    use throng_dp::sampling::below;
+
+    const ERROR: f64 = 1e-6;
+
+    fn verdict(rule: Rule, number: impl Fn(Case, u64) -> Option<u64>) -> Verdict {
+        let mut views = Views::default();
+        for case in Case::ALL {
+            for i in 0..300 {
+                if let Some(number) = number(case, i) {
+                    views.see("the network", "something", rule, case, number);
+                }
+            }
+        }
+        let judged = views.judge(ERROR);
+        assert_eq!(judged.len(), 1);
+        judged[0].verdict
+    }
+
+    #[test]
+    fn one_byte_more_or_one_body_less_is_noticed() {
+        assert_eq!(verdict(Rule::Same, |_, _| Some(2082)), Verdict::Kept);
+        assert_eq!(
+            verdict(Rule::Same, |case, _| Some(2082 + u64::from(case == Case::Other))),
+            Verdict::Broken
+        );
+        let once = |case, i| Some(2082 + u64::from(case == Case::One && i == 7));
+        assert_eq!(verdict(Rule::Same, once), Verdict::Broken);
+        let missing = |case, i| (case != Case::Nothing || i != 3).then_some(2082);
+        assert_eq!(verdict(Rule::Same, missing), Verdict::Broken);
+        assert_eq!(verdict(Rule::Same, |case, _| (case != Case::Nothing).then_some(1)), Verdict::Broken);
+    }
+
+    /// Uniform times pass; those who have nothing to say, in the first two thirds of the epoch, do not.
+    #[test]
+    fn times_that_depend_on_the_answer_are_noticed() {
+        let time = |case: Case, i: u64, most: u64| {
+            let mut rng = ChaCha20Rng::seed_from_u64(1000 * case as u64 + i);
+            below(most, &mut rng)
+        };
+        assert_eq!(verdict(Rule::Alike, |case, i| Some(time(case, i, 60_000))), Verdict::Kept);
+        let early = |case, i| Some(time(case, i, if case == Case::Nothing { 36_000 } else { 60_000 }));
+        assert_eq!(verdict(Rule::Alike, early), Verdict::Broken);
+        assert_eq!(verdict(Rule::Alike, |_, _| Some(5)), Verdict::Kept);
+        assert_eq!(verdict(Rule::Alike, |case, _| Some(case as u64)), Verdict::Broken);
+    }
+
+    #[test]
+    fn distances_are_those_of_distribution_functions() {
+        assert_eq!(distance(&[1, 2, 3, 4], &[1, 2, 3, 4]), 0.0);
+        assert_eq!(distance(&[1, 1, 1, 1], &[2, 2, 2, 2]), 1.0);
+        assert_eq!(distance(&[1, 2, 3, 4], &[1, 2, 5, 6]), 0.5);
+        assert_eq!(distance(&[], &[]), 0.0);
+    }
+
+    /// In exact counts over all arrangements of two samples of n, the bound of Wei and Dudley holds with the constant e.
+    #[test]
+    fn the_bound_holds_for_small_samples() {
+        for n in [1_usize, 2, 3, 5, 8] {
+            let arrangements: Vec<f64> = (0..1_u32 << (2 * n))
+                .filter(|mask| mask.count_ones() as usize == n)
+                .map(|mask| {
+                    let of =
+                        |bit: u32| (0..2 * n as u64).filter(|i| mask >> i & 1 == bit).collect::<Vec<_>>();
+                    distance(&of(0), &of(1))
+                })
+                .collect();
+            for step in 1..=n {
+                let d = step as f64 / n as f64;
+                let share = arrangements.iter().filter(|&&other| other >= d - 1e-12).count() as f64
+                    / arrangements.len() as f64;
+                assert!(share <= f64::exp(1.0 - n as f64 * d * d) * (1.0 + 1e-12), "{n} {d}: {share}");
+            }
+        }
+    }
+}

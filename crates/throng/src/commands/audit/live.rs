@@ -1,0 +1,356 @@
+//! The live part of `throng audit wire`: real parties, respondents who answer them, and what is seen of it.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
+use rayon::prelude::*;
+use throng_encode::{Answer, Encoder, Schedule, When};
+use throng_wire::peel::{open_body, open_fragment, peel};
+use throng_wire::{
+    Address, LayerKeys, Layout, Opened, Outcome, Peeled, Place, Route, Stop as WireStop, Survey, Token,
+};
+
+use super::front::Front;
+use crate::audit::wire::{Case, Rule, Views};
+use crate::bundle::Bundle;
+use crate::clock::{now_ms, now_s};
+use crate::commands::deployment::{Deployment, outcomes};
+use crate::commands::stop::Stop;
+use crate::keygen::read_layer_keys;
+use crate::net::client::Limits;
+use crate::net::{Sender, paths};
+use crate::respondent::{How, Respondent, SendError, Transport};
+
+/// All parties of a small survey, with a front before every first hop.
+pub(super) struct Town {
+    deployment: Deployment,
+    bundle: Bundle,
+    fronts: Vec<Front>,
+    keys: BTreeMap<Place, LayerKeys>,
+}
+
+/// How long uploads took, in microseconds: printed, not judged.
+pub(super) type Latencies = [Vec<u64>; 3];
+
+/// What one upload showed to hop 1.
+struct Sent {
+    instance: u32,
+    path_len: u64,
+    body: Vec<u8>,
+    route: Route,
+    receipt_len: u64,
+    took_us: u64,
+}
+
+/// The network, and a log of what was sent over it.
+struct Recorder {
+    sender: Sender,
+    /// Whether bodies for all instances but the first are kept back.
+    lazy: bool,
+    sent: Mutex<Vec<Sent>>,
+}
+
+impl Town {
+    /// Plans and signs a survey for so many respondents, and starts every party of it.
+    pub(super) fn start(
+        mut deployment: Deployment,
+        respondents: u64,
+        epoch_s: u64,
+        stop: &Stop,
+    ) -> Result<Self> {
+        let line = format!(
+            "plan --epsilon-central 2 --delta 1e-6 --respondents {respondents} --domain {DOMAIN} --encoding one-hot \
+             --instances 3 --hops 2 --epoch-s {epoch_s} --name audit --out survey.toml --json"
+        );
+        deployment.run(&line, &["--question", "Which of these?"])?;
+        let draft = Survey::from_toml(&std::fs::read_to_string(deployment.survey())?)?;
+        let mut fronts = Vec::new();
+        for instance in 1..=draft.delivery.instances {
+            let front = Front::start()?;
+            deployment.set_front(Place::hop(instance, 1), front.port());
+            fronts.push(front);
+        }
+        deployment.make_parties(&draft, || stop.check())?;
+        for (instance, front) in (1..).zip(&fronts) {
+            front.lead_to(deployment.port(Place::hop(instance, 1)));
+        }
+        deployment.enrol(respondents as usize)?;
+        let bundle = Bundle::read(&deployment.survey())?;
+        // Parties erase keys that are done; what is opened here is opened with those of the beginning.
+        let keys =
+            draft.places().map(|place| Ok((place, read_layer_keys(&deployment.path(place.to_string()))?)));
+        let keys = keys.collect::<Result<_>>()?;
+        deployment.start(bundle.survey().survey(), || stop.check())?;
+        Ok(Self { deployment, bundle, fronts, keys })
+    }
+
+    /// How many processes there are.
+    pub(super) fn processes(&self) -> usize {
+        self.deployment.processes().len()
+    }
+
+    /// Makes answers under an injected clock, without sending them: times, their order, and places in a body. Returns how
+    /// long one takes, in seconds.
+    pub(super) fn see_answers(&self, answers: u64, seed: u64, views: &mut Views, stop: &Stop) -> Result<f64> {
+        let survey = self.bundle.survey().survey();
+        let encoder = Encoder::of_survey(survey)?;
+        let tau = encoder.mechanism().coins().draws();
+        let epoch = survey.epoch_at(now_s()) + 1;
+        let start_ms = epoch * survey.epoch_s * 1000;
+        let schedule = Schedule::new(survey, When::NextEpoch, start_ms - 1)?;
+        let started = Instant::now();
+        for case in Case::ALL {
+            let made: Vec<Answer> = (0..answers)
+                .into_par_iter()
+                .map(|number| {
+                    stop.check()?;
+                    let mut rng = rng(seed, 1 + case as u64, number);
+                    let mut fragments = Vec::new();
+                    encoder.encode(value(case).map(Into::into).as_ref(), &mut fragments, &mut rng)?;
+                    let (signed, lists) = (self.bundle.survey(), self.bundle.key_lists());
+                    Ok(Answer::seal(signed, lists, 0, &schedule, (&fragments, tau), &mut rng)?)
+                })
+                .collect::<Result<_>>()?;
+            for answer in &made {
+                let times: Vec<u64> = answer.bodies.iter().map(|body| body.send_at_ms - start_ms).collect();
+                for (body, &time) in answer.bodies.iter().zip(&times) {
+                    let instance = body.route.instance;
+                    let network = format!("network, instance {instance}");
+                    views.see(network, "time in the epoch", Rule::Alike, case, time);
+                    if let Some(place) = self.place_of_lowest(&body.route, &body.bytes)? {
+                        let hops = format!("instance {instance}, both hops and analyzer");
+                        views.see(hops, "place of a fragment in a body", Rule::Alike, case, place);
+                    }
+                }
+                views.see("network", "order of instances", Rule::Alike, case, order(&times));
+            }
+        }
+        Ok(started.elapsed().as_secs_f64() / (3 * answers) as f64)
+    }
+
+    /// Has the same respondents answer in three epochs, one for each case, and records what is seen.
+    pub(super) fn see_epochs(
+        &self,
+        (respondents, answer_s): (u64, f64),
+        seed: u64,
+        lazy: bool,
+        views: &mut Views,
+        stop: &Stop,
+    ) -> Result<Latencies> {
+        let survey = self.bundle.survey().survey();
+        let ready_s = 3.0 + (respondents * 3) as f64 * (answer_s + FILES_S);
+        let first = survey.epoch_at(now_s() + ready_s as u64) + 1;
+        let epoch_ms = survey.epoch_s * 1000;
+        let mut people = Vec::new();
+        for number in 0..respondents {
+            let mut rng = rng(seed, 0, number);
+            let name = format!("state/{:06}", number + 1);
+            let mut one = Respondent::open_with(&self.deployment.path(name), &mut rng)?;
+            let credential = format!("enrolment/respondents/{:06}.credential", number + 1);
+            one.use_credential(&self.deployment.path(credential))?;
+            for (epoch, case) in (first..).zip(Case::ALL) {
+                stop.check()?;
+                one.answer_with(&self.bundle, value(case), &How::default(), epoch * epoch_ms - 1, &mut rng)?;
+            }
+            people.push((one, rng));
+        }
+        ensure!(
+            now_ms() < first * epoch_ms,
+            "the answers were not ready when the epoch began: this machine is busy; try a longer --epoch-s"
+        );
+        let mut latencies = Latencies::default();
+        for (epoch, case) in (first..).zip(Case::ALL) {
+            let start_ms = epoch * epoch_ms;
+            eprintln!("epoch      {} of 3: all {respondents} answer with {}", epoch - first + 1, case.name());
+            stop.wait(Duration::from_millis(epoch_ms * 3), || Ok(now_ms() > start_ms))?;
+            for (one, rng) in &mut people {
+                stop.check()?;
+                let lazy = lazy && case == Case::Nothing;
+                let sent = self.send(one, lazy, start_ms + epoch_ms - 1, rng)?;
+                self.see_upload(&sent, case, views)?;
+                latencies[case as usize].extend(sent.iter().map(|sent| sent.took_us));
+            }
+            ensure!(
+                now_ms() < start_ms + epoch_ms,
+                "not everything could be sent while the epoch lasted: this machine is busy; try a longer --epoch-s"
+            );
+        }
+        // Hops take a while after the end of an epoch; the next one does not wait for it.
+        for (epoch, case) in (first..).zip(Case::ALL) {
+            self.see_hops(epoch, (case, lazy && case == Case::Nothing), views, stop)?;
+        }
+        Ok(latencies)
+    }
+
+    /// Sends all that one respondent has for an epoch, by a clock that says that it is due.
+    fn send(
+        &self,
+        one: &mut Respondent,
+        lazy: bool,
+        now_ms: u64,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<Vec<Sent>> {
+        // Nobody shares a connection with anybody.
+        let sender = Sender::new(Limits { idle_connections_max: 0, ..Limits::default() })?;
+        let recorder = Recorder { sender, lazy, sent: Mutex::default() };
+        let pass = one.send_due(&recorder, now_ms, rng)?;
+        if let Some(problem) = pass.problems.into_iter().next() {
+            return Err(problem);
+        }
+        let sent = recorder.sent.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let excuses = || pass.retried.iter().chain(&pass.lost).cloned().collect::<Vec<_>>().join("; ");
+        ensure!(lazy || sent.len() == self.fronts.len(), "a first hop did not take a body: {}", excuses());
+        Ok(sent)
+    }
+
+    /// What the network and the first hops see of one respondent.
+    fn see_upload(&self, sent: &[Sent], case: Case, views: &mut Views) -> Result<()> {
+        let layout = Layout::of(self.bundle.survey().survey());
+        for (instance, front) in (1..).zip(&self.fronts) {
+            let passed = front.take()?;
+            let network = format!("network, instance {instance}");
+            let sum = |of: fn(&super::front::Passed) -> u64| passed.iter().map(of).sum();
+            views.see(&network, "connections", Rule::Same, case, passed.len() as u64);
+            views.see(&network, "bytes sent, with TLS", Rule::Alike, case, sum(|passed| passed.up));
+            views.see(&network, "bytes answered, with TLS", Rule::Alike, case, sum(|passed| passed.down));
+            let hop = format!("instance {instance}, hop 1");
+            let here: Vec<&Sent> = sent.iter().filter(|sent| sent.instance == instance).collect();
+            views.see(&hop, "requests", Rule::Same, case, here.len() as u64);
+            for sent in here {
+                views.see(&hop, "length of the path", Rule::Same, case, sent.path_len);
+                views.see(&hop, "length of the body", Rule::Same, case, sent.body.len() as u64);
+                views.see(&hop, "length of the receipt", Rule::Same, case, sent.receipt_len);
+                let opened = open_body(&sent.route, &layout, self.key(Place::hop(instance, 1))?, &sent.body);
+                let opened = opened.ok().context("a body that hop 1 cannot open")?;
+                let envelope_len = layout.envelope_len(layout.after(1));
+                views.see(
+                    &hop,
+                    "envelopes in the body",
+                    Rule::Same,
+                    case,
+                    (opened.len() / envelope_len) as u64,
+                );
+                views.see(
+                    &hop,
+                    "bytes beside envelopes",
+                    Rule::Same,
+                    case,
+                    (opened.len() % envelope_len) as u64,
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// What every hop has signed about an epoch, once it has. A hop that nobody sent to has nothing to sign.
+    fn see_hops(&self, epoch: u64, (case, lazy): (Case, bool), views: &mut Views, stop: &Stop) -> Result<()> {
+        let mut all = Vec::new();
+        let end_s = self.bundle.survey().survey().epoch_end_s(epoch);
+        stop.wait(EPOCH_MAX, || Ok(now_s() >= end_s))?;
+        let most = if lazy { LAZY_STATEMENTS_MAX } else { STATEMENTS_MAX };
+        let there = stop.wait(most, || {
+            all = outcomes(&self.bundle, epoch)?;
+            Ok(all.iter().all(|(_, outcome)| outcome.is_some()))
+        })?;
+        ensure!(there || lazy, "not every hop has said within {} s what became of the epoch", most.as_secs());
+        // Statements were asked for through the fronts, too.
+        self.fronts.iter().try_for_each(|front| front.take().map(drop))?;
+        for (place, outcome) in all {
+            let Place::Hop { instance, hop } = place else { continue };
+            let who = format!("instance {instance}, hop {hop}");
+            let (respondents, received) = match outcome {
+                Some(Outcome::Released { respondents, received, .. }) => (respondents, received),
+                Some(Outcome::Destroyed) | None => (0, 0),
+            };
+            views.see(&who, "respondents in the epoch", Rule::Same, case, respondents);
+            views.see(&who, "envelopes in the epoch", Rule::Same, case, received);
+        }
+        Ok(())
+    }
+
+    /// Where in a body the fragment with the lowest number is, if there is any: for this all parties have to work together.
+    fn place_of_lowest(&self, route: &Route, body: &[u8]) -> Result<Option<u64>> {
+        let survey = self.bundle.survey().survey();
+        let layout = Layout::of(survey);
+        let wrong = "a body that its own parties cannot open";
+        let instance = route.instance;
+        let envelopes =
+            open_body(route, &layout, self.key(Place::hop(instance, 1))?, body).ok().context(wrong)?;
+        let mut lowest = None;
+        for (place, envelope) in (0..).zip(envelopes.chunks_exact(layout.envelope_len(WireStop::Hop(2)))) {
+            let peeled =
+                peel(route, &layout, 2, self.key(Place::hop(instance, 2))?, envelope).ok().context(wrong)?;
+            let Peeled::Envelope(inner) = peeled else { continue };
+            let keys = self.key(Place::Analyzer)?;
+            let opened =
+                open_fragment(route, &layout, survey.attributes(), keys, &inner).ok().context(wrong)?;
+            if let Opened::Fragment(fragment) = opened {
+                let here = (fragment.attribute(), place);
+                lowest = Some(lowest.map_or(here, |lowest: (u32, u64)| lowest.min(here)));
+            }
+        }
+        Ok(lowest.map(|(_, place)| place))
+    }
+
+    fn key(&self, place: Place) -> Result<&LayerKeys> {
+        match self.keys.get(&place) {
+            Some(keys) => Ok(keys),
+            None => bail!("{place} has no keys"),
+        }
+    }
+}
+
+impl Transport for Recorder {
+    fn send(&self, to: &Address, route: &Route, token: &Token, body: &[u8]) -> Result<Vec<u8>, SendError> {
+        if self.lazy && route.instance > 1 {
+            return Err(SendError::Unreachable("kept back".into()));
+        }
+        let start = Instant::now();
+        let receipt = self.sender.send(to, route, token, body)?;
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner).push(Sent {
+            instance: route.instance,
+            path_len: paths::path(route, "body").len() as u64,
+            body: body.to_vec(),
+            route: *route,
+            receipt_len: receipt.len() as u64,
+            took_us: start.elapsed().as_micros() as u64,
+        });
+        Ok(receipt)
+    }
+}
+
+/// What a case answers with.
+fn value(case: Case) -> Option<u64> {
+    match case {
+        Case::One => Some(3),
+        Case::Other => Some(DOMAIN - 4),
+        Case::Nothing => None,
+    }
+}
+
+/// A number for each order of some times.
+fn order(times: &[u64]) -> u64 {
+    let rank = |time: &u64| times.iter().filter(|other| *other < time).count() as u64;
+    times.iter().fold(0, |number, time| number * times.len() as u64 + rank(time))
+}
+
+fn rng(seed: u64, purpose: u64, number: u64) -> ChaCha20Rng {
+    let mut key = *b"throng audit wire ..............";
+    key[18] = purpose as u8;
+    key[24..].copy_from_slice(&seed.to_le_bytes());
+    let mut rng = ChaCha20Rng::from_seed(key);
+    rng.set_stream(number);
+    rng
+}
+
+const DOMAIN: u64 = 16;
+/// What the files of an answer may take.
+const FILES_S: f64 = 0.05;
+/// Longer than any epoch.
+const EPOCH_MAX: Duration = Duration::from_secs(3700);
+const STATEMENTS_MAX: Duration = Duration::from_secs(60);
+const LAZY_STATEMENTS_MAX: Duration = Duration::from_secs(5);

@@ -1,0 +1,174 @@
+//! `throng audit local`: lower bounds of ε_local.
+
+use std::fs;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use clap::ValueEnum;
+use indicatif::HumanCount;
+use serde::Serialize;
+use throng_dp::Epsilon;
+use throng_wire::Survey;
+
+use super::{Sure, conclude, verdict_line};
+use crate::audit::Verdict;
+use crate::audit::game::Stream;
+use crate::audit::local::{Measured, Promise, RESOLUTION, RandomizerName};
+use crate::cli::audit::LocalArgs;
+use crate::commands::{Format, print};
+use crate::progress;
+
+pub(super) fn run(args: &LocalArgs, format: Format) -> Result<()> {
+    let sure = Sure::check(&args.sureness)?;
+    let promises = |excess: f64| promises(args, excess);
+    if let Some(seeds) = args.self_check {
+        return self_check(&promises, seeds, sure, format);
+    }
+    let promises = promises(if args.broken { RESOLUTION } else { 1.0 })?;
+    let found = measure(&promises, sure.error(), sure.seed)?;
+    let verdict = Verdict::all(found.iter().map(|one| one.verdict));
+    let result = LocalResult { confidence: sure.confidence, seed: sure.seed, verdict, randomizers: found };
+    conclude(&result, || text(&result, sure), verdict, "a randomizer spends more than it claims", format)
+}
+
+/// The result of `throng audit local`. The names are stable.
+#[derive(Debug, Serialize)]
+struct LocalResult {
+    confidence: f64,
+    seed: u64,
+    verdict: Verdict,
+    randomizers: Vec<Measured>,
+}
+
+/// What is to be audited, as typed.
+fn promises(args: &LocalArgs, excess: f64) -> Result<Vec<Promise>> {
+    if !args.survey.is_empty() {
+        let mut promises = Vec::new();
+        for path in &args.survey {
+            let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+            let survey = Survey::from_toml(&text).with_context(|| format!("in {}", path.display()))?;
+            promises.extend(Promise::of_survey(&survey, excess)?);
+        }
+        return Ok(promises);
+    }
+    let names: &[RandomizerName] =
+        if args.randomizer.is_empty() { RandomizerName::value_variants() } else { &args.randomizer };
+    let mut promises = Vec::new();
+    for &epsilon in &args.epsilon {
+        ensure!(epsilon > 0.0, "--epsilon is {epsilon}; give numbers above 0, for example --epsilon 1,8");
+        let epsilon = Epsilon::new(epsilon).context("--epsilon")?;
+        for name in names {
+            promises.push(name.promise(epsilon, excess)?);
+        }
+    }
+    Ok(promises)
+}
+
+/// All of them, with an error probability that they share.
+fn measure(promises: &[Promise], error: f64, seed: u64) -> Result<Vec<Measured>> {
+    let each = error / promises.len().max(1) as f64;
+    let bar = progress::bar(promises.len() as u64, "randomizers")?;
+    let found = (0..).zip(promises).map(|(measurement, promise)| {
+        let found = promise.measure(each, Stream { seed, measurement });
+        bar.inc(1);
+        found
+    });
+    let found = found.collect();
+    bar.finish_and_clear();
+    found
+}
+
+fn text(result: &LocalResult, sure: Sure) -> String {
+    let mut text = format!(
+        "{:<26}{:<13}{:>10}{:>13}{:>9}{:>15}  {}\n",
+        "randomizer", "neighbors", "claimed", "lower bound", "share", "reports", ""
+    );
+    for one in &result.randomizers {
+        text += &format!(
+            "{:<26}{:<13}{:>10.4}{:>13.4}{:>7.1} %{:>15}  {}{}\n",
+            one.name,
+            one.neighbors,
+            one.claimed,
+            one.lower,
+            100.0 * one.lower / one.claimed,
+            HumanCount(one.reports).to_string(),
+            one.verdict.word(),
+            match (one.verdict, one.resolved) {
+                (Verdict::Broken, _) => format!(": {}", one.statistic),
+                (Verdict::Kept, true) => String::new(),
+                (Verdict::Kept, false) =>
+                    format!(", but an excess of {:.0} % might not show", 100.0 * (RESOLUTION - 1.0)),
+            }
+        );
+    }
+    let kept = "No randomizer was seen to spend more than it claims.";
+    text + &verdict_line(result.verdict, sure, kept, "A randomizer spends more than it claims")
+}
+
+/// How the audit does on right randomizers and on broken ones.
+#[derive(Debug, Serialize)]
+struct Checked {
+    name: String,
+    claimed: f64,
+    seeds: u64,
+    passed: u64,
+    caught: u64,
+    seconds_max: f64,
+}
+
+/// Tries every promise with many seeds, kept and broken. An audit that does not do what it should is a failure.
+fn self_check(
+    promises: &dyn Fn(f64) -> Result<Vec<Promise>>,
+    seeds: u64,
+    sure: Sure,
+    format: Format,
+) -> Result<()> {
+    ensure!(seeds > 0, "--self-check 0 tries nothing; give the number of seeds, for example 20");
+    let (right, broken) = (promises(1.0)?, promises(RESOLUTION)?);
+    let bar = progress::bar(seeds * right.len() as u64, "trials")?;
+    let mut checked = Vec::new();
+    for (measurement, (right, broken)) in (0..).zip(right.iter().zip(&broken)) {
+        let mut one = Checked {
+            name: right.name.clone(),
+            claimed: right.claimed.value(),
+            seeds,
+            passed: 0,
+            caught: 0,
+            seconds_max: 0.0,
+        };
+        for seed in (0..seeds).map(|number| sure.seed.wrapping_add(number)) {
+            let stream = Stream { seed, measurement };
+            one.passed += u64::from(!right.measure(sure.error(), stream)?.verdict.is_broken());
+            let start = Instant::now();
+            one.caught += u64::from(broken.measure(sure.error(), stream)?.verdict.is_broken());
+            one.seconds_max = one.seconds_max.max(start.elapsed().as_secs_f64());
+            bar.inc(1);
+        }
+        checked.push(one);
+    }
+    bar.finish_and_clear();
+    match format {
+        Format::Json => print(&(serde_json::to_string_pretty(&checked)? + "\n"))?,
+        Format::Text => {
+            let mut text = format!(
+                "{:<26}{:>10}{:>16}{:>16}{:>16}\n",
+                "randomizer", "claimed", "right: passed", "1.05: caught", "longest"
+            );
+            for one in &checked {
+                let of = |hits: u64| format!("{hits} of {seeds}");
+                text += &format!(
+                    "{:<26}{:>10.4}{:>16}{:>16}{:>14.1} s\n",
+                    one.name,
+                    one.claimed,
+                    of(one.passed),
+                    of(one.caught),
+                    one.seconds_max
+                );
+            }
+            print(&(text + &format!("seeds {} to {}\n", sure.seed, sure.seed.wrapping_add(seeds - 1))))?;
+        }
+    }
+    let well = |one: &Checked| one.passed == seeds && 20 * one.caught >= 19 * seeds;
+    ensure!(checked.iter().all(well), "the audit did not do what it should: see the table");
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! `throng audit membership`: whom was a model trained on?
+
+use anyhow::{Result, ensure};
+use indicatif::HumanCount;
+use serde::Serialize;
+
+use super::{Sure, conclude};
+use crate::audit::membership::{Attacked, audit, unlearnable};
+use crate::audit::verdict::percent;
+use crate::cli::audit::MembershipArgs;
+use crate::commands::{Format, learn};
+use crate::learning::{Choices, ProtocolName};
+
+pub(super) fn run(args: &MembershipArgs, format: Format) -> Result<()> {
+    let sure = Sure::check(&args.sureness)?;
+    ensure!(
+        args.protocol != ProtocolName::Plain,
+        "--protocol plain promises nothing that could be broken; use local or central"
+    );
+    let broken_target = args.broken && args.epsilon_central.is_none();
+    let choices = Choices {
+        model: args.model,
+        protocol: args.protocol,
+        randomizer: args.randomizer.into(),
+        epsilon_local: args.epsilon_local,
+        batch: args.batch,
+        steps: args.steps,
+        epsilon_central: if broken_target { Some(1.0) } else { args.epsilon_central },
+        delta: args.delta,
+        ..Choices::default()
+    };
+    let (data, set) = if args.broken {
+        (unlearnable(sure.seed)?, None)
+    } else {
+        let source = learn::source(args.source, args.data.as_deref(), args.target.as_deref())?;
+        (source.open()?, source.pictures())
+    };
+    eprintln!("trains on half of {} examples of {}", HumanCount(data.training.len() as u64), data.name);
+    let attacked = audit(data, set, &choices, sure.confidence, args.broken, sure.seed)?;
+    let result = MembershipResult { seed: sure.seed, attacked };
+    let verdict = result.attacked.verdict;
+    let broken = "members can be told from others better than epsilon_central allows";
+    conclude(&result, || text(&result.attacked, sure), verdict, broken, format)
+}
+
+/// The result of `throng audit membership`. The names are stable.
+#[derive(Debug, Serialize)]
+struct MembershipResult {
+    seed: u64,
+    #[serde(flatten)]
+    attacked: Attacked,
+}
+
+fn text(attacked: &Attacked, sure: Sure) -> String {
+    let Attacked { attack, .. } = attacked;
+    let confidence = percent(attack.confidence);
+    let lines = [
+        ("data", attacked.data.clone()),
+        (
+            "model",
+            format!(
+                "{} steps on {} members, {:.1} % right about others' examples",
+                HumanCount(attacked.steps),
+                HumanCount(attacked.members as u64),
+                100.0 * attacked.accuracy
+            ),
+        ),
+        (
+            "promised",
+            format!(
+                "epsilon_central {:.4}, delta {:e} (replacement)",
+                attacked.epsilon_central, attacked.delta
+            ),
+        ),
+        (
+            "attack",
+            format!(
+                "TPR - FPR {:.4} at the best threshold, {:.4} on average if nothing leaks; p = {:.3}, AUC {:.4}",
+                attack.advantage, attack.null_mean, attack.p_value, attack.auc
+            ),
+        ),
+        (
+            "found",
+            format!(
+                "epsilon {:.4} at a confidence of {confidence}; {:.4} as the paper computes it, {:.4} tightly, without one",
+                attack.epsilon_limit, attack.epsilon_as_paper, attack.epsilon_tight
+            ),
+        ),
+    ];
+    let mut text: String = lines.iter().map(|(label, line)| format!("{label:<12}{line}\n")).collect();
+    text += &format!(
+        "\nverdict: {}. {}\n{NOTE}\nseed {}: the same again with --seed {}\n",
+        attacked.verdict.word(),
+        if attacked.verdict.is_broken() {
+            format!(
+                "Members can be told from others better than the promise allows, at a confidence of {confidence}."
+            )
+        } else {
+            "The attack finds no more than is promised.".to_owned()
+        },
+        sure.seed,
+        sure.seed
+    );
+    text
+}
+
+const NOTE: &str = "\
+The losses of one model are no independent trials: what was found is a comparison with the promise, and no
+certified lower bound. Another attack may find more.";

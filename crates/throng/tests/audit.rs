@@ -1,0 +1,94 @@
+//! Attempts to break the promises, as a user runs them: nothing is found where all is well, and what is broken on purpose is
+//! caught with exit code 1.
+
+#![allow(clippy::unwrap_used)] // In a test a panic is the message.
+
+use serde_json::Value;
+
+mod support;
+use support::{command, text};
+
+/// Runs an audit; returns its exit code and what it found.
+fn audit(arguments: &str) -> (Option<i32>, Value, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let line = format!("audit {arguments} --json");
+    let arguments: Vec<&str> = line.split(' ').collect();
+    let output = command(&dir, &arguments).stderr(std::process::Stdio::piped()).output().unwrap();
+    let (said, printed) = (text(&output.stderr), text(&output.stdout));
+    let json = serde_json::from_str(&printed).unwrap_or_else(|_| panic!("no JSON: {printed} {said}"));
+    (output.status.code(), json, said)
+}
+
+/// With a fixed seed a right system that passes once passes always; on a fresh one it fails with a chance below 1e-3.
+#[test]
+fn randomizers_are_passed_if_right_and_caught_if_they_understate() {
+    let (code, found, _) = audit("local --randomizer one-hot,sign --epsilon 1 --seed 4");
+    assert_eq!((code, found["verdict"].as_str()), (Some(0), Some("kept")), "{found}");
+    let one = &found["randomizers"][0];
+    assert!(one["lower"].as_f64() < one["claimed"].as_f64() && one["resolved"] == true, "{found}");
+
+    let (code, found, said) = audit("local --randomizer one-hot,sign --epsilon 1 --seed 4 --broken");
+    assert_eq!((code, found["verdict"].as_str()), (Some(1), Some("broken")), "{found}");
+    assert!(found["randomizers"].as_array().unwrap().iter().all(|one| one["verdict"] == "broken"));
+    assert!(said.contains("broken: a randomizer spends more than it claims"), "{said}");
+}
+
+#[test]
+fn a_planned_survey_is_audited_at_its_own_epsilon() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = |line: &str| {
+        let output = command(&dir, &line.split(' ').collect::<Vec<_>>()).output().unwrap();
+        (output.status.code(), text(&output.stdout))
+    };
+    let plan = "plan --epsilon-central 1 --delta 1e-6 --respondents 3000 --domain 200 --out survey.toml";
+    assert_eq!(run(plan).0, Some(0));
+    let (code, printed) = run("audit local --survey survey.toml --seed 4");
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.contains("survey, one epoch") && printed.contains("verdict: kept"), "{printed}");
+    let (code, printed) = run("audit central --survey survey.toml --games 300000 --seed 4");
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.contains("3,000 respondents"), "{printed}");
+    assert_eq!(run("audit central --survey survey.toml --games 300000 --seed 4 --broken").0, Some(1));
+}
+
+#[test]
+fn a_training_without_its_noise_is_caught() {
+    let (code, found, said) = audit("membership --broken --steps 20 --seed 4");
+    assert_eq!((code, found["verdict"].as_str()), (Some(1), Some("broken")), "{found}");
+    assert!(found["attack"]["epsilon_limit"].as_f64() > found["epsilon_central"].as_f64());
+    assert!(said.contains("members can be told from others"), "{said}");
+    let (code, found, _) = audit("membership --batch 2000 --steps 3 --seed 4");
+    assert_eq!((code, found["verdict"].as_str()), (Some(0), Some("kept")), "{found}");
+    assert!(found["members"].as_u64() > Some(10_000));
+}
+
+/// Real processes, three epochs of ten seconds; and the same with respondents who save traffic when they have nothing to
+/// say. Both at once: most of it is waiting.
+#[test]
+fn hops_and_network_cannot_tell_unless_respondents_save_traffic() {
+    let broken = std::thread::spawn(|| audit("wire --respondents 12 --answers 100 --seed 4 --broken"));
+    let (code, found, said) = audit("wire --respondents 12 --answers 100 --seed 4");
+    assert_eq!((code, found["verdict"].as_str()), (Some(0), Some("kept")), "{found} {said}");
+    let sights = found["sights"].as_array().unwrap();
+    let shown =
+        |what: &str| sights.iter().find(|one| one["what"] == what).unwrap()["shown"].as_str().unwrap();
+    assert_eq!(shown("requests"), "1 for everyone");
+    assert_eq!(shown("respondents in the epoch"), "12 for everyone");
+    assert!(sights.iter().any(|one| one["what"] == "time in the epoch" && one["rule"] == "alike"));
+    assert!(found["latency"][2]["median_ms"].as_f64() > Some(0.0));
+
+    let (code, found, said) = broken.join().unwrap();
+    assert_eq!((code, found["verdict"].as_str()), (Some(1), Some("broken")), "{found} {said}");
+    let sights = found["sights"].as_array().unwrap();
+    let caught = |who: &str, what: &str| {
+        sights.iter().any(|one| one["who"] == who && one["what"] == what && one["verdict"] == "broken")
+    };
+    assert!(
+        caught("network, instance 2", "connections") && caught("instance 3, hop 1", "requests"),
+        "{found}"
+    );
+    assert!(
+        !caught("network, instance 1", "connections") && !caught("network", "order of instances"),
+        "{found}"
+    );
+}
