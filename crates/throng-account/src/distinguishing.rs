@@ -46,7 +46,7 @@ mod tests {
         assert_eq!(refuted(1.0, 0.1, Delta::ZERO), f64::INFINITY);
         assert_eq!(refuted(0.2, 0.5, Delta::ZERO), 0.0);
         assert_eq!(refuted(0.0, 0.0, Delta::ZERO), 0.0);
-        assert_eq!(refuted(0.3, 0.2, Delta::new(0.1).unwrap()), 0.0);
+        assert_eq!(refuted(0.3, 0.2, Delta::new(0.11).unwrap()), 0.0);
     }
 
     #[test]

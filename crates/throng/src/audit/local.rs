@@ -345,7 +345,7 @@ mod tests {
         }
     }
 
-    /// From a small budget to a large one. (At 13 a trial takes 10 s on two cores: `throng audit local --randomizer
+    /// From a small budget to a large one. (At 13 a trial takes 8 s of processor time: `throng audit local --randomizer
     /// one-hot --epsilon 0.1,1,4,8,13 --self-check 20` tries all of them with 20 seeds.)
     #[test]
     fn small_and_large_budgets_are_told_from_five_percent_more() {
