@@ -320,10 +320,19 @@ impl Buckets {
     }
 }
 
-/// Writes each piece to its bucket. Buckets need not survive a crash: the input is still there, and the draw is the same.
+/// Writes each piece to its bucket, half of the buckets at a time on a core. Buckets need not survive a crash: the input is still
+/// there, and the draw is the same.
 fn write_pieces(files: &mut [Box<dyn StoreFile>], full: &Use<Vec<Piece>>) -> Result<(), Error> {
     while let Some(pieces) = full.full() {
-        pieces.iter().try_for_each(|piece| files[piece.bucket].write_all(&piece.bytes))?;
+        let half = files.len() / 2;
+        let (low, high) = files.split_at_mut(half);
+        let mut of_low = pieces.iter().filter(|piece| piece.bucket < half);
+        let mut of_high = pieces.iter().filter(|piece| piece.bucket >= half);
+        let (low, high) = rayon::join(
+            || of_low.try_for_each(|piece| low[piece.bucket].write_all(&piece.bytes)),
+            || of_high.try_for_each(|piece| high[piece.bucket - half].write_all(&piece.bytes)),
+        );
+        low.and(high)?;
         full.give_back(pieces);
     }
     Ok(())
