@@ -162,10 +162,10 @@ function check(about) {
         // No receipt is longer than this, and of a longer file its length says enough.
         const found = await asked("receipt", { method: "POST", body: await chosen.slice(0, 4096).arrayBuffer() });
         verdict.dataset.verdict = found.verdict;
-        show(verdict, el("p", { class: `message ${found.verdict === "right" ? "good" : "bad"}` }, el("strong", {}, `${chosen.name}: `), words(found.finding)));
+        show(verdict, message(found.verdict === "right" ? "good" : "bad", el("p", {}, el("strong", {}, `${chosen.name}: `), words(found.finding))));
       } catch (error) {
         verdict.dataset.verdict = "failed";
-        show(verdict, message("bad", `It could not be checked: ${error.message}`));
+        show(verdict, message("bad", el("p", {}, `It could not be checked: ${error.message}`)));
       }
     },
   });
@@ -189,7 +189,7 @@ function storedVerdict(receipts) {
   const wrong = receipts.filter((body) => body.contradiction);
   const missing = receipts.length - right - wrong.length;
   return [
-    el("p", { class: `message ${wrong.length ? "bad" : right ? "good" : ""}` }, el("strong", { id: "receipts-right", "data-value": right }, `${right} of ${count(receipts.length, "body has", "bodies have")} a receipt that is right.`), missing ? ` ${count(missing, "body has", "bodies have")} none.` : "", wrong.length ? ` ${count(wrong.length, "body has", "bodies have")} one that does not hold.` : ""),
+    message(wrong.length ? "bad" : right ? "good" : "", el("p", {}, el("strong", { id: "receipts-right", "data-value": right }, `${right} of ${count(receipts.length, "body has", "bodies have")} a receipt that is right.`), missing ? ` ${count(missing, "body has", "bodies have")} none.` : "", wrong.length ? ` ${count(wrong.length, "body has", "bodies have")} one that does not hold.` : "")),
     wrong.length ? el("ul", { class: "points" }, wrong.map((body) => el("li", {}, `${body.survey}, epoch ${body.epoch}, instance ${body.instance}: ${words(body.findings.join("; "))}`))) : null,
   ];
 }
