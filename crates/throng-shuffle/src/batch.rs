@@ -65,9 +65,13 @@ impl BatchWriter {
             let mut unsynced = 0;
             for part in written {
                 debug_assert!(part.len().is_multiple_of(length), "records are whole");
+                // In pieces that begin where pages do, and for which the system finds memory in what emptied buckets have
+                // left.
+                let begun = (records as usize * length).wrapping_neg() % BUFFER;
+                let (rest, whole) = part.split_at(begun.min(part.len()));
+                file.write_all(rest)?;
+                whole.chunks(BUFFER).try_for_each(|piece| file.write_all(piece))?;
                 records += (part.len() / length) as u64;
-                // In pieces for which the system finds memory in what emptied buckets have left.
-                part.chunks(BUFFER).try_for_each(|piece| file.write_all(piece))?;
                 unsynced += part.len();
                 // Where nobody wants it back, nobody needs it.
                 let _ = give_back.send(part);

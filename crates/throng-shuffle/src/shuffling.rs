@@ -110,7 +110,7 @@ impl Shuffle<'_> {
         keep: impl Fn(u64) -> bool,
     ) -> Result<(), Error> {
         // A quarter of the memory waits to be written; another one is for the parts that are read.
-        let piece_len = (self.memory / 4 / names.len()).clamp(BUFFER / 2, BUFFER_MAX);
+        let piece_len = 1 << (self.memory / 4 / names.len()).clamp(BUFFER / 2, BUFFER_MAX).ilog2();
         let mut files = names
             .iter()
             .map(|name| self.store.create(name))
@@ -293,13 +293,21 @@ impl Buckets {
     }
 
     fn add(&mut self, bucket: usize, record: &[u8], hash: u64) {
-        let bytes = &mut self.waiting[bucket];
-        if bytes.len() + record.len() + HASH > self.piece_len {
+        self.append(bucket, record);
+        self.append(bucket, &hash.to_le_bytes());
+    }
+
+    /// Pieces have one length, whatever records have, and so begin where pages of the file do.
+    fn append(&mut self, bucket: usize, mut bytes: &[u8]) {
+        let waiting = &mut self.waiting[bucket];
+        while bytes.len() >= self.piece_len - waiting.len() {
+            let (now, later) = bytes.split_at(self.piece_len - waiting.len());
+            waiting.extend_from_slice(now);
             let next = self.used.pop().unwrap_or_else(|| Vec::with_capacity(self.piece_len));
-            self.full.push(Piece { bucket, bytes: mem::replace(bytes, next) });
+            self.full.push(Piece { bucket, bytes: mem::replace(waiting, next) });
+            bytes = later;
         }
-        bytes.extend_from_slice(record);
-        bytes.extend_from_slice(&hash.to_le_bytes());
+        waiting.extend_from_slice(bytes);
     }
 
     /// All pieces that are full, for others that are written.
@@ -534,6 +542,28 @@ mod tests {
         keep_distinct_hashed(&mut left).unwrap();
         assert!(left.iter().map(|record| record[0]).eq([9, 1, 2, 3]));
         assert_eq!(run(&store, 100, 1004, 1 << 18, &seed(3)).len(), 4);
+    }
+
+    #[test]
+    fn pieces_of_a_bucket_have_one_length_and_are_its_records() {
+        let mut buckets = Buckets::new(2, 16);
+        let records: Vec<Vec<u8>> = (0..20).map(|number| vec![number; 10]).collect();
+        let mut expected = [Vec::new(), Vec::new()];
+        for (number, record) in records.iter().enumerate() {
+            buckets.add(number % 2, record, number as u64);
+            expected[number % 2].extend([&record[..], &(number as u64).to_le_bytes()].concat());
+        }
+        let whole = buckets.full(Vec::new());
+        assert!(whole.len() == 2 * (10 * 18 / 16) && whole.iter().all(|piece| piece.bytes.len() == 16));
+        let mut written = [Vec::new(), Vec::new()];
+        for piece in whole.into_iter().chain(buckets.rest(Vec::new())) {
+            written[piece.bucket].extend(piece.bytes);
+        }
+        assert_eq!(written, expected);
+        // A record that is longer than a piece is in several.
+        let mut buckets = Buckets::new(1, 16);
+        buckets.add(0, &[7; 40], 7);
+        assert_eq!(buckets.full(Vec::new()).len(), 3);
     }
 
     #[test]
