@@ -4,6 +4,8 @@ mod average;
 mod settings;
 mod state;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use faer::Accum;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
@@ -32,6 +34,7 @@ pub struct Training<'a> {
     mechanism: Option<Mechanism>,
     randomness: Randomness,
     state: State,
+    spare: Spare,
 }
 
 /// What a step was like. These are true numbers about the respondents' data: a simulation may show them, a deployment
@@ -67,7 +70,7 @@ impl<'a> Training<'a> {
         settings.check(network, examples)?;
         state.check(network, &settings)?;
         let mechanism = settings.mechanism(network.dimension())?;
-        Ok(Self { network, examples, settings, mechanism, randomness, state })
+        Ok(Self { network, examples, settings, mechanism, randomness, state, spare: Spare::default() })
     }
 
     /// Where it is.
@@ -95,13 +98,18 @@ impl<'a> Training<'a> {
         };
         let rate = self.settings.rate.at(step, self.settings.steps);
         self.state.go(&direction, rate, &self.settings);
+        // Local protocols take none, so they would pile up.
+        if self.mechanism.is_none() {
+            self.spare.give_back(direction);
+        }
         Ok(report)
     }
 
     /// The mean gradient as it is.
     fn plain(&self, chosen: &[usize]) -> (Vec<f32>, Step) {
-        let parts: Vec<_> = self.groups(chosen, |room, _, group| {
-            let mut sum = vec![0.0; self.network.dimension()];
+        let len = chosen.len().div_ceil(PLAIN_GROUPS);
+        let parts: Vec<_> = self.groups(chosen, len, |room, _, group| {
+            let mut sum = self.spare.zeros(self.network.dimension());
             let mut losses = [0.0; PLAIN_AT_ONCE];
             let workspace = room.workspace.get_or_insert_with(|| self.network.workspace(PLAIN_AT_ONCE));
             let mut loss = 0.0;
@@ -116,15 +124,15 @@ impl<'a> Training<'a> {
         });
         let count = chosen.len() as f64;
         let loss = parts.iter().map(|(_, loss)| loss).sum::<f64>() / count;
-        let mut mean = total(parts.into_iter().map(|(sum, _)| sum));
+        let mut mean = self.total(parts.into_iter().map(|(sum, _)| sum));
         mean.iter_mut().for_each(|x| *x /= count as f32);
         (mean, Step { loss, clipped: 0.0 })
     }
 
     /// The mean of clipped gradients with Gaussian noise, as a server that sees them makes it.
     fn central(&self, chosen: &[usize], clip: f64, noise: f64) -> (Vec<f32>, Step) {
-        let parts: Vec<_> = self.groups(chosen, |room, _, group| {
-            let mut sum = vec![0.0; self.network.dimension()];
+        let parts: Vec<_> = self.groups(chosen, group_len(chosen), |room, _, group| {
+            let mut sum = self.spare.zeros(self.network.dimension());
             let told = self.gradients(room, group, FEW, |gradients, norms| {
                 for (gradient, norm) in gradients.chunks_exact(self.network.dimension()).zip(norms) {
                     add_scaled((clip / norm.max(clip)) as f32, gradient, &mut sum);
@@ -133,7 +141,7 @@ impl<'a> Training<'a> {
             (sum, told)
         });
         let step = Told::step(parts.iter().map(|(_, told)| told), clip);
-        let mut sum = total(parts.into_iter().map(|(sum, _)| sum));
+        let mut sum = self.total(parts.into_iter().map(|(sum, _)| sum));
         let rng = &mut self.randomness.of(self.state.step, Piece::Noise);
         add_normals(noise * clip, rng, &mut sum);
         let count = chosen.len() as f32;
@@ -152,7 +160,7 @@ impl<'a> Training<'a> {
             reports::Simulation::ChunkExact => CHUNK,
             reports::Simulation::Literal | reports::Simulation::Fast => FEW,
         };
-        let parts: Vec<Result<_, Error>> = self.groups(chosen, |room, number, group| {
+        let parts: Vec<Result<_, Error>> = self.groups(chosen, group_len(chosen), |room, number, group| {
             let rng = self.randomness.of(self.state.step, Piece::Group(number));
             let dimension = self.network.dimension();
             let mut reports = Reports::new(mechanism, simulation, reports_each, dimension, rng)?;
@@ -172,14 +180,14 @@ impl<'a> Training<'a> {
         Ok((mean, Told::step(told.iter(), clip)))
     }
 
-    /// Does something with each of at most 64 groups of those chosen, in parallel. How many groups there are does not
+    /// Does something with each group of so many of those chosen, in parallel. How many groups there are does not
     /// depend on the number of threads, so neither does the result.
     fn groups<T: Send>(
         &self,
         chosen: &[usize],
+        len: usize,
         f: impl Fn(&mut Room, usize, &[usize]) -> T + Sync,
     ) -> Vec<T> {
-        let len = chosen.len().div_ceil(GROUPS).next_multiple_of(CHUNK);
         let groups = chosen.par_chunks(len).enumerate();
         groups.map_init(Room::default, |room, (number, group)| f(room, number, group)).collect()
     }
@@ -212,6 +220,16 @@ impl<'a> Training<'a> {
         told
     }
 
+    /// The sum of vectors, in their order.
+    fn total(&self, mut parts: impl Iterator<Item = Vec<f32>>) -> Vec<f32> {
+        let mut all = parts.next().unwrap_or_default();
+        for part in parts {
+            add_scaled(1.0, &part, &mut all);
+            self.spare.give_back(part);
+        }
+        all
+    }
+
     fn gathered(&self, positions: &[usize]) -> (Vec<&[f32]>, Vec<u8>) {
         let inputs = positions.iter().map(|&i| self.examples.input(i)).collect();
         (inputs, positions.iter().map(|&i| self.examples.label(i)).collect())
@@ -223,6 +241,30 @@ impl<'a> Training<'a> {
 struct Room {
     workspace: Option<Workspace<f32>>,
     gradients: Vec<f32>,
+}
+
+/// Vectors that steps before have used: fresh memory for millions of numbers costs as much as a gradient.
+#[derive(Debug, Default)]
+struct Spare {
+    vectors: Mutex<Vec<Vec<f32>>>,
+}
+
+impl Spare {
+    fn zeros(&self, len: usize) -> Vec<f32> {
+        let mut vector = self.vectors().pop().unwrap_or_default();
+        vector.clear();
+        vector.resize(len, 0.0);
+        vector
+    }
+
+    fn give_back(&self, vector: Vec<f32>) {
+        self.vectors().push(vector);
+    }
+
+    /// Whoever panicked with the lock in hand left whole vectors.
+    fn vectors(&self) -> MutexGuard<'_, Vec<Vec<f32>>> {
+        self.vectors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// What gradients were like.
@@ -266,14 +308,9 @@ fn norm(vector: &[f32]) -> f64 {
     f64::from(square[0]).sqrt()
 }
 
-/// The sum of vectors, in their order.
-fn total(parts: impl Iterator<Item = Vec<f32>>) -> Vec<f32> {
-    parts
-        .reduce(|mut all, part| {
-            add_scaled(1.0, &part, &mut all);
-            all
-        })
-        .unwrap_or_default()
+/// How many of those chosen are a group where all their gradients are looked at.
+fn group_len(chosen: &[usize]) -> usize {
+    chosen.len().div_ceil(GROUPS).next_multiple_of(CHUNK)
 }
 
 /// At most so many groups in a step.
@@ -282,8 +319,10 @@ const GROUPS: usize = 64;
 const FEW: usize = 4;
 /// Gradients at once for one vector of normals.
 const CHUNK: usize = 16;
-/// Examples at once where only the sum of gradients is wanted.
-const PLAIN_AT_ONCE: usize = 8;
+/// Where only the sum of gradients is wanted: at most so many groups, each with a vector of its own, and so many examples at
+/// once.
+const PLAIN_GROUPS: usize = 8;
+const PLAIN_AT_ONCE: usize = 16;
 
 #[cfg(test)]
 mod tests;
