@@ -151,3 +151,22 @@ const NAMES: [&str; 12] = [
 
 /// How long a plan may take.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Weak};
+
+    use super::*;
+
+    #[test]
+    fn a_plan_is_worked_out_for_whoever_still_waits() {
+        let query = "epsilon_central=1&delta=1e-6&respondents=40000&domain=90";
+        let args = arguments(&Query::read(Some(query), &NAMES).unwrap()).unwrap();
+        // Nothing of it is remembered yet.
+        let gone = worked_out(&args, &Wanted(Weak::new())).unwrap_err();
+        assert_eq!(gone.status, StatusCode::INTERNAL_SERVER_ERROR);
+        let waiting = Arc::new(());
+        let plan = worked_out(&args, &Wanted(Arc::downgrade(&waiting))).unwrap();
+        assert_eq!((plan.survey.crowd.respondents_min, plan.survey.domain()), (40_000, 90));
+    }
+}
