@@ -43,7 +43,7 @@ impl Query {
     }
 
     /// A number from `least` to `most`, if it is given.
-    pub(super) fn within<T: FromStr + PartialOrd + Display>(
+    pub(super) fn within<T: FromStr + PartialOrd + Display + Copy>(
         &self,
         name: &str,
         least: T,
