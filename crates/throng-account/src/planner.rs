@@ -17,6 +17,7 @@ use crate::attacker::{Compromised, Exposure, Left};
 use crate::bound::Bound;
 use crate::terms::fragments_epsilon;
 pub use inverse::{FragmentCost, fragment_cost, respondents_for_share};
+pub use remembered::while_wanted;
 pub use sketch::Distribution;
 pub use traffic::Traffic;
 
@@ -175,17 +176,19 @@ fn other_choices(question: &Question, plan: &Plan) -> Vec<String> {
         Ok(Left::Local { exposed, .. }) => exposed.epsilon().value(),
         _ => plan.exposure.epsilon_floor.value(),
     };
+    // A bound is shown with few digits as one that still holds.
+    let at_most = |epsilon: f64| (epsilon * 100.0).ceil() / 100.0;
     if question.report_fragments == 1
         && question.instances > 1
         && let Ok(more) = one_hot(&Question { report_fragments: question.instances, ..question.clone() })
     {
         reasons.push(format!(
                 "One fragment per bit is the fewest to send, and right if no instance will work together with the analyzer. \
-             With {} report fragments, one for each instance, such an instance would learn epsilon {:.2} instead of \
-             {:.2}, at the same central guarantee, for {} envelopes instead of {} and an error of {:.1} instead of {:.1}.",
+             With {} report fragments, one for each instance, such an instance would learn at most epsilon {:.2} instead of \
+             {:.2} (removal), at the same central guarantee, for {} envelopes instead of {} and an error of {:.1} instead of {:.1}.",
             question.instances,
-            exposed(&more),
-                exposed(plan),
+            at_most(exposed(&more)),
+                at_most(exposed(plan)),
                 more.envelopes,
                 plan.envelopes,
                 more.accuracy.standard_error,
@@ -255,6 +258,7 @@ fn one_bit_floor(question: &Question) -> Result<Epsilon, Error> {
 fn fragments_within(question: &Question, rows: Option<u32>, equal: Epsilon) -> Result<Epsilon, Error> {
     let bound = Bound::named("exact")?;
     let keeps = |epsilon: Epsilon| {
+        remembered::still_wanted()?;
         let (honest, tau) = (question.honest(), question.report_fragments);
         let composed = fragments_epsilon(bound, honest, (epsilon, tau), question.main_delta(), rows)?;
         Ok::<bool, Error>(composed <= question.epsilon_central)

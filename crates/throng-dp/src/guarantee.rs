@@ -190,12 +190,24 @@ impl<N: Neighbors> CentralGuarantee<N> {
 /// Two values are each within ε of the reference report, so within 2ε of one another.
 impl From<LocalGuarantee<Removal>> for LocalGuarantee<Replacement> {
     fn from(removal: LocalGuarantee<Removal>) -> Self {
-        // P(S) <= e^ε R_0(S) + δ <= e^ε (e^ε P'(S) + δ) + δ.
-        let delta = removal.delta.0 * (1.0 + removal.epsilon.0.exp());
-        // Three roundings, each below one part in 2^52.
-        let delta = (delta * (1.0 + 8.0 * f64::EPSILON)).min(1.0);
-        Self::approximate(removal.epsilon.times(2), Delta(delta))
+        let (epsilon, delta) = over_the_reference(removal.epsilon, removal.delta);
+        Self::approximate(epsilon, delta)
     }
+}
+
+/// The same for a crowd: with the respondent's one value, and with the other, it is within (ε, δ) of the crowd without.
+impl From<CentralGuarantee<Removal>> for CentralGuarantee<Replacement> {
+    fn from(removal: CentralGuarantee<Removal>) -> Self {
+        let (epsilon, delta) = over_the_reference(removal.epsilon, removal.delta);
+        Self::new(epsilon, delta)
+    }
+}
+
+/// From one value to another by way of the reference: P(S) <= e^ε R_0(S) + δ <= e^ε (e^ε P'(S) + δ) + δ.
+fn over_the_reference(epsilon: Epsilon, delta: Delta) -> (Epsilon, Delta) {
+    // Three roundings, each below one part in 2^52.
+    let twice = delta.0 * (1.0 + epsilon.0.exp()) * (1.0 + 8.0 * f64::EPSILON);
+    (epsilon.times(2), Delta(twice.min(1.0)))
 }
 
 /// Any fixed value's report can serve as the reference, so replacement implies removal at the same ε.
@@ -292,6 +304,13 @@ mod tests {
         let expected = 1e-9 * (1.0 + 1f64.exp());
         assert!(replacement.delta().value() >= expected);
         assert!(replacement.delta().value() <= expected * (1.0 + 3e-15));
+        let central = CentralGuarantee::<Removal>::new(epsilon, removal.delta());
+        let central: CentralGuarantee<Replacement> = central.into();
+        assert_eq!(
+            (central.epsilon().value(), central.delta()),
+            (2.0, replacement.delta()),
+            "as for one report"
+        );
     }
 
     #[test]

@@ -130,7 +130,7 @@ impl CheckedClaim {
             self.claimed.epsilon(),
             self.claimed.delta().value(),
             self.survey.bound,
-            self.central.epsilon().value()
+            rounded_up(self.central.epsilon().value())
         ));
         all.push(format!(
             "That rests on {} honest respondents among at least {}, as the first hop of each instance counts \
@@ -162,6 +162,11 @@ impl CheckedClaim {
                 all.push("The first hop of each instance sees under which label you answer.".into());
             }
         }
+        all.push(
+            "Removal compares your answer with having nothing to say. Two answers that you could have given \
+             (replacement) are told apart by at most twice that epsilon."
+                .into(),
+        );
         all
     }
 }
@@ -187,11 +192,17 @@ impl CheckedClaim {
             };
             sentences.push(format!(
                 "If the analyzer and all hops of {bad}{more} of the {instances} instances work together, up to \
-                 {fragments} of the fragments of a bit are known to be yours: epsilon {epsilon}."
+                 {fragments} of the fragments of a bit are known to be yours: epsilon {epsilon} (removal)."
             ));
         }
         sentences
     }
+}
+
+/// To six places, and never below: a bound that is shown is one that holds.
+fn rounded_up(epsilon: f64) -> f64 {
+    let rounded = (epsilon * 1e6).round() / 1e6;
+    if rounded < epsilon { ((epsilon * 1e6).round() + 1.0) / 1e6 } else { rounded }
 }
 
 /// What a survey's guarantee rests on, for an accountant.
@@ -235,6 +246,19 @@ mod tests {
     }
 
     #[test]
+    fn a_bound_is_never_shown_below_itself() {
+        for (epsilon, shown) in
+            [(1.0, 1.0), (0.1, 0.1), (1.1, 1.1), (0.9999991, 1.0), (0.1234561, 0.123457), (0.0, 0.0)]
+        {
+            assert_eq!(rounded_up(epsilon), shown);
+        }
+        for step in 1..1000 {
+            let epsilon = f64::from(step) * 0.001_234_567_89;
+            assert!(rounded_up(epsilon) >= epsilon && rounded_up(epsilon) - epsilon < 1.1e-6);
+        }
+    }
+
+    #[test]
     fn a_claim_that_holds_says_what_is_left_whatever_fails() {
         let claim = CheckedClaim::check(&survey(SURVEY)).unwrap();
         assert_eq!(claim.honest, 90_000);
@@ -246,6 +270,8 @@ mod tests {
             "epsilon_central 1, delta 1e-6",
             "90000 honest",
             "1 or more of the 3 instances",
+            "yours: epsilon 5.25 (removal)",
+            "(replacement) are told apart by at most twice",
         ] {
             assert!(sentences.contains(part), "{part}: {sentences}");
         }

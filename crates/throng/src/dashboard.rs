@@ -5,6 +5,7 @@
 //! all data is below `/api/`, as JSON, for whoever shows the operator's token. docs/dashboard.md lists the paths.
 
 pub mod assets;
+mod file_name;
 mod guarantees;
 mod ledger;
 mod picture;
@@ -16,7 +17,7 @@ mod surveys;
 mod token;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use anyhow::Result;
 use axum::Router;
@@ -69,7 +70,7 @@ struct Serving {
     dashboard: Dashboard,
     releases: PublishedReleases,
     /// So many requests are worked on at once: the analyzer itself comes first.
-    places: Semaphore,
+    places: Arc<Semaphore>,
     ledger: Mutex<Option<ledger::Known>>,
     outcomes: Mutex<surveys::Outcomes>,
 }
@@ -79,7 +80,7 @@ type Shared = Arc<Serving>;
 /// The pages, their files, and what they ask for. Every answer has the headers of [`assets::secured`].
 pub fn router(dashboard: Dashboard) -> Router {
     let releases = PublishedReleases::new(&dashboard.data);
-    let places = Semaphore::new(PLACES);
+    let places = Arc::new(Semaphore::new(PLACES));
     let serving =
         Serving { dashboard, releases, places, ledger: Mutex::default(), outcomes: Mutex::default() };
     let serving: Shared = Arc::new(serving);
@@ -131,9 +132,16 @@ impl Serving {
         self: &Arc<Self>,
         work: impl FnOnce(&Self) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
-        let _place = self.places.acquire().await.map_err(|_| broken())?;
+        self.work_while_wanted(move |serving, _| work(serving)).await
+    }
+
+    /// The same, for work that asks now and then whether somebody still waits for it.
+    async fn work_while_wanted<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Self, &Wanted) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
         let serving = Arc::clone(self);
-        tokio::task::spawn_blocking(move || work(&serving)).await.map_err(|_| broken())?
+        in_place(&self.places, move |wanted| work(&serving, wanted)).await
     }
 
     /// The survey of a hash.
@@ -143,6 +151,39 @@ impl Serving {
         found.ok_or_else(|| {
             Problem::new(StatusCode::NOT_FOUND, "unknown", "this analyzer has no survey of that hash")
         })
+    }
+}
+
+/// Works once one of these places is free. A request that was hung up on is dropped here: one that waits leaves at once, and one
+/// that is worked on keeps its place until its work is over, or has found that nobody wants it.
+async fn in_place<T: Send + 'static>(
+    places: &Arc<Semaphore>,
+    work: impl FnOnce(&Wanted) -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    let place = Arc::clone(places).acquire_owned().await.map_err(|_| broken())?;
+    let waiting = Arc::new(());
+    let wanted = Wanted(Arc::downgrade(&waiting));
+    let working = tokio::task::spawn_blocking(move || {
+        let _place = place;
+        wanted.still()?;
+        work(&wanted)
+    });
+    let done = working.await.map_err(|_| broken())?;
+    drop(waiting);
+    done
+}
+
+/// Whether somebody still waits for an answer.
+#[derive(Clone)]
+struct Wanted(Weak<()>);
+
+impl Wanted {
+    /// An error that nobody will read, once nobody waits.
+    fn still(&self) -> Result<(), Problem> {
+        match self.0.strong_count() {
+            0 => Err(broken()),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -192,8 +233,11 @@ const JSON: &str = "application/json";
 const PLACES: usize = 2;
 
 /// Every page is the same file; its script shows what the address asks for.
-const PAGE: Asset =
-    Asset { name: "index.html", kind: HTML, text: include_str!("../assets/dashboard/index.html") };
+const PAGE: Asset = Asset {
+    name: "index.html",
+    kind: HTML,
+    text: concat!(include_str!("../assets/head.html"), include_str!("../assets/dashboard/index.html")),
+};
 const PAGES: [&str; 6] = ["/", "/releases", "/release", "/guarantees", "/ledger", "/planner"];
 
 macro_rules! script {
@@ -205,9 +249,9 @@ macro_rules! script {
 const SCRIPTS: &[Asset] = script![
     "main.js",
     "api.js",
-    "format.js",
     "chart.js",
     "picture.js",
+    "slider.js",
     "surveys.js",
     "releases.js",
     "release.js",
@@ -215,3 +259,67 @@ const SCRIPTS: &[Asset] = script![
     "ledger.js",
     "planner.js"
 ];
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::pin::{Pin, pin};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc;
+    use std::task::Poll;
+
+    use super::*;
+
+    /// Polls a future once; what it gave, if it is over.
+    async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
+        poll_fn(|context| {
+            Poll::Ready(match future.as_mut().poll(context) {
+                Poll::Ready(output) => Some(output),
+                Poll::Pending => None,
+            })
+        })
+        .await
+    }
+
+    /// Those who hung up while they waited are not worked on, and those who hung up while they were worked on leave when they
+    /// look up. Waits for ever if one of them keeps its place.
+    #[tokio::test]
+    async fn whoever_hangs_up_leaves_their_place() {
+        let places = Arc::new(Semaphore::new(2));
+        let worked = Arc::new(AtomicUsize::new(0));
+        let (begin, begun) = mpsc::channel();
+        // Two take both places, and go on for as long as somebody wants them to.
+        let long = || {
+            let (begin, worked) = (begin.clone(), Arc::clone(&worked));
+            Box::pin(in_place(&places, move |wanted: &Wanted| {
+                begin.send(()).unwrap();
+                while wanted.still().is_ok() {
+                    std::thread::yield_now();
+                }
+                worked.fetch_add(1, Ordering::SeqCst);
+                Ok(())
+            }))
+        };
+        let mut both = [long(), long()];
+        for one in &mut both {
+            assert!(poll_once(one.as_mut()).await.is_none());
+        }
+        (0..2).for_each(|_| begun.recv().unwrap());
+        // Three more wait, and hang up.
+        let waiting = Arc::new(AtomicUsize::new(0));
+        for _ in 0..3 {
+            let counted = Arc::clone(&waiting);
+            let mut one = pin!(in_place(&places, move |_| {
+                counted.fetch_add(1, Ordering::SeqCst);
+                Ok(())
+            }));
+            assert!(poll_once(one.as_mut()).await.is_none());
+        }
+        assert_eq!(places.available_permits(), 0, "both places are taken by work that is wanted");
+        drop(both);
+        // Whoever comes now is answered, by both places.
+        assert_eq!(in_place(&places, |_| Ok(7)).await, Ok(7));
+        let _all = places.acquire_many(2).await.unwrap();
+        assert_eq!((worked.load(Ordering::SeqCst), waiting.load(Ordering::SeqCst)), (2, 0));
+    }
+}

@@ -41,6 +41,7 @@ mod private_file;
 pub mod progress;
 pub mod rank_plot;
 pub mod respondent;
+pub mod rounding;
 pub mod serve;
 pub mod simulation;
 pub mod terminal;

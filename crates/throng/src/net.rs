@@ -6,6 +6,7 @@
 pub mod body;
 pub mod client;
 pub mod endpoint;
+pub mod host;
 pub mod paths;
 pub mod problem;
 pub mod rate;
@@ -16,6 +17,7 @@ mod watched;
 
 pub use body::{Outgoing, Upload};
 pub use client::{Client, Reply, SendError};
+pub use host::LoopbackHosts;
 pub use paths::{InstancePath, RoutePath};
 pub use problem::Problem;
 pub use sender::Sender;

@@ -38,6 +38,9 @@ fn data_paths(analyst: &Analyst) -> Vec<String> {
     paths
 }
 
+/// The honest share that the survey plans with: no whole per cent, so that no slider of them has it by chance.
+const PLANNED: f64 = 0.995;
+
 const PAGES: [&str; 6] = ["/", "/releases", "/release", "/guarantees", "/ledger", "/planner"];
 const PLAN: &str = "epsilon_central=1&delta=1e-6&respondents=50000&domain=500&report_fragments=3";
 
@@ -69,6 +72,19 @@ fn only_the_operators_token_sees_data() {
     }
     // Tools ask as before.
     assert_eq!(analyst.call("GET", "/healthz", None).text(), "ok\n");
+    // A web site whose name points to this machine gets nothing, with the token or without.
+    let port = analyst.url().rsplit(':').next().unwrap().to_owned();
+    for path in
+        data_paths(&analyst).iter().map(String::as_str).chain(PAGES).chain(["/healthz", "/assets/main.js"])
+    {
+        let answer = analyst.call_as(&format!("attacker.test:{port}"), "GET", path, Some(&token));
+        assert!(answer.status == 421 && answer.text().contains("urn:throng:error:host"), "{path}");
+        assert!(answer.header("content-security-policy").is_some(), "{path}");
+    }
+    assert_eq!(
+        analyst.call_as(&format!("localhost:{port}"), "GET", "/api/surveys", Some(&token)).status,
+        200
+    );
 }
 
 #[test]
@@ -76,8 +92,9 @@ fn every_answer_has_the_headers_and_pages_need_nothing_else() {
     let analyst = Analyst::with_release();
     let page = analyst.call("GET", "/", None).text();
     let mut assets: Vec<String> =
-        page.split('"').filter(|text| text.starts_with("/assets/")).map(str::to_owned).collect();
+        page.split('"').filter(|text| text.starts_with("assets/")).map(|text| format!("/{text}")).collect();
     assert!(assets.len() >= 3, "{page}");
+    assert!(page.starts_with(include_str!("../assets/head.html")), "all pages have one head: {page}");
     // No script or style within the page, and nothing from elsewhere.
     assert!(!page.contains("style=") && !page.contains("<style") && !page.contains("://"), "{page}");
     assert_eq!(page.matches("<script").count(), page.matches("<script type=\"module\" src=").count());
@@ -140,8 +157,10 @@ fn nothing_is_counted_before_a_release() {
         // The hops of this survey are nowhere: whether that was noticed yet is a matter of time.
         surveys["now_s"] = Value::Null;
         for path in surveys["surveys"][0]["paths"].as_array_mut().unwrap() {
-            path["state"] = Value::Null;
-            path["reason"] = Value::Null;
+            for hop in path["hops"].as_array_mut().unwrap() {
+                hop["state"] = Value::Null;
+                hop["reason"] = Value::Null;
+            }
         }
         let guarantee = analyst.json(&format!("/api/surveys/{}/guarantee", analyst.hash()));
         let ledger = analyst.json("/api/ledger");
@@ -180,12 +199,14 @@ fn a_survey_is_shown_with_its_parties() {
     assert_eq!(shown["paths"][2]["hops"][1]["place"], "instance-3-hop-2");
     assert_eq!(shown["paths"][0]["epoch_signed"], analyst.epoch);
     assert_eq!(shown["epochs"][0]["state"], "collecting");
-    // Nobody listens where the last hops are said to be; the analyzer notices, and is ready all the same.
+    // Nobody listens where the hops are said to be; the analyzer notices, and is ready all the same.
     loop {
         let page = analyst.json("/api/surveys");
-        let path = &page["surveys"][0]["paths"][0];
-        if path["state"] == "fails" {
-            assert!(path["reason"].as_str().unwrap().contains("instance-1-hop-2"), "{path}");
+        let hops = page["surveys"][0]["paths"][0]["hops"].as_array().unwrap();
+        if hops.iter().all(|hop| hop["state"] == "fails") {
+            for (hop, name) in hops.iter().zip(["instance-1-hop-1", "instance-1-hop-2"]) {
+                assert!(hop["reason"].as_str().unwrap().contains(name), "{hop}");
+            }
             assert_eq!((&page["ready"], &page["wrong"]), (&json!(true), &json!([])));
             break;
         }
@@ -196,10 +217,14 @@ fn a_survey_is_shown_with_its_parties() {
 #[test]
 fn a_release_is_shown_as_it_was_published() {
     let mut analyst = Analyst::with_tallies(3000);
-    let published = analyst.release();
+    let mut published = analyst.release();
     analyst.serve();
     let path = analyst.release_path();
     let page = analyst.json(&path);
+    // What was printed says where the files are on this machine; what is published, in whatever copy, does not.
+    let directory = published.as_object_mut().unwrap().remove("directory").unwrap();
+    assert!(directory.as_str().unwrap().ends_with(&format!("0-{}", analyst.epoch)), "{directory}");
+    assert_eq!(published["files"], json!(["estimates.csv", "estimate.png", "release.json"]));
     assert_eq!((&page["release"], &page["picture_width"]), (&published, &json!(WIDTH)));
     let list = &analyst.json("/api/releases")["releases"];
     assert_eq!(list.as_array().unwrap().len(), 1);
@@ -215,7 +240,8 @@ fn a_release_is_shown_as_it_was_published() {
         let answer = analyst.get(&format!("{path}/files/{name}"));
         assert_eq!(answer.body, fs::read(dir.join(name)).unwrap());
         let disposition = answer.header("content-disposition").unwrap();
-        assert_eq!(disposition, format!("attachment; filename=\"drawing-0-{}-{name}\"", analyst.epoch));
+        let called = format!("drawing-{:.8}-epoch-{}-{name}", analyst.hash(), analyst.epoch);
+        assert_eq!(disposition, format!("attachment; filename=\"{called}\""));
     }
     let estimates: Vec<f64> = fs::read_to_string(dir.join("estimates.csv"))
         .unwrap()
@@ -299,7 +325,7 @@ fn what_if_is_what_the_accountant_says() {
     let claim = CheckedClaim::check(survey).unwrap();
     let mut central = Vec::new();
     for (bad, analyzer, honest, respondents, bound) in [
-        (0, false, 1.0, 2900, "exact"),
+        (0, false, PLANNED, 2900, "exact"),
         (0, true, 0.5, 2900, "exact"),
         (1, true, 1.0, 2900, "exact"),
         (2, true, 1.0, 1000, "exact"),
@@ -324,6 +350,15 @@ fn what_if_is_what_the_accountant_says() {
         assert_eq!(page["epsilon_local"], claim.floor.epsilon().value());
         assert_eq!(page["epsilon_fragment"], claim.fragment.epsilon().value());
         assert_eq!(page["destroyed"], respondents < 2900);
+        assert_eq!(page["planned"], query.starts_with("instances=0&analyzer=false") && honest == PLANNED);
+        // Between two answers epsilon is twice as large, and delta grows by the way over none.
+        let delta = page["replacement"]["delta"].as_f64().unwrap();
+        assert!(delta >= 1e-6 * (1.0 + epsilon.exp()) && delta < 1e-6 * (1.0 + epsilon.exp()) * 1.000_001);
+        for (name, removal) in [("local", &page["epsilon_local"]), ("fragment", &page["epsilon_fragment"])] {
+            let twice = page["replacement"][format!("epsilon_{name}")].as_f64();
+            assert_eq!(twice, removal.as_f64().map(|epsilon| 2.0 * epsilon), "{name}");
+        }
+        assert_eq!(page["replacement"]["epsilon_central"], 2.0 * epsilon);
         let exposure = Exposure { central: kept.central, ..claim.exposure };
         let compromised = match analyzer {
             true => Compromised::AnalyzerAndInstances(bad),
@@ -344,12 +379,19 @@ fn what_if_is_what_the_accountant_says() {
         assert_eq!(page["left"], left, "{query}");
         central.push(epsilon);
     }
+    // Where nothing else is asked it is what a respondent's own accountant finds, which is within the claim.
+    let planned = analyst.json(&format!("/api/surveys/{}/guarantee", analyst.hash()));
+    assert_eq!((&planned["planned"], &planned["honest_fraction"]), (&json!(true), &json!(PLANNED)));
+    assert_eq!(planned["epsilon_central"], claim.central.epsilon().value());
+    assert!(claim.central.epsilon() <= claim.claimed.epsilon() && claim.claimed.epsilon().value() == 1.0);
+    assert_eq!(planned["honest_respondents"], claim.honest);
     // Fewer honest people hide each other less well, and so do fewer people.
     assert!(central[1] > central[0] && central[3] > central[0] && central[5] > central[3], "{central:?}");
     for (query, says) in [
-        ("instances=4", "at most the number of instances"),
-        ("honest_fraction=0", "above 0"),
-        ("respondents=0", "at least 1"),
+        ("instances=4", "instances is a number from 0 to 3"),
+        ("honest_fraction=0", "from 0.001 to 1"),
+        ("respondents=0", "from 1 to 1000000000000"),
+        ("respondents=1000000000001", "from 1 to 1000000000000"),
         ("bound=magic", "magic"),
         ("honest=1", "honest_fraction"),
     ] {
@@ -379,7 +421,9 @@ fn a_plan_is_what_throng_plan_says() {
         assert_eq!((status, &page["plan"]), (Some(0), &serde_json::from_str::<Value>(&printed).unwrap()));
         let kept = analyst.get(&format!("/api/plan/survey.toml?{query}"));
         assert_eq!(kept.text(), fs::read_to_string(&file).unwrap());
-        assert_eq!(kept.header("content-disposition"), Some("attachment; filename=\"survey.toml\""));
+        let name = if query.contains("name=a-b") { "survey-a-b.toml" } else { "survey.toml" };
+        let disposition = format!("attachment; filename=\"{name}\"");
+        assert_eq!(kept.header("content-disposition"), Some(disposition.as_str()));
     }
     // What cannot be is refused with the same sentence; what makes no sense is not asked.
     let (_, said, status) = plan(
@@ -392,13 +436,48 @@ fn a_plan_is_what_throng_plan_says() {
     let problem: Value = serde_json::from_slice(&answer.body).unwrap();
     assert_eq!((status, answer.status), (Some(1), 422), "{said}");
     assert!(said.contains(problem["detail"].as_str().unwrap()), "{said}: {problem}");
-    for wrong in [
-        "epsilon_central=-1&delta=1e-6&respondents=5000&domain=5",
-        "epsilon_central=1",
-        &format!("{PLAN}&sample=dog"),
-    ] {
+    for wrong in ["epsilon_central=1", &format!("{PLAN}&sample=dog"), &format!("{PLAN}&domain=7")] {
         assert_eq!(analyst.get(&format!("/api/plan?{wrong}")).status, 400, "{wrong}");
     }
+    // Every number has a range, of the plan and of the file alike, and who is outside is told which.
+    let others = [("epsilon_central", "1"), ("delta", "1e-6"), ("respondents", "50000"), ("domain", "500")];
+    for (name, range, outside) in [
+        ("epsilon_central", "0.01 to 20", ["-1", "0", "20.1", "NaN", "inf", "1e400"]),
+        ("delta", "0.000000000000001 to 0.01", ["0", "1e-16", "0.011", "1", "-1e-6", "x"]),
+        (
+            "respondents",
+            "2 to 1000000000000",
+            ["0", "1", "1000000000001", "18446744073709551616", "-5", "1e6"],
+        ),
+        (
+            "domain",
+            "2 to 9007199254740991",
+            ["0", "1", "9007199254740992", "18446744073709551615", "-1", "2.5"],
+        ),
+        ("report_fragments", "1 to 64", ["0", "65", "4294967295", "4294967296", "-1", "x"]),
+        ("instances", "1 to 32", ["0", "33", "4294967295", "4294967296", "-1", "x"]),
+        ("hops", "1 to 16", ["0", "17", "4294967295", "4294967296", "-1", "x"]),
+        ("honest_fraction", "0.01 to 1", ["0", "0.009", "1.01", "-1", "NaN", "inf"]),
+        ("epoch_s", "1 to 316224000", ["0", "316224001", "18446744073709551615", "-1", "1e3", "x"]),
+    ] {
+        for value in outside {
+            let rest = others.iter().filter(|(other, _)| *other != name);
+            let rest: Vec<String> = rest.map(|(other, value)| format!("{other}={value}")).collect();
+            for path in ["plan", "plan/survey.toml"] {
+                let answer = analyst.get(&format!("/api/{path}?{}&{name}={value}", rest.join("&")));
+                let says = format!("{name} is a number from {range}");
+                assert!(answer.status == 400 && answer.text().contains(&says), "{value}: {}", answer.text());
+            }
+        }
+    }
+    let long = "x".repeat(1001);
+    for (wrong, says) in [("question", "at most 1000 letters"), ("name", "at most 100 letters")] {
+        let answer = analyst.get(&format!("/api/plan?{PLAN}&{wrong}={long}"));
+        assert!(answer.status == 400 && answer.text().contains(says), "{}", answer.text());
+    }
+    let answer =
+        analyst.get(&format!("/api/plan?{}&sample=zipf", PLAN.replace("domain=500", "domain=262145")));
+    assert!(answer.status == 400 && answer.text().contains("at most 262144 values"), "{}", answer.text());
 }
 
 #[test]

@@ -12,6 +12,7 @@ use analyst::{Analyst, WIDTH};
 use browser::{Browser, Page};
 use serde_json::{Value, json};
 use throng::picture::Picture;
+use throng_encode::CheckedClaim;
 use throng_wire::Survey;
 
 /// A page of the dashboard, for somebody who has the token.
@@ -133,7 +134,8 @@ fn a_release_is_seen_in_four_ways_and_kept() {
     for file in ["estimates.csv", "estimates.json", "release.json", "ranks.svg"] {
         let kept = page.download(|page| page.click(&format!("#download-{}", file.replace('.', "-"))));
         let given = analyst.get(&format!("{}/files/{file}", analyst.release_path()));
-        assert!(kept.name.ends_with(file), "{}", kept.name);
+        let called = format!("drawing-{:.8}-epoch-{}-{file}", analyst.hash(), analyst.epoch);
+        assert_eq!(kept.name, called);
         assert!(kept.bytes == given.body && !kept.bytes.is_empty(), "{file}");
     }
     for (file, width) in [("ranks.png", 600), ("picture.png", 800)] {
@@ -149,9 +151,38 @@ fn what_if_and_planner_change_to_what_the_api_says() {
 
     let page = open(&browser, &analyst, "/guarantees");
     page.wait_for("#answer[data-ready=true]");
-    let planned = page.number("#epsilon-central");
     let asked = |query: &str| analyst.json(&format!("/api/surveys/{}/guarantee?{query}", analyst.hash()));
-    page.set("#honest", "50");
+    // At rest all is as the survey says, to the last digit, and the number is that of a respondent's own accountant.
+    let planned = CheckedClaim::check(analyst.survey()).unwrap().central.epsilon().value();
+    let as_planned = |page: &Page| {
+        assert_eq!(page.number("#epsilon-central"), planned);
+        assert_eq!((page.number("#honest-shown"), page.number("#respondents-shown")), (0.995, 2900.0));
+        assert_eq!(page.text("#honest-shown"), "99.5 %, as planned");
+        assert_eq!(page.text("#respondents-shown"), "2,900, as planned");
+        assert!(page.text("#epsilon-central ~ .note").contains("the survey claims at most 1."), "{planned}");
+    };
+    as_planned(&page);
+    // From there a key goes to the next whole per cent, and the button comes back.
+    page.eval("document.querySelector('#honest').focus()");
+    page.press("ArrowLeft");
+    page.wait_for_text("#honest-shown", "99 %");
+    page.wait(&format!(
+        "document.querySelector('#epsilon-central').dataset.value === '{}'",
+        asked("honest_fraction=0.99")["epsilon_central"]
+    ));
+    page.click("#reset");
+    page.wait(&format!("document.querySelector('#epsilon-central').dataset.value === '{planned}'"));
+    page.wait_for("#answer[data-ready=true]");
+    as_planned(&page);
+    // Every epsilon says what it compares.
+    for id in ["local", "fragment", "central"] {
+        let note = page.text(&format!("#epsilon-{id} ~ .note"));
+        assert!(note.contains("removal") && note.contains("Replacement: at most"), "{note}");
+    }
+    assert!(page.text("#left").contains("(removal)"), "{}", page.text("#left"));
+    assert!(page.text("#neighbors").contains("up to twice the ε"), "{}", page.text("#neighbors"));
+    // The 50th of the slider is 50 %: the planned share is above all but one of them.
+    page.set("#honest", "49");
     let halved = asked("honest_fraction=0.5");
     page.wait(&format!(
         "document.querySelector('#epsilon-central').dataset.value === '{}'",
@@ -161,14 +192,15 @@ fn what_if_and_planner_change_to_what_the_api_says() {
     page.set("#honest", "100");
     page.set("#instances", "2");
     page.click("#analyzer");
-    let bad = asked("instances=2&analyzer=true");
+    let bad = asked("instances=2&analyzer=true&honest_fraction=1");
     page.wait_for("#left[data-kind=local]");
     assert_number(&page, "#left", &bad["left"]["epsilon"]);
     page.click("#analyzer");
     page.set("#instances", "0");
-    page.set("#respondents", "50");
+    page.set("#respondents", "49");
     page.wait_for_text("#destroyed", "1,450");
-    assert_number(&page, "#epsilon-central", &asked("respondents=1450")["epsilon_central"]);
+    let half = asked("respondents=1450&honest_fraction=1");
+    assert_number(&page, "#epsilon-central", &half["epsilon_central"]);
     page.screenshot("dashboard-guarantees-destroyed");
     page.set("#bound", "clones21");
     page.wait_for_text("#bound-words", "two years earlier");
@@ -213,6 +245,57 @@ fn what_if_and_planner_change_to_what_the_api_says() {
         (respondents, third["domain"].as_u64().unwrap())
     );
     assert_eq!(json!(survey.claim.epsilon_central), third["plan"]["epsilon_central"]);
+}
+
+/// What is shown with few digits is the weaker promise: never less than an upper bound, never more than a lower one.
+#[test]
+fn bounds_are_rounded_to_the_weaker_promise() {
+    let analyst = Analyst::with_release();
+    let browser = Browser::start();
+    let page = open(&browser, &analyst, "/ledger");
+    let shown = |call: &str| page.eval(&format!("import('/assets/format.js').then(all => all.{call})"));
+    for (call, text) in [
+        ("epsilon(1)", "1"),
+        ("epsilon(1.1)", "1.1"),
+        ("epsilon(0.1 + 0.2)", "0.3001"),
+        ("epsilon(0.99994)", "1"),
+        ("epsilon(0.99991)", "1"),
+        ("epsilon(0.9999)", "0.9999"),
+        ("epsilon(2.34561)", "2.3457"),
+        ("epsilon(0.00000001)", "0.0001"),
+        ("epsilon(0)", "0"),
+        ("epsilon(null)", "–"),
+        ("budget(2.34569)", "2.3456"),
+        ("budget(0.99999)", "0.9999"),
+        ("budget(0.00009)", "0"),
+        ("budget(7.5)", "7.5"),
+        ("delta(1e-6)", "1e-6"),
+        ("delta(1.01e-6)", "1.1e-6"),
+        ("delta(9.91e-7)", "1e-6"),
+        ("delta(3.72e-6)", "3.8e-6"),
+        ("delta(0)", "0"),
+        ("oneIn(1e-6)", "1 in 1,000,000"),
+        ("oneIn(1e-5)", "1 in 100,000"),
+        ("oneIn(3e-6)", "1 in 333,333"),
+        ("oneIn(6e-6)", "1 in 166,666"),
+        ("factor(0)", "1"),
+        ("factor(1)", "2.72"),
+        ("factor(0.001)", "1.01"),
+        ("factor(5.25)", "191"),
+        ("factor(10)", "22,100"),
+        ("factor(50)", "e^50"),
+        ("percent(0.995)", "99.5 %"),
+        ("percent(0.85555)", "85.555 %"),
+    ] {
+        assert_eq!(shown(call), json!(text), "{call}");
+    }
+    // For any number, and not only for these.
+    let wrong = "[...Array(20000).keys()].map(at => 20 * Math.abs(Math.sin(1 + at)) ** 3)
+        .filter(one => !(Number(all.epsilon(one)) >= one && Number(all.epsilon(one)) < one + 1.001e-4
+            && Number(all.budget(one)) <= one && Number(all.delta(one / 20)) >= one / 20
+            && Number(all.factor(one).replaceAll(',', '')) >= Math.exp(one)))";
+    let found = page.eval(&format!("import('/assets/format.js').then(all => {wrong})"));
+    assert_eq!(found, json!([]));
 }
 
 #[test]

@@ -54,11 +54,11 @@ fn read_until_with_dashboard(child: &mut Child, beginning: &str) -> (Vec<(String
     panic!("the demo never said {beginning}");
 }
 
-/// What the dashboard answers about releases.
-fn releases(address: &str, token: &str) -> String {
+/// What the dashboard answers.
+fn ask(address: &str, token: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
-    let head = format!("Host: x\r\nConnection: close\r\nAuthorization: Bearer {token}");
-    write!(stream, "GET /api/releases HTTP/1.1\r\n{head}\r\n\r\n").unwrap();
+    let head = format!("Host: {address}\r\nConnection: close\r\nAuthorization: Bearer {token}");
+    write!(stream, "GET {path} HTTP/1.1\r\n{head}\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer
@@ -159,9 +159,21 @@ fn the_curious_keep_the_deployment() {
     // The dashboard shows the release to whoever has the address, and to nobody else.
     let dashboard = dashboard.unwrap();
     let (url, token) = dashboard.split_once("/#token=").unwrap();
-    let shown = releases(url.strip_prefix("http://").unwrap(), token);
+    let address = url.strip_prefix("http://").unwrap();
+    let shown = ask(address, token, "/api/releases");
     assert!(shown.starts_with("HTTP/1.1 200 ") && shown.contains("\"respondents\":150"), "{shown}");
-    assert!(releases(url.strip_prefix("http://").unwrap(), "x").starts_with("HTTP/1.1 401 "));
+    assert!(ask(address, "x", "/api/releases").starts_with("HTTP/1.1 401 "));
+    // Every hop is asked whether it answers, the first as well as the last; this waits for ever if one is not.
+    let states = || -> Vec<Value> {
+        let answer = ask(address, token, "/api/surveys");
+        let page: Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
+        let paths = page["surveys"][0]["paths"].as_array().unwrap();
+        let hops = paths.iter().flat_map(|path| path["hops"].as_array().unwrap());
+        hops.map(|hop| hop["state"].clone()).collect()
+    };
+    while states() != ["answers"; 6] {
+        thread::sleep(std::time::Duration::from_millis(100));
+    }
     signal(child.id(), "-INT");
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));

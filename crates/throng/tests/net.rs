@@ -309,6 +309,28 @@ async fn a_server_that_ends_finishes_what_it_has_begun() {
     assert!(TcpStream::connect(server.socket).await.is_err());
 }
 
+/// An upload that was begun is stored, and its sender asks again for the receipt. Waits for ever if it is dropped.
+#[tokio::test]
+async fn what_has_begun_is_finished_when_its_client_hangs_up() {
+    let (begun, go_on, done) = (Arc::new(Notify::new()), Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (tell, wait, end) = (begun.clone(), go_on.clone(), done.clone());
+    let handler = move || async move {
+        tell.notify_one();
+        wait.notified().await;
+        end.notify_one();
+        "done"
+    };
+    let server = start(Plain, limits(), Router::new().route("/", get(handler))).await;
+    let mut stream = TcpStream::connect(server.socket).await.unwrap();
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+    begun.notified().await;
+    drop(stream);
+    // The server would have noticed by the time that it has answered somebody else.
+    assert!(!raw(server.socket, b"GET /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await.is_empty());
+    go_on.notify_one();
+    done.notified().await;
+}
+
 #[tokio::test]
 async fn respondents_learn_whether_to_try_again() {
     let route = Route { survey: SurveyHash::new([1; 32]), label: 0, epoch: 20_000, instance: 1 };

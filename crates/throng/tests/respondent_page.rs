@@ -226,6 +226,7 @@ fn only_the_one_who_was_given_the_address_is_answered() {
     {
         assert!(head.contains(part), "{part}: {head}");
     }
+    assert!(body.starts_with(include_str!("../assets/head.html")), "all pages have one head: {body}");
     // Nothing inline, and nothing from elsewhere.
     assert!(!body.contains("http") && !body.contains("style=") && !body.contains("onclick"), "{body}");
 
@@ -243,6 +244,8 @@ fn only_the_one_who_was_given_the_address_is_answered() {
         // A name that its owner lets point to this machine.
         ("GET", format!("/{token}/about.json"), format!("Host: attacker.test:{port}\r\n"), 421),
         ("GET", format!("/{token}/about.json"), "Host: 127.0.0.1\r\n".into(), 421),
+        ("GET", format!("/{token}/about.json"), format!("Host: localhost.attacker.test:{port}\r\n"), 421),
+        ("GET", format!("/{token}/about.json"), format!("Host: localhost:{}\r\n", port.len()), 421),
         ("GET", format!("/{token}/about.json"), String::new(), 421),
         ("POST", format!("/{token}/receipt"), foreign.clone(), 403),
         ("GET", format!("/{token}/about.json"), foreign, 403),
@@ -256,6 +259,11 @@ fn only_the_one_who_was_given_the_address_is_answered() {
         assert!(head.contains("default-src 'none'"), "{head}");
     }
     assert_eq!(served.ask("POST", "receipt", &[0; 5000]).0, 413);
+    // This machine has more than one name, and all of them are its own.
+    for name in ["localhost", "127.0.0.2", "[::1]"] {
+        let headers = format!("Host: {name}:{port}\r\nOrigin: http://{name}:{port}\r\n");
+        assert_eq!(served.ask_as("GET", &format!("/{token}/about.json"), &headers, b"").0, 200, "{name}");
+    }
     // It listens on this one address, and not on others of the same machine.
     assert!(TcpStream::connect(("127.0.0.2", port.parse::<u16>().unwrap())).is_err());
     // Another time it is another address.

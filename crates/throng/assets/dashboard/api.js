@@ -35,12 +35,12 @@ export async function ask(path, parameters = {}, signal = undefined) {
   return (await get(path, parameters, signal)).json();
 }
 
-/// Has the browser keep a file.
-export async function download(path, parameters, name) {
-  const blob = await (await get(path, parameters)).blob();
+/// Has the browser keep a file, under the name that the server gives it.
+export async function download(path, parameters) {
+  const answer = await get(path, parameters);
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
+  link.href = URL.createObjectURL(await answer.blob());
+  link.download = /filename="([\w.-]+)"/.exec(answer.headers.get("Content-Disposition"))?.[1] ?? "";
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }

@@ -73,6 +73,7 @@ export function rankChart(points, { floor, threshold, truth = [] }) {
       powers(least, most).map((tick) => [svg("line", { class: "tick", x1: left, x2: width - right, y1: y(tick), y2: y(tick) }), svg("text", { x: left - 7, y: y(tick) + 4, "text-anchor": "end" }, short(tick))]),
       svg("path", { class: "axis", d: `M${left} ${top}V${bottom}H${width - right}` }),
       svg("text", { x: (left + width - right) / 2, y: height - 4, "text-anchor": "middle" }, "rank of the value"),
+      svg("text", { x: width - right - 4, y: top + 10, "text-anchor": "end" }, "estimate, in people"),
       shown.length > 1 && svg("path", { class: "truth", d: "M" + shown.map(([rank, count]) => `${x(rank).toFixed(1)} ${y(count).toFixed(1)}`).join("L") }),
       points
         .filter((point) => point.estimate > least)

@@ -50,7 +50,7 @@ export function facts(pairs) {
   return el(
     "dl",
     { class: "facts" },
-    pairs.filter(([, what]) => what !== null && what !== undefined && what !== "").map(([term, what]) => [el("dt", {}, term), el("dd", {}, what)]),
+    pairs.filter(([, what]) => what !== null && what !== undefined && what !== false && what !== "").map(([term, what]) => [el("dt", {}, term), el("dd", {}, what)]),
   );
 }
 

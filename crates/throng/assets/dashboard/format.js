@@ -1,4 +1,5 @@
-// Numbers and times, as people read them.
+// Numbers and times, as people read them. What bounds something is rounded to the weaker promise: up where it says "at most",
+// down where it says "at least".
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const fixed = new Intl.NumberFormat("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
@@ -21,17 +22,52 @@ export function tenths(value) {
   return fixed.format(value);
 }
 
+/// To so many places, and never below the value.
+export function atMost(value, places = 4) {
+  const near = Number(value.toFixed(places));
+  return near >= value ? near : Number((near + 10 ** -places).toFixed(places));
+}
+
+/// To so many places, and never above the value.
+export function atLeast(value, places = 4) {
+  return -atMost(-value, places) + 0;
+}
+
+/// To so many digits, and never below the value, which is above 0.
+export function upTo(value, digits) {
+  const near = Number(value.toPrecision(digits));
+  if (near >= value) return near;
+  const unit = 10 ** (Number(value.toExponential().split("e")[1]) - digits + 1);
+  return Number((near + unit).toPrecision(digits));
+}
+
+/// A privacy loss: at most this.
 export function epsilon(value) {
-  return value === null || value === undefined ? "–" : String(Number(value.toFixed(4)));
+  return value === null || value === undefined ? "–" : String(atMost(value));
 }
 
+/// What is left of a budget: at least this.
+export function budget(value) {
+  return value === null || value === undefined ? "–" : String(atLeast(value));
+}
+
+/// The chance that a loss is exceeded: at most this.
 export function delta(value) {
-  const [digits, power] = value.toExponential(1).split("e");
-  return digits === "1.0" ? `1e${Number(power)}` : `${digits}e${Number(power)}`;
+  if (value === 0) return "0";
+  const [digits, power] = upTo(value, 2).toExponential(1).split("e");
+  return digits.endsWith(".0") ? `${digits[0]}e${Number(power)}` : `${digits}e${Number(power)}`;
 }
 
+/// The same chance as one in so many: at most this, so of no more than so many.
+export function oneIn(delta) {
+  let many = Math.round(1 / delta);
+  while (1 / many < delta) many -= 1;
+  return `1 in ${whole.format(many)}`;
+}
+
+/// A share that a survey states, with all of its digits.
 export function percent(share) {
-  return `${Number((100 * share).toFixed(1))} %`;
+  return `${Number((100 * share).toPrecision(12))} %`;
 }
 
 export function time(seconds) {
@@ -46,12 +82,17 @@ export function span(seconds) {
   return `${number} ${name}${number === 1 ? "" : "s"}`;
 }
 
-/// What an epsilon means: how much more likely anything becomes.
+/// What an epsilon means: how many times as likely anything becomes, at most.
 export function factor(epsilon) {
-  const times = Math.exp(epsilon);
-  if (times >= 1e6) return "more than a million";
-  if (times >= 100) return whole.format(Number(times.toPrecision(2)));
-  return times >= 10 ? times.toFixed(0) : String(Number(times.toFixed(2)));
+  if (epsilon === 0) return "1";
+  // The exponential itself may be a little too small.
+  const times = Math.exp(epsilon) * (1 + 1e-14);
+  return times < 1e15 ? upTo(times, 3).toLocaleString("en") : `e^${atMost(epsilon)}`;
+}
+
+/// What is left of a guarantee as more and more instances work together with the analyzer.
+export function collusions(epsilons) {
+  return epsilons.map((value, at) => (at === 0 ? `the analyzer and 1 of ${epsilons.length} instances: at most epsilon ${epsilon(value)} (removal)` : `with ${at + 1}: ${epsilon(value)}`)).join("; ");
 }
 
 export function bytes(value) {

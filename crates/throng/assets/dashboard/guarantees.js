@@ -2,7 +2,8 @@
 
 import { ask } from "/assets/api.js";
 import { el, figure, message, show } from "/assets/dom.js";
-import { count, delta, epsilon, factor, percent } from "/assets/format.js";
+import { count, delta, epsilon, factor, oneIn, percent } from "/assets/format.js";
+import { slider } from "/assets/slider.js";
 
 export async function render(page, parameters, fail) {
   const { surveys } = await ask("surveys");
@@ -17,7 +18,7 @@ export async function render(page, parameters, fail) {
       "header",
       {},
       el("h1", {}, "Guarantees"),
-      el("p", { class: "faint" }, "What people are promised, and what is left of it if parties work together against them. Every number is computed by the accountant that releases use."),
+      el("p", { class: "faint" }, "What people are promised, and what is left of it if parties work together against them. Every number is computed by the accountant that releases use, and rounded to the weaker promise."),
     ),
     surveys.length > 1 && el("label", {}, "Survey", pick),
     panel,
@@ -27,24 +28,31 @@ export async function render(page, parameters, fail) {
 
 async function survey(panel, one, fail) {
   const first = await ask(`surveys/${one.survey}/guarantee`);
-  const instances = slider("instances", "Bad instances", 0, one.instances, 1, 0);
+  // The survey's own terms are among the values of each slider, as they are, and it rests there.
+  const planned = (own, say) => (value) => (value === own ? `${say(value)}, as planned` : say(value));
+  const instances = slider("instances", "Bad instances", range(0, one.instances), 0, `An instance is bad when all of its ${one.hops} hops work for the attacker.`, (value) => `${value} of ${one.instances}`);
   const analyzer = el("input", { type: "checkbox", id: "analyzer" });
-  const honest = slider("honest", "Honest share of the crowd", 1, 100, 1, Math.round(100 * one.honest_fraction));
-  const crowd = slider("respondents", "Crowd", 1, 200, 1, 100);
-  const bound = el("select", { id: "bound" }, first.bounds.map(({ name }) => el("option", { value: name, selected: name === one.bound }, name)));
+  const honest = slider("honest", "Honest share of it", among(one.honest_fraction, range(1, 100).map((part) => part / 100)), one.honest_fraction, "The rest tell the attacker what they sent, and hide nobody.", planned(one.honest_fraction, percent));
+  const crowds = range(1, 200).map((part) => Math.max(1, Math.round((one.respondents_min * part) / 100)));
+  const crowd = slider("respondents", "Crowd", among(one.respondents_min, crowds), one.respondents_min, `Planned are at least ${count(one.respondents_min)}; a smaller crowd is destroyed, not released.`, planned(one.respondents_min, count));
+  const bound = el("select", { id: "bound" }, first.bounds.map(({ name }) => el("option", { value: name, selected: name === one.bound }, name === one.bound ? `${name}, as planned` : name)));
   const answer = el("div", { class: "stack", id: "answer", "aria-live": "polite" });
   let last = null;
   const ask_again = async () => {
-    const respondents = Math.max(1, Math.round((one.respondents_min * Number(crowd.input.value)) / 100));
-    instances.output.textContent = `${instances.input.value} of ${one.instances}`;
-    honest.output.textContent = `${honest.input.value} %`;
-    crowd.output.textContent = count(respondents);
     answer.dataset.ready = "false";
     last?.abort();
     last = new AbortController();
+    // What is as planned is not asked for: the analyzer takes it from the survey.
+    const other = (value, own) => (value === own ? null : value);
+    const asked = {
+      instances: other(instances.value(), 0),
+      analyzer: other(analyzer.checked, false),
+      honest_fraction: other(honest.value(), one.honest_fraction),
+      respondents: other(crowd.value(), one.respondents_min),
+      bound: other(bound.value, one.bound),
+    };
     try {
-      const asked = { instances: instances.input.value, analyzer: analyzer.checked, honest_fraction: Number(honest.input.value) / 100, respondents, bound: bound.value };
-      show(answer, answered(await ask(`surveys/${one.survey}/guarantee`, asked, last.signal)));
+      show(answer, answered(await ask(`surveys/${one.survey}/guarantee`, asked, last.signal), one));
       answer.dataset.ready = "true";
     } catch (error) {
       if (error.name === "AbortError") return;
@@ -54,8 +62,11 @@ async function survey(panel, one, fail) {
   };
   let timer;
   const soon = () => { clearTimeout(timer); timer = setTimeout(ask_again, 80); };
-  for (const control of [instances.input, honest.input, crowd.input]) control.addEventListener("input", soon);
+  const sliders = [instances, honest, crowd];
+  for (const { input } of sliders) input.addEventListener("input", soon);
   for (const control of [analyzer, bound]) control.addEventListener("change", soon);
+  // A form has its first values again only after this.
+  const reset = () => setTimeout(() => { sliders.forEach(({ tell }) => tell()); ask_again(); });
   show(
     panel,
     el(
@@ -63,13 +74,11 @@ async function survey(panel, one, fail) {
       { class: "panel", onsubmit: (event) => event.preventDefault(), "aria-labelledby": "whatif" },
       el("h2", { id: "whatif" }, `What if … (${one.name})`),
       instances.label,
-      el("p", { class: "small faint" }, `An instance is bad when all of its ${one.hops} hops work for the attacker.`),
       el("label", { class: "check" }, analyzer, "The analyzer works with them"),
-      honest.label,
       crowd.label,
-      el("p", { class: "small faint" }, `Planned are at least ${count(one.respondents_min)}; a smaller crowd is destroyed, not released.`),
+      honest.label,
       el("label", {}, "Proved by the bound", bound),
-      el("div", {}, el("button", { type: "reset", id: "reset", onclick: () => setTimeout(ask_again) }, "As planned")),
+      el("div", {}, el("button", { type: "reset", id: "reset", onclick: reset }, "As planned")),
     ),
     answer,
   );
@@ -77,36 +86,40 @@ async function survey(panel, one, fail) {
   await ask_again();
 }
 
-function slider(id, name, min, max, step, value) {
-  const input = el("input", { type: "range", id, min, max, step, value });
-  const output = el("output", { for: id, id: `${id}-shown` });
-  return { input, output, label: el("label", {}, el("span", { class: "head" }, name, output), input) };
+function range(from, to) {
+  return Array.from({ length: to - from + 1 }, (_, at) => from + at);
 }
 
-function answered(what) {
-  const bound = what.bounds.find((one) => one.name === what.bound);
-  const central = what.epsilon_central;
+/// These values and one more, each once, in order.
+function among(own, values) {
+  return [...new Set([...values, own])].sort((a, b) => a - b);
+}
+
+function answered(what, one) {
+  const bound = what.bounds.find(({ name }) => name === what.bound);
+  const [central, twice] = [what.epsilon_central, what.replacement];
+  const claimed = what.planned ? `; the survey claims at most ${epsilon(one.epsilon_central)}` : "";
   return [
     what.destroyed && message("warn", el("p", { id: "destroyed" }, `With ${count(what.respondents)} people the epoch would be destroyed: ${count(what.respondents_min)} are planned. The numbers say what a release would have been worth.`)),
     verdict(what),
     el(
       "div",
       { class: "grid three" },
-      figure("epsilon-local", what.backstop ? "the floor: epsilon_backstop" : "the floor: epsilon_local", what.epsilon_local, epsilon(what.epsilon_local), what.backstop ? "all that anyone ever sends about one value, whatever fails" : "what anyone sends in one epoch, whatever fails; each epoch spends it again"),
-      figure("epsilon-fragment", "one fragment", what.epsilon_fragment, epsilon(what.epsilon_fragment), what.fragments > 1 ? `if one of ${what.fragments} fragments of a bit is known to be yours` : "each bit is sent in one fragment: as much as the floor"),
-      figure("epsilon-central", "a release: epsilon_central", central ?? "", epsilon(central), central === null ? what.reason : `at delta ${delta(what.delta)}; ${count(what.honest_respondents)} honest people hide each other`, central === null ? "bad" : ""),
+      figure("epsilon-local", "whatever fails: the local floor", what.epsilon_local, `ε ${epsilon(what.epsilon_local)}`, `${what.backstop ? "epsilon_backstop (removal): all that anyone ever sends about one value" : "epsilon_local (removal): what anyone sends in one epoch; each epoch spends it again"}. Replacement: at most ${epsilon(twice.epsilon_local)}.`),
+      figure("epsilon-fragment", "one fragment", what.epsilon_fragment, `ε ${epsilon(what.epsilon_fragment)}`, `${what.fragments > 1 ? `removal: if one of ${what.fragments} fragments of a bit is known to be yours` : "removal: each bit is sent in one fragment, so as much as the floor"}. Replacement: at most ${epsilon(twice.epsilon_fragment)}.`),
+      figure("epsilon-central", "a release", central ?? "", central === null ? "–" : `ε ${epsilon(central)}`, central === null ? what.reason : `epsilon_central (removal) at delta ${delta(what.delta)}; ${count(what.honest_respondents)} honest people hide each other${claimed}. Replacement: at most ${epsilon(twice.epsilon_central)} at delta ${delta(twice.delta)}.`, central === null ? "bad" : ""),
     ),
     el(
       "section",
       { class: "panel", "aria-labelledby": "words" },
       el("h2", { id: "words" }, "In words"),
-      central !== null && el("p", {}, `Someone who sees the release, and knows everything about everyone else, becomes at most ${factor(central)} times surer about whether you took part and with what: e to the power of ${epsilon(central)}. With probability ${delta(what.delta)} it may be more.`),
-      el("p", {}, `If everything fails at once, they become at most ${factor(what.epsilon_local)} times surer: that is the noise that your own device adds.`),
+      central !== null && el("p", { id: "central-words" }, `Whatever a release shows, even to someone who knows everything about everyone else: it is at most ${factor(central)} times as likely with your answer as without it, but for a chance of ${oneIn(what.delta)}.`),
+      el("p", { id: "local-words" }, `If everything fails at once, what your device sent is at most ${factor(what.epsilon_local)} times as likely with your answer as with none: that is the noise that the device adds by itself.`),
+      el("p", { id: "neighbors" }, "Each ε here is for ", el("strong", {}, what.neighbors), ": it compares that you answered with that you had nothing to say. Two different answers that you could have given are compared by ", el("strong", {}, "replacement"), ", which is up to twice the ε: whoever goes from one answer to the other goes by way of none. Smaller is more private; at 0 nothing can be learnt."),
       el("h3", {}, `The bound: ${bound.name}`, el("span", { class: "faint small" }, ` (${bound.source})`)),
       el("p", { id: "bound-words" }, bound.words),
       el("h3", {}, "What is assumed"),
       el("ul", { class: "points" }, what.assumptions.map((text) => el("li", {}, text))),
-      el("p", { class: "small faint" }, `Neighbors: ${what.neighbors}. Two worlds are compared, with and without all that one person sends; ${percent(what.honest_fraction)} of the crowd is honest.`),
     ),
   ];
 }
@@ -117,14 +130,15 @@ function verdict(what) {
   const who = what.bad_instances === 0 ? (what.analyzer ? "Against the analyzer alone" : "Against someone who sees releases") : `Against ${what.bad_instances} of ${what.instances} instances${what.analyzer ? " and the analyzer" : ""}`;
   const box = (kind, value, text, note) =>
     el("div", { class: `figure ${kind}` }, el("span", { class: "name" }, `${who}, this is left`), el("span", { class: "number", id: "left", "data-kind": left.kind, "data-value": value }, text), el("span", { class: "note" }, note));
+  const removal = (value) => `at most ε ${epsilon(value)} (removal)`;
   switch (left.kind) {
     case "central":
-      return box("good", left.epsilon, `ε ${epsilon(left.epsilon)}`, "the guarantee of the release, untouched");
+      return box("good", left.epsilon, removal(left.epsilon), "the guarantee of the release, untouched");
     case "participation-only":
       return box("good", "", "the value stays sealed", "They see who took part, and envelopes that they cannot open.");
     case "local":
-      return box("bad", left.epsilon, `ε ${epsilon(left.epsilon)}`, `Up to ${left.fragments} fragment${left.fragments === 1 ? "" : "s"} of a bit can be tied to you; with the release, at most ε ${epsilon(left.epsilon_with_release)}, the floor.`);
+      return box("bad", left.epsilon, removal(left.epsilon), `Up to ${left.fragments} fragment${left.fragments === 1 ? "" : "s"} of a bit can be tied to you; together with the release, ${removal(left.epsilon_with_release)}, the floor.`);
     default:
-      return box("bad", left.epsilon, `ε ${epsilon(left.epsilon)}`, "Only the floor can be promised.");
+      return box("bad", left.epsilon, removal(left.epsilon), "Only the floor can be promised.");
   }
 }

@@ -2,7 +2,7 @@
 
 import { ask } from "/assets/api.js";
 import { el, figure, message, show } from "/assets/dom.js";
-import { count, delta, epsilon } from "/assets/format.js";
+import { budget, count, delta, epsilon } from "/assets/format.js";
 
 export async function render(page) {
   const ledger = await ask("ledger");
@@ -40,8 +40,8 @@ function population(ledger, one, at) {
     el(
       "div",
       { class: "grid figures" },
-      figure(`spent-${at}`, "spent so far", one.epsilon_spent, epsilon(one.epsilon_spent), `epsilon at delta ${delta(ledger.delta_budget)}, all releases together`),
-      figure(`left-${at}`, "left", one.epsilon_left, epsilon(one.epsilon_left), `of a budget of ${epsilon(ledger.epsilon_budget)}`, kind),
+      figure(`spent-${at}`, "spent so far", one.epsilon_spent, epsilon(one.epsilon_spent), `epsilon (removal) at delta ${delta(ledger.delta_budget)}, all releases together`),
+      figure(`left-${at}`, "left", one.epsilon_left, budget(one.epsilon_left), `of a budget of ${budget(ledger.epsilon_budget)}`, kind),
     ),
     el("progress", { max: 1, value: share, "aria-label": "The share of the budget that is spent" }),
     one.releases.length === 0
@@ -55,12 +55,12 @@ function population(ledger, one, at) {
             el(
               "caption",
               {},
-              "Releases, in order. Together they spend less than the sum of what each spends alone, because the accountant composes them.",
+              "Releases, in order. Together they spend at most the sum of what each spends alone, and mostly less, because the accountant composes them.",
             ),
             el(
               "thead",
               {},
-              el("tr", {}, el("th", { scope: "col" }, "survey"), el("th", { scope: "col" }, "epoch"), el("th", { scope: "col", class: "number" }, "honest people"), el("th", { scope: "col", class: "number" }, "epsilon alone"), el("th", { scope: "col" }, "")),
+              el("tr", {}, el("th", { scope: "col" }, "survey"), el("th", { scope: "col" }, "epoch"), el("th", { scope: "col", class: "number" }, "honest people"), el("th", { scope: "col", class: "number" }, "epsilon alone (removal)"), el("th", { scope: "col" }, "")),
             ),
             el("tbody", {}, one.releases.map(row)),
           ),

@@ -3,8 +3,9 @@
 import { ask, download } from "/assets/api.js";
 import { legend, rankChart } from "/assets/chart.js";
 import { el, facts, figure, message, show } from "/assets/dom.js";
-import { bytes, count, epsilon, short } from "/assets/format.js";
+import { bytes, collusions, count, epsilon, short, upTo } from "/assets/format.js";
 import { draw } from "/assets/picture.js";
+import { slider } from "/assets/slider.js";
 
 const SAMPLES = [
   ["cat", "Picture: a cat"],
@@ -17,11 +18,11 @@ const SAMPLES = [
 ];
 
 export async function render(page, parameters, fail) {
-  const crowd = slider("respondents", "Crowd", logSteps(2, 7), 5e4);
-  const domain = slider("domain", "Values", logSteps(1, 5), 1000);
-  const central = slider("epsilon-central", "epsilon_central of a release", logSteps(-1, 1), 1);
-  const tau = slider("fragments", "Report fragments (tau)", range(1, 16), 1);
-  const instances = slider("instances", "Shuffler instances (K)", range(1, 9), 3);
+  const crowd = slider("respondents", "Crowd: people in an epoch", logSteps(2, 7), 5e4);
+  const domain = slider("domain", "Values: possible answers", logSteps(1, 5), 1000);
+  const central = slider("epsilon-central", "epsilon_central (removal)", logSteps(-1, 1), 1, "What a release may give away about one person: smaller is more private, and noisier.");
+  const tau = slider("fragments", "Report fragments (tau)", range(1, 16), 1, "Into how many pieces each bit is cut: more of them tell a bad instance less, and cost more.");
+  const instances = slider("instances", "Shuffler instances (K)", range(1, 9), 3, "Independent groups of servers that mix the answers.");
   const delta = el("select", { id: "delta" }, ["1e-5", "1e-6", "1e-7", "1e-8", "1e-9"].map((value) => el("option", { selected: value === "1e-6" }, value)));
   const sample = el("select", { id: "sample" }, SAMPLES.map(([value, text]) => el("option", { value }, text)));
   const name = el("input", { type: "text", id: "name", value: "survey", autocomplete: "off" });
@@ -65,7 +66,7 @@ export async function render(page, parameters, fail) {
   for (const control of [delta, sample, name, question]) control.addEventListener("change", soon);
   mark.addEventListener("change", drawAll);
   // A picture has its own number of values; the survey is for the one that is shown.
-  const keep = () => download("plan/survey.toml", { ...asked(), domain: page_shown.domain }, `${name.value || "survey"}.toml`).catch(fail);
+  const keep = () => download("plan/survey.toml", { ...asked(), domain: page_shown.domain }).catch(fail);
   const file = el("button", { type: "button", class: "first", id: "download-survey", disabled: true, onclick: keep }, "Download the survey file");
   show(
     page,
@@ -96,7 +97,6 @@ export async function render(page, parameters, fail) {
 
 function planned({ plan, domain, sample }, mark) {
   const local = plan.epsilon_fragment === undefined ? "epsilon_local" : "epsilon_backstop";
-  const left = plan.epsilon_if_instances_compromised.map((value, at) => `${at + 1}: ${epsilon(value)}`).join(", ");
   return [
     el(
       "div",
@@ -104,7 +104,7 @@ function planned({ plan, domain, sample }, mark) {
       figure("standard-error", "error of a count", plan.standard_error, `± ${short(plan.standard_error)}`, "people, one standard error"),
       figure("noise-threshold", "noise ends at", plan.noise_threshold, short(plan.noise_threshold), "people; in 5 % of surveys a value that nobody holds exceeds it"),
       figure("detectable", "smallest count seen", plan.detectable_count, short(plan.detectable_count), "people: told from zero with 95 %"),
-      figure("epsilon-floor", `whatever fails: ${local}`, plan.epsilon_floor, epsilon(plan.epsilon_floor), "the noise that each device adds by itself"),
+      figure("epsilon-floor", `whatever fails: ${local}`, plan.epsilon_floor, epsilon(plan.epsilon_floor), "removal; the noise that each device adds by itself"),
     ),
     sample && el("section", { class: "panel", "aria-labelledby": "tried" }, el("h2", { id: "tried" }, "Tried on a sample"), tried(sample, plan, mark)),
     el(
@@ -115,8 +115,8 @@ function planned({ plan, domain, sample }, mark) {
         ["values", el("span", {}, el("span", { id: "domain-planned", "data-value": domain }, count(domain)), sample?.truth && ", the pixels of the picture")],
         ["each sends", el("span", { id: "envelopes", "data-value": plan.envelopes_per_instance }, `${plan.envelopes_per_instance} envelopes to each instance, ${bytes(plan.bytes_per_respondent)} in all`)],
         ["processor time", `${short(plan.respondent_ms)} ms of each respondent, ${short(plan.servers_ms)} ms of all servers`],
-        ["each fragment", plan.epsilon_fragment && `epsilon_fragment ${epsilon(plan.epsilon_fragment)}`],
-        ["bad instances", `with the analyzer, epsilon ${left}`],
+        ["each fragment", plan.epsilon_fragment && `epsilon_fragment ${epsilon(plan.epsilon_fragment)} (removal)`],
+        ["if they collude", collusions(plan.epsilon_if_instances_compromised)],
       ]),
       el("ul", { class: "points small" }, plan.reasons.map((text) => el("li", {}, text))),
       plan.another_design && message("", el("p", {}, plan.another_design)),
@@ -130,7 +130,7 @@ function tried(sample, plan, mark) {
     {},
     "Off by ",
     el("span", { id: "rmse", "data-value": sample.rmse }, short(sample.rmse)),
-    ` people on average (planned ${short(plan.standard_error)}), ${short(sample.largest_error)} at most. `,
+    ` people on average (planned ${short(plan.standard_error)}), ${short(upTo(sample.largest_error, 3))} at most. `,
     `${count(sample.significant)} values stand out of the noise, ${count(sample.significant_held)} of them truly held by someone, of ${count(sample.held)} that are.`,
   );
   if (sample.truth) {
@@ -144,22 +144,6 @@ function tried(sample, plan, mark) {
   const points = sample.ranks.map(([rank, , estimate]) => ({ rank, estimate, significant: estimate > plan.noise_threshold }));
   const truth = sample.ranks.map(([rank, held]) => [rank, held]);
   return [said, el("figure", { id: "ranks" }, rankChart(points, { floor: plan.standard_error, threshold: plan.noise_threshold, truth }), legend("truth", "signal", "noise", "floor", "threshold"))];
-}
-
-/// A slider over a list of values; the nearest to `first` is chosen.
-function slider(id, name, values, first) {
-  const nearest = values.reduce((best, value, at) => (Math.abs(Math.log(value / first)) < Math.abs(Math.log(values[best] / first)) ? at : best), 0);
-  const input = el("input", { type: "range", id, min: 0, max: values.length - 1, step: 1, value: nearest });
-  const output = el("output", { for: id, id: `${id}-shown` });
-  const value = () => values[Number(input.value)];
-  const tell = () => {
-    output.textContent = short(value());
-    output.dataset.value = value();
-    input.setAttribute("aria-valuetext", short(value()));
-  };
-  input.addEventListener("input", tell);
-  tell();
-  return { input, value, label: el("label", {}, el("span", { class: "head" }, name, output), input) };
 }
 
 /// 1, 1.5, 2, 3, 5, 7 in each power of ten.

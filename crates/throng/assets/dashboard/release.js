@@ -3,7 +3,7 @@
 import { ask, download } from "/assets/api.js";
 import { bars, legend, rankChart } from "/assets/chart.js";
 import { el, facts, figure, message, show } from "/assets/dom.js";
-import { count, delta, epsilon, factor, percent, short, tenths, time } from "/assets/format.js";
+import { budget, collusions, count, delta, epsilon, factor, oneIn, percent, short, tenths, time } from "/assets/format.js";
 import { draw } from "/assets/picture.js";
 
 export async function render(page, parameters, fail) {
@@ -32,8 +32,8 @@ export async function render(page, parameters, fail) {
       { class: "grid figures" },
       figure("significant", "stands out of the noise", release.significant, `${count(release.significant)} of ${count(release.domain)}`, `values; a false one among them with probability ${release.beta}`),
       figure("respondents", "people", release.respondents, count(release.respondents), `in batches of ${release.instances_present.length} of ${release.instances} instances`),
-      figure("epsilon-central", "promise of this release", release.epsilon_central, `ε ${epsilon(release.epsilon_central)}`, `epsilon_central at delta ${delta(release.delta)}, bound ${release.bound}`, "good"),
-      figure("epsilon-local", "whatever fails", release.epsilon_local, `ε ${epsilon(release.epsilon_local)}`, release.backstop ? "epsilon_backstop, over all epochs" : "epsilon_local, in each epoch"),
+      figure("epsilon-central", "promise of this release", release.epsilon_central, `ε ${epsilon(release.epsilon_central)}`, `epsilon_central (removal) at delta ${delta(release.delta)}, bound ${release.bound}`, "good"),
+      figure("epsilon-local", "whatever fails", release.epsilon_local, `ε ${epsilon(release.epsilon_local)}`, release.backstop ? "epsilon_backstop (removal), over all epochs" : "epsilon_local (removal), in each epoch"),
     ),
     tabs(views, first, fail),
     downloads(path, release, picture_width, fail),
@@ -213,26 +213,25 @@ function downloads(path, release, picture_width, fail) {
     ["picture.png", "Picture (PNG)"],
   ];
   const button = ([file, text]) => {
-    const keep = () => download(`${path}/files/${file}`, file === "picture.png" ? { width: width() } : {}, `${release.name}-${release.epoch}-${file}`).catch(fail);
+    const keep = () => download(`${path}/files/${file}`, file === "picture.png" ? { width: width() } : {}).catch(fail);
     return el("button", { type: "button", id: `download-${file.replace(".", "-")}`, onclick: keep }, text);
   };
   return el("section", { class: "panel", "aria-labelledby": "keep" }, el("h2", { id: "keep" }, "Keep it"), el("div", { class: "row" }, files.map(button)));
 }
 
 function promises(release) {
-  const left = release.epsilon_if_instances_compromised.map((value, at) => `${at + 1}: ${epsilon(value)}`).join(", ");
   const rejected = Object.entries(release.rejected).filter(([name, value]) => value > 0 && name !== "chaff");
   return el(
     "section",
     { class: "panel", "aria-labelledby": "promises" },
     el("h2", { id: "promises" }, "What it promises"),
-    el("p", {}, `Whether or not any one person took part, every outcome of this release was about as likely: at most ${factor(release.epsilon_central)} times as likely, but for a chance of ${delta(release.delta)}.`),
+    el("p", {}, `Whatever this release shows, it was at most ${factor(release.epsilon_central)} times as likely with any one person's answer as without it, but for a chance of ${oneIn(release.delta)}. That is removal; between two answers that a person could have given, which is replacement, epsilon is at most twice as large: ${epsilon(2 * release.epsilon_central)}.`),
     facts([
       ["rests on", `${count(release.honest_respondents)} honest respondents`],
-      ["bad instances", `with the analyzer, epsilon ${left}`],
-      ["spent", `epsilon ${epsilon(release.epsilon_spent)} of ${epsilon(release.epsilon_budget)} at delta ${delta(release.delta_budget)}, on ${release.population}`],
+      ["if they collude", collusions(release.epsilon_if_instances_compromised)],
+      ["spent", `epsilon ${epsilon(release.epsilon_spent)} of ${budget(release.epsilon_budget)} (removal) at delta ${delta(release.delta_budget)}, on ${release.population}`],
       ["noise floor", `${short(release.noise_floor)} people, the standard error of a value that nobody holds`],
-      ["not counted", rejected.map(([name, value]) => `${name} ${count(value)}`).join(", ")],
+      ["not counted", rejected.length > 0 && `envelopes ${rejected.map(([name, value]) => `${REJECTED[name] ?? name}: ${count(value)}`).join(", ")}`],
     ]),
     el("ul", { class: "points" }, release.assumptions.map((text) => el("li", {}, text))),
     el("p", {}, el("a", { href: `/guarantees?survey=${release.survey}` }, "What if …?")),
@@ -240,3 +239,11 @@ function promises(release) {
 }
 
 const LINES = 50;
+
+const REJECTED = {
+  length: "of another length",
+  key: "for another key",
+  seal: "whose seal does not open",
+  content: "with no answer inside",
+  duplicates: "that were there before",
+};

@@ -12,7 +12,12 @@ const EPOCH = {
   released: ["good", "released", "There is a release."],
 };
 const INSTANCE = { counted: "released", destroyed: "destroyed", missing: "not yet heard of" };
-const CONTACT = { answers: ["good", "answers"], fails: ["bad", "does not answer"], unknown: ["", "not asked yet"] };
+const CONTACT = {
+  answers: ["good", "answers", "It answers under the certificate of its signed address."],
+  fails: ["bad", "does not answer", "The analyzer comes for batches here, and gets no answer."],
+  unknown: ["", "not asked yet", "The analyzer has just started."],
+};
+const NOT_REACHED = "The analyzer cannot reach this hop. It needs nothing from it; the hop may be closed to the analyzer, or away.";
 
 export async function render(page, parameters, fail) {
   let before = "";
@@ -21,7 +26,7 @@ export async function render(page, parameters, fail) {
     const { now_s, ...rest } = all;
     for (const bar of page.querySelectorAll("progress[data-begins]")) tick(bar, now_s);
     // What has not changed is left alone, with the keyboard's place in it.
-    const state = JSON.stringify({ ...rest, surveys: rest.surveys.map((one) => ({ ...one, paths: one.paths.map(({ heard_s, ...path }) => path) })) });
+    const state = JSON.stringify({ ...rest, surveys: rest.surveys.map((one) => ({ ...one, paths: one.paths.map((path) => ({ ...path, hops: path.hops.map(({ heard_s, ...hop }) => hop) })) })) });
     if (state === before) return;
     before = state;
     show(
@@ -64,8 +69,8 @@ function panel(survey, now_s) {
         ["labels", survey.labels.join(", ")],
       ]),
       facts([
-        ["promise", el("span", {}, "epsilon_central ", number(`claim-${id}`, survey.epsilon_central, epsilon(survey.epsilon_central)), `, delta ${delta(survey.delta)}`)],
-        ["bound", survey.bound],
+        ["promise", el("span", {}, "a release is at most epsilon_central ", number(`claim-${id}`, survey.epsilon_central, epsilon(survey.epsilon_central)), ` (removal), delta ${delta(survey.delta)}`)],
+        ["proved by", `the bound “${survey.bound}”`],
         ["relies on", `${percent(survey.honest_fraction)} of the crowd being honest`],
         ["sends", `${survey.envelopes} envelopes to each of ${survey.instances} instances${survey.cover === "none" ? ", without cover" : ""}`],
         ["more", el("a", { href: `/guarantees?survey=${survey.survey}` }, "What if …?")],
@@ -91,8 +96,12 @@ function epochs(survey, id) {
       "tr",
       {},
       el("td", {}, String(line.epoch), line.label_name && ` · ${line.label_name}`, el("div", { class: "small faint" }, time(line.ends_s))),
-      el("td", {}, el("span", { class: `badge ${kind}`, title, "data-value": line.state }, word), line.state === "released" && el("div", {}, el("a", { href: where }, "look at it"))),
-      el("td", { class: "small", "data-value": line.instances.join(" ") }, line.state === "collecting" ? "" : together(line.instances)),
+      el(
+        "td",
+        {},
+        el("span", { class: "row tight" }, el("span", { class: `badge ${kind}`, title, "data-value": line.state }, word), line.state === "released" && el("a", { href: where }, "look at it")),
+        el("div", { class: "small faint", "data-value": line.instances.join(" ") }, line.state === "collecting" ? "only first hops know how many have answered" : together(line.instances)),
+      ),
     );
   };
   return el(
@@ -102,7 +111,7 @@ function epochs(survey, id) {
       "table",
       { id: `epochs-${id}` },
       el("caption", {}, "Epochs, the newest first"),
-      el("thead", {}, el("tr", {}, ["epoch, and its end", "state", "at the instances"].map((text) => el("th", { scope: "col" }, text)))),
+      el("thead", {}, el("tr", {}, ["epoch, and its end", "state, and what became of it at the instances"].map((text) => el("th", { scope: "col" }, text)))),
       el("tbody", {}, survey.epochs.map(row)),
     ),
   );
@@ -110,33 +119,44 @@ function epochs(survey, id) {
 
 /// What became of an epoch, in as few words as say it.
 function together(outcomes) {
+  if (outcomes.every((outcome) => outcome === "missing")) return "none has been heard of yet";
   const words = outcomes.map((outcome) => INSTANCE[outcome]);
   if (words.every((word) => word === words[0])) return `${words[0]} by all ${words.length}`;
-  return words.map((word, at) => `${at + 1} ${word}`).join(", ");
+  return words.map((word, at) => `instance ${at + 1}: ${word}`).join("; ");
 }
 
 function parties(survey, id) {
-  const row = (path) => {
-    const [kind, word] = CONTACT[path.state];
-    const heard = path.heard_s ? `last heard ${time(path.heard_s)}` : "";
+  const hop = (one, at, all) => {
+    const [kind, word, title] = CONTACT[one.state];
+    const is_last = at === all.length - 1;
+    // A hop that is not the last may be closed to the analyzer, and do its work all the same.
+    const shown = one.state === "fails" && !is_last ? ["warn", "not reached", NOT_REACHED] : [kind, word, title];
+    const said = one.reason ?? (one.heard_s ? `answered ${time(one.heard_s)}` : "");
     return el(
-      "tr",
+      "li",
       {},
-      el("td", {}, String(path.instance)),
-      el("td", {}, path.hops.map((hop, at) => el("div", {}, `${at + 1}. ${hop.operator}`, el("span", { class: "faint small" }, ` ${hop.jurisdiction}`)))),
-      el("td", {}, el("span", { class: `badge ${kind}`, "data-value": path.state }, word), el("div", { class: "small faint" }, path.reason ?? heard)),
-      el("td", { class: "small", "data-value": path.epoch_signed ?? "" }, path.epoch_signed === undefined ? "nothing yet" : String(path.epoch_signed)),
+      el("span", { class: "row tight" }, `${one.operator || "unnamed"}`, el("span", { class: "faint small" }, one.jurisdiction), el("span", { class: `badge ${shown[0]}`, title: shown[2], "data-value": one.state }, shown[1])),
+      said && el("div", { class: "small faint" }, said),
     );
   };
-  return el(
+  const row = (path) =>
+    el(
+      "tr",
+      {},
+      el("th", { scope: "row" }, String(path.instance)),
+      el("td", {}, el("ol", { class: "hops" }, path.hops.map(hop))),
+      el("td", { class: "small", "data-value": path.epoch_signed ?? "" }, path.epoch_signed === undefined ? "nothing yet" : `epoch ${path.epoch_signed}`),
+    );
+  const table = el(
     "div",
     { class: "scroll" },
     el(
       "table",
       { id: `instances-${id}` },
       el("caption", {}, `Instances and hops; analyzed by ${survey.analyzer.operator || "this analyzer"} ${survey.analyzer.jurisdiction}`),
-      el("thead", {}, el("tr", {}, ["", "hops, first to last", "last hop", "epoch all signed"].map((text) => el("th", { scope: "col" }, text)))),
+      el("thead", {}, el("tr", {}, ["instance", "its hops, first to last, and whether they answer the analyzer", "all of them last signed for"].map((text) => el("th", { scope: "col" }, text)))),
       el("tbody", {}, survey.paths.map(row)),
     ),
   );
+  return el("div", { class: "stack close" }, table, el("p", { class: "small faint" }, "That a hop answers says that it is there. That it does its work is known when it signs what became of an epoch."));
 }

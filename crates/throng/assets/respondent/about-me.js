@@ -1,6 +1,7 @@
 // The respondent's own page: what was sent, what it spent, what waits, and whether receipts are right.
 
 import { el, facts, figure, message, show } from "./dom.js";
+import { atMost, budget, epsilon, factor, count as grouped, oneIn } from "./format.js";
 
 const content = document.getElementById("content");
 
@@ -34,17 +35,17 @@ function ledger(about) {
     el(
       "div",
       { class: "grid" },
-      figure("epsilon-spent", "Spent, over all surveys", about.epsilon_spent, short(about.epsilon_spent), "epsilon, whatever fails"),
-      figure("epsilon-left", "Left", about.epsilon_left, short(about.epsilon_left), full ? "no further answer is made" : "for further answers", full ? "warn" : "good"),
-      figure("epsilon-limit", "My limit", about.epsilon_limit, short(about.epsilon_limit), "set by --epsilon-limit"),
+      figure("epsilon-spent", "Spent, over all surveys", about.epsilon_spent, epsilon(about.epsilon_spent), "epsilon (removal), whatever fails"),
+      figure("epsilon-left", "Left", about.epsilon_left, budget(about.epsilon_left), full ? "no further answer is made" : "epsilon (removal), for further answers", full ? "warn" : "good"),
+      figure("epsilon-limit", "My limit", about.epsilon_limit, budget(about.epsilon_limit), "epsilon (removal); set by --epsilon-limit"),
     ),
     el("progress", { id: "epsilon-part", max: about.epsilon_limit, value: about.epsilon_spent, "aria-label": "Part of my limit that is spent" }),
     el(
       "p",
       {},
       "Epsilon counts what your answers could give away if everybody else failed or worked together against you: what you sent is at most ",
-      el("strong", { id: "spent-factor" }, `${times(about.epsilon_spent)} times`),
-      " as likely with your true values as if you had nothing to say. Smaller is more private; 0 is nothing sent.",
+      el("strong", { id: "spent-factor" }, `${factor(about.epsilon_spent)} times`),
+      " as likely with your true values as if you had nothing to say. That is removal; between two values that you could hold, which is replacement, epsilon is at most twice as large. Smaller is more private; 0 is nothing sent.",
     ),
     about.ledger.length === 0
       ? null
@@ -63,7 +64,7 @@ function ledger(about) {
                 "tbody",
                 {},
                 about.ledger.map((line) =>
-                  el("tr", {}, el("td", {}, line.survey), el("td", { class: "number" }, line.epoch), el("td", { class: "number", "data-value": line.epsilon_spent }, short(line.epsilon_spent))),
+                  el("tr", {}, el("td", {}, line.survey), el("td", { class: "number" }, line.epoch), el("td", { class: "number", "data-value": line.epsilon_spent }, epsilon(line.epsilon_spent))),
                 ),
               ),
             ),
@@ -115,8 +116,8 @@ function survey(epochs, number) {
     el(
       "div",
       { class: "grid" },
-      figure(`floor-${number}`, "Whatever fails", one.epsilon_floor, `epsilon ${short(one.epsilon_floor)}`, `at most ${times(one.epsilon_floor)} times as likely as with nothing to say`),
-      figure(`central-${number}`, "What is released", one.epsilon_central, `epsilon ${short(one.epsilon_central)}`, `at most ${times(one.epsilon_central)} times as likely as without you, but for a chance of 1 in ${grouped(Math.floor(Number((1 / one.delta).toPrecision(12))))}`),
+      figure(`floor-${number}`, "Whatever fails", one.epsilon_floor, `epsilon ${epsilon(one.epsilon_floor)}`, `removal: at most ${factor(one.epsilon_floor)} times as likely as with nothing to say`),
+      figure(`central-${number}`, "What is released", one.epsilon_central, `epsilon ${epsilon(one.epsilon_central)}`, `removal: at most ${factor(one.epsilon_central)} times as likely as without you, but for a chance of ${oneIn(one.delta)}`),
     ),
     el("details", { id: `guarantee-${number}` }, el("summary", {}, "What this rests on, and what is left if it fails"), el("ul", { class: "points" }, one.guarantee.map((one) => el("li", {}, words(one))))),
     epochs.map((answer) => epoch(answer)),
@@ -199,23 +200,6 @@ function count(number, one, many) {
   return `${grouped(number)} ${number === 1 ? one : many}`;
 }
 
-function grouped(number) {
-  return number.toLocaleString("en");
-}
-
-/// An epsilon, to four places.
-function short(number) {
-  return String(Number(number.toFixed(4)));
-}
-
-/// e to the epsilon, rounded up to three digits: a bound may not be rounded down.
-function times(epsilon) {
-  const factor = Math.exp(epsilon);
-  if (!Number.isFinite(factor) || factor >= 1e15) return `e^${short(Math.ceil(epsilon * 1e4) / 1e4)}`;
-  const unit = 10 ** (Math.floor(Math.log10(factor)) - 2);
-  return Number((Math.ceil(factor / unit - 1e-9) * unit).toPrecision(3)).toLocaleString("en");
-}
-
 /// 2026-01-31T12:00:00Z as 2026-01-31 12:00:00 UTC.
 function time(text) {
   return text.replace("T", " ").replace("Z", " UTC");
@@ -225,7 +209,7 @@ function time(text) {
 function words(text) {
   return text
     .replace(/(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)Z/g, "$1 $2 UTC")
-    .replace(/\b\d+\.\d{5,}\b/g, (long) => short(Math.ceil(Number(long) * 1e4) / 1e4));
+    .replace(/\b\d+\.\d{5,}\b/g, (long) => String(atMost(Number(long))));
 }
 
 /// A sentence of the program, as one of a page.

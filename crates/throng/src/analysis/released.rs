@@ -1,6 +1,7 @@
 //! A release as it is published, for a program (JSON, CSV), for a person (text) and to look at.
 
 use std::fmt;
+use std::path::Path;
 
 use anyhow::Result;
 use indicatif::HumanCount;
@@ -14,6 +15,7 @@ use throng_wire::survey::{Cover, Enrolment, Survey};
 use super::published::{PICTURE, TABLE};
 use crate::picture::Picture;
 use crate::rank_plot::estimates_by_rank;
+use crate::rounding::at_most;
 
 /// A release. The names are stable. Counts and errors are in respondents.
 #[derive(Clone, Debug, Serialize)]
@@ -83,8 +85,11 @@ pub struct Released {
     pub confidence: f64,
     /// The values with the largest estimates.
     pub top: Vec<ReleasedValue>,
-    /// What was written.
+    /// The names of the files that were written. Where they are on somebody's machine is not part of a release.
     pub files: Vec<String>,
+    /// Where they are, for whoever made it on this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
 }
 
 /// A value with a large estimate.
@@ -197,6 +202,7 @@ impl Released {
             confidence,
             top: top.collect(),
             files: Vec::new(),
+            directory: None,
         })
     }
 
@@ -224,8 +230,10 @@ impl Released {
                 let mut by_rank: Vec<usize> = (0..counts.len()).collect();
                 by_rank.sort_by(|&a, &b| counts[b].total_cmp(&counts[a]).then(a.cmp(&b)));
                 let title = format!(
-                    "{}, epoch {}: epsilon_central {:.4}",
-                    self.name, self.epoch, self.epsilon_central
+                    "{}, epoch {}: epsilon_central {:.4} (removal)",
+                    self.name,
+                    self.epoch,
+                    at_most(self.epsilon_central)
                 );
                 let plot = estimates_by_rank(title, &by_rank, estimates, self.noise_threshold);
                 files.push(("ranks.svg", plot.to_svg()?.into_bytes()));
@@ -308,7 +316,7 @@ impl fmt::Display for Released {
             "this release",
             format!(
                 "epsilon_central {:.4}, delta {:e} ({}, bound {}, {} honest respondents)",
-                self.epsilon_central,
+                at_most(self.epsilon_central),
                 self.delta,
                 self.neighbors,
                 self.bound,
@@ -316,12 +324,15 @@ impl fmt::Display for Released {
             ),
         )?;
         let floor = if self.backstop { "epsilon_backstop" } else { "epsilon_local" };
-        line("whatever fails", format!("{floor} {:.4} ({})", self.epsilon_local, self.neighbors))?;
+        line("whatever fails", format!("{floor} {:.4} ({})", at_most(self.epsilon_local), self.neighbors))?;
         line(
             "all releases",
             format!(
                 "epsilon {:.4} of {} at delta {:e}, spent on {}",
-                self.epsilon_spent, self.epsilon_budget, self.delta_budget, self.population
+                at_most(self.epsilon_spent),
+                self.epsilon_budget,
+                self.delta_budget,
+                self.population
             ),
         )?;
         line(
@@ -349,7 +360,8 @@ impl fmt::Display for Released {
             )?;
         }
         for (at, file) in self.files.iter().enumerate() {
-            line(if at == 0 { "files" } else { "" }, file.clone())?;
+            let dir = Path::new(self.directory.as_deref().unwrap_or_default());
+            line(if at == 0 { "files" } else { "" }, dir.join(file).display().to_string())?;
         }
         writeln!(f)?;
         self.assumptions.iter().try_for_each(|sentence| writeln!(f, "{sentence}"))

@@ -58,19 +58,20 @@ pub fn run(args: &ReleaseArgs, format: Format) -> Result<()> {
         Released::of(survey.survey(), &release, (&files.population, budget), args.top, args.confidence)?;
     let picture = args.width.and_then(|width| Picture::of_counts(width, release.estimates().counts()));
     let published = PublishedReleases::new(&config.data).at(survey.hash(), ReleaseName { epoch, label });
-    let out = OutDir::open(args.out.as_deref().unwrap_or(published.dir()))?;
+    let dir = args.out.as_deref().unwrap_or(published.dir());
+    let out = OutDir::open(dir)?;
     let mut contents = released.files(survey.survey(), &release, picture.as_ref())?;
-    released.files = contents.iter().map(|(name, _)| out.path(name).display().to_string()).collect();
-    released.files.push(out.path(RELEASE).display().to_string());
-    let json = serde_json::to_string_pretty(&released)? + "\n";
-    contents.push((RELEASE, json.clone().into_bytes()));
+    let names = contents.iter().map(|(name, _)| *name).chain([RELEASE]);
+    released.files = names.map(str::to_owned).collect();
+    contents.push((RELEASE, (serde_json::to_string_pretty(&released)? + "\n").into_bytes()));
     out.write(&contents)?;
     // The analyzer has a copy of its own, which its dashboard shows.
     if args.out.is_some() {
         published.write(&contents)?;
     }
+    released.directory = Some(dir.display().to_string());
     match format {
-        Format::Json => print(&json),
+        Format::Json => print(&(serde_json::to_string_pretty(&released)? + "\n")),
         Format::Text => {
             let drawn = picture.map(|picture| Canvas::of_stdout().draw(&[("estimate", &picture)]) + "\n");
             print(&format!("{}{released}", drawn.unwrap_or_default()))

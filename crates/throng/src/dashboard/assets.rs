@@ -26,8 +26,14 @@ macro_rules! asset {
     };
 }
 
-/// What all pages of this project have in common: one look, and how elements are made.
-pub const SHARED: &[Asset] = &[asset!("style.css", CSS), asset!("icon.svg", SVG), asset!("dom.js", SCRIPT)];
+/// What all pages of this project have in common: one look, how elements are made, and how numbers are rounded. They also begin
+/// with one head, assets/head.html.
+pub const SHARED: &[Asset] = &[
+    asset!("style.css", CSS),
+    asset!("icon.svg", SVG),
+    asset!("dom.js", SCRIPT),
+    asset!("format.js", SCRIPT),
+];
 
 /// Files under `/assets/`, each with an ETag, so that a browser asks again and gets them once.
 pub fn routes(files: impl IntoIterator<Item = &'static Asset>) -> Router {

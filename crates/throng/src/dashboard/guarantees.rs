@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use throng_account::attacker::{Compromised, Exposure, Left};
 use throng_account::bound::{BOUNDS, Bound};
-use throng_dp::{CentralGuarantee, Coins, Neighbors, Removal};
+use throng_dp::{CentralGuarantee, Coins, LocalGuarantee, Neighbors, Removal, Replacement};
 use throng_encode::{CheckedClaim, terms};
 use throng_wire::Survey;
 
@@ -25,12 +25,19 @@ pub(super) async fn what_if(
     serving
         .work(move |serving| {
             let survey = serving.survey(&survey)?.survey.survey();
+            let planned = Asked::planned(survey);
             let asked = Asked {
-                bad_instances: query.number("instances")?.unwrap_or(0),
-                analyzer: query.number("analyzer")?.unwrap_or(false),
-                honest_fraction: query.number("honest_fraction")?.unwrap_or(survey.crowd.honest_fraction),
-                respondents: query.number("respondents")?.unwrap_or(survey.crowd.respondents_min),
-                bound: query.text("bound").unwrap_or(&survey.claim.bound).to_owned(),
+                bad_instances: query
+                    .within("instances", 0, survey.delivery.instances)?
+                    .unwrap_or(planned.bad_instances),
+                analyzer: query.number("analyzer")?.unwrap_or(planned.analyzer),
+                honest_fraction: query
+                    .within("honest_fraction", 0.001, 1.0)?
+                    .unwrap_or(planned.honest_fraction),
+                respondents: query
+                    .within("respondents", 1, 1_000_000_000_000)?
+                    .unwrap_or(planned.respondents),
+                bound: query.text("bound").map_or(planned.bound, str::to_owned),
             };
             WhatIf::of(survey, asked).map(Json)
         })
@@ -38,13 +45,26 @@ pub(super) async fn what_if(
 }
 
 /// What may have happened.
-#[derive(Serialize)]
+#[derive(PartialEq, Serialize)]
 struct Asked {
     bad_instances: u32,
     analyzer: bool,
     honest_fraction: f64,
     respondents: u64,
     bound: String,
+}
+
+impl Asked {
+    /// That all is as the survey says.
+    fn planned(survey: &Survey) -> Self {
+        Self {
+            bad_instances: 0,
+            analyzer: false,
+            honest_fraction: survey.crowd.honest_fraction,
+            respondents: survey.crowd.respondents_min,
+            bound: survey.claim.bound.clone(),
+        }
+    }
 }
 
 /// What is left then.
@@ -57,6 +77,8 @@ pub(super) struct WhatIf {
     respondents_min: u64,
     /// With so few the epoch is destroyed, and there is no release.
     destroyed: bool,
+    /// Whether nothing else is asked than what the survey itself says.
+    planned: bool,
     neighbors: &'static str,
     /// What is left whatever fails: of one epoch, or with a backstop of all epochs of a value.
     epsilon_local: f64,
@@ -68,6 +90,8 @@ pub(super) struct WhatIf {
     /// What a release guarantees; none where nothing can be said.
     epsilon_central: Option<f64>,
     delta: f64,
+    /// The same under replacement: what tells two answers apart that somebody could have given.
+    replacement: Replaced,
     /// Why nothing can be said.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
@@ -79,6 +103,15 @@ pub(super) struct WhatIf {
     assumptions: Vec<String>,
     /// Every bound, in plain words.
     bounds: Vec<Value>,
+}
+
+/// Bounds under replacement.
+#[derive(Serialize)]
+struct Replaced {
+    epsilon_local: f64,
+    epsilon_fragment: f64,
+    epsilon_central: Option<f64>,
+    delta: Option<f64>,
 }
 
 /// What is left of a respondent's privacy.
@@ -98,12 +131,6 @@ enum Remaining {
 impl WhatIf {
     fn of(survey: &Survey, asked: Asked) -> Result<Self, Problem> {
         let refused = |error: &dyn ToString| bad(error.to_string());
-        if !(asked.honest_fraction > 0.0 && asked.honest_fraction <= 1.0) {
-            return Err(bad("honest_fraction is above 0 and at most 1"));
-        }
-        if asked.respondents == 0 {
-            return Err(bad("respondents is at least 1"));
-        }
         let claim = CheckedClaim::check(survey).map_err(|error| refused(&error))?;
         let mut terms = terms(survey).map_err(|error| refused(&error))?;
         terms.honest_fraction = asked.honest_fraction;
@@ -121,12 +148,16 @@ impl WhatIf {
         let central = kept.map_or(claim.claimed, |kept| kept.central);
         let left = Exposure { central, ..claim.exposure }.left(attacker).map_err(|error| refused(&error))?;
         let floor = claim.floor.epsilon().value();
+        let [local, fragment] = [claim.floor, claim.fragment]
+            .map(|removal| LocalGuarantee::<Replacement>::from(removal).epsilon().value());
+        let released = kept.map(|kept| CentralGuarantee::<Replacement>::from(kept.central));
         let assumptions = assumptions(survey, &asked, kept.map(|kept| kept.honest));
         Ok(Self {
             instances: survey.delivery.instances,
             hops: survey.delivery.hops,
             respondents_min: crowd.respondents_min,
             destroyed: asked.respondents < crowd.respondents_min,
+            planned: asked == Asked::planned(survey),
             neighbors: Removal::NAME,
             epsilon_local: floor,
             backstop: claim.exposure.fragments.is_some(),
@@ -137,6 +168,12 @@ impl WhatIf {
             },
             epsilon_central: kept.map(|kept| kept.central.epsilon().value()),
             delta: claim.claimed.delta().value(),
+            replacement: Replaced {
+                epsilon_local: local,
+                epsilon_fragment: fragment,
+                epsilon_central: released.map(|released| released.epsilon().value()),
+                delta: released.map(|released| released.delta().value()),
+            },
             reason,
             honest_respondents: kept.map(|kept| kept.honest),
             left: remaining(left, kept.map(|kept| kept.central), floor),

@@ -1,12 +1,15 @@
 //! The planner: what `throng plan` answers, with a sample crowd on which it is tried at once.
 
+use std::time::{Duration, Instant};
+
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use serde::Serialize;
+use throng_account::planner::while_wanted;
 
 use super::query::{Query, bad};
 use super::sample::{Sample, Tried};
-use super::{Download, Json, Shared, problem};
+use super::{Download, Json, Shared, Wanted, file_name, problem};
 use crate::cli::{EncodingArg, PlanArgs};
 use crate::commands::plan::{Planned, planned};
 use crate::exit::Refusal;
@@ -21,7 +24,7 @@ pub(super) async fn plan(
     let names: Vec<&str> = NAMES.iter().copied().chain(["sample", "seed"]).collect();
     let query = Query::read(query.as_deref(), &names)?;
     serving
-        .work(move |_| {
+        .work_while_wanted(move |_, wanted| {
             let mut args = arguments(&query)?;
             let name = query.text("sample").map(str::to_owned);
             let domain = args.domain.unwrap_or(0);
@@ -30,7 +33,7 @@ pub(super) async fn plan(
             if let Some((sample, _)) = &sample {
                 args.domain = Some(sample.domain());
             }
-            let plan = planned(&args).map_err(|error| refused(&error))?;
+            let plan = worked_out(&args, wanted)?;
             let seed = query.number("seed")?.unwrap_or(1);
             let tried = sample.map(|(sample, name)| {
                 sample.tried(&name, &plan.survey, plan.noise_threshold, seed).map_err(|error| problem(&error))
@@ -47,10 +50,11 @@ pub(super) async fn survey_file(
 ) -> Result<Download, Problem> {
     let query = Query::read(query.as_deref(), &NAMES)?;
     serving
-        .work(move |_| {
-            let plan = planned(&arguments(&query)?).map_err(|error| refused(&error))?;
+        .work_while_wanted(move |_, wanted| {
+            let plan = worked_out(&arguments(&query)?, wanted)?;
             let text = plan.survey.to_toml().map_err(|error| problem(&error.into()))?;
-            Ok(Download { name: "survey.toml".into(), kind: "application/toml", bytes: text.into_bytes() })
+            let name = file_name::of_draft(&plan.survey.name);
+            Ok(Download { name, kind: "application/toml", bytes: text.into_bytes() })
         })
         .await
 }
@@ -64,18 +68,45 @@ pub(super) struct PlanPage {
     sample: Option<Tried>,
 }
 
-/// The arguments that `throng plan` would be given.
+/// A plan, for as long as somebody waits for it and not for ever: to find out what a crowd would have to be that is much too
+/// small takes long.
+fn worked_out(args: &PlanArgs, wanted: &Wanted) -> Result<Planned, Problem> {
+    let (waiting, until) = (wanted.clone(), Instant::now() + PATIENCE);
+    let go_on = move || waiting.still().is_ok() && Instant::now() < until;
+    match while_wanted(go_on, || planned(args)) {
+        Some(plan) => plan.map_err(|error| refused(&error)),
+        None => {
+            wanted.still()?;
+            Err(Problem::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "refused",
+                "this plan takes too long to work out here: choose a larger crowd, fewer report fragments, or a larger \
+                 epsilon_central; `throng plan` takes its time",
+            ))
+        }
+    }
+}
+
+/// The arguments that `throng plan` would be given, each within what this server has time and room for.
 fn arguments(query: &Query) -> Result<PlanArgs, Problem> {
+    let missing = |name: &str| bad(format!("give {name}"));
+    let count = |name: &str, most: u32, otherwise: u32| -> Result<u32, Problem> {
+        Ok(query.within(name, 1, most)?.unwrap_or(otherwise))
+    };
     Ok(PlanArgs {
-        epsilon_central: query.need("epsilon_central")?,
-        delta: query.need("delta")?,
-        respondents: query.need("respondents")?,
-        domain: Some(query.need("domain")?),
+        epsilon_central: query
+            .within("epsilon_central", 0.01, 20.0)?
+            .ok_or_else(|| missing("epsilon_central"))?,
+        delta: query.within("delta", 1e-15, 0.01)?.ok_or_else(|| missing("delta"))?,
+        respondents: query
+            .within("respondents", 2, 1_000_000_000_000)?
+            .ok_or_else(|| missing("respondents"))?,
+        domain: Some(query.within("domain", 2, (1 << 53) - 1)?.ok_or_else(|| missing("domain"))?),
         attribute: Vec::new(),
-        report_fragments: query.number("report_fragments")?.unwrap_or(1),
-        instances: query.number("instances")?.unwrap_or(3),
-        hops: query.number("hops")?.unwrap_or(2),
-        honest_fraction: query.number("honest_fraction")?.unwrap_or(1.0),
+        report_fragments: count("report_fragments", 64, 1)?,
+        instances: count("instances", 32, 3)?,
+        hops: count("hops", 16, 2)?,
+        honest_fraction: query.within("honest_fraction", 0.01, 1.0)?.unwrap_or(1.0),
         encoding: match query.text("encoding") {
             None => None,
             Some("one-hot") => Some(EncodingArg::OneHot),
@@ -86,9 +117,9 @@ fn arguments(query: &Query) -> Result<PlanArgs, Problem> {
         sample: None,
         crowd_for_share: None,
         hash_seed: 1,
-        name: query.text("name").unwrap_or("survey").to_owned(),
-        question: query.text("question").unwrap_or_default().to_owned(),
-        epoch_s: query.number("epoch_s")?.unwrap_or(86_400),
+        name: query.short("name", 100)?.unwrap_or("survey").to_owned(),
+        question: query.short("question", 1000)?.unwrap_or_default().to_owned(),
+        epoch_s: query.within("epoch_s", 1, 10 * 366 * 86_400)?.unwrap_or(86_400),
         out: None,
     })
 }
@@ -117,3 +148,25 @@ const NAMES: [&str; 12] = [
     "question",
     "epoch_s",
 ];
+
+/// How long a plan may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Weak};
+
+    use super::*;
+
+    #[test]
+    fn a_plan_is_worked_out_for_whoever_still_waits() {
+        let query = "epsilon_central=1&delta=1e-6&respondents=40000&domain=90";
+        let args = arguments(&Query::read(Some(query), &NAMES).unwrap()).unwrap();
+        // Nothing of it is remembered yet.
+        let gone = worked_out(&args, &Wanted(Weak::new())).unwrap_err();
+        assert_eq!(gone.status, StatusCode::INTERNAL_SERVER_ERROR);
+        let waiting = Arc::new(());
+        let plan = worked_out(&args, &Wanted(Arc::downgrade(&waiting))).unwrap();
+        assert_eq!((plan.survey.crowd.respondents_min, plan.survey.domain()), (40_000, 90));
+    }
+}

@@ -1,6 +1,7 @@
 //! What follows the question mark of a request: names and values, each known, each once.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::str::FromStr;
 
 use axum::http::StatusCode;
@@ -39,6 +40,32 @@ impl Query {
     pub(super) fn number<T: FromStr>(&self, name: &str) -> Result<Option<T>, Problem> {
         let read = |text: &str| text.parse().map_err(|_| bad(format!("{name} is not such a number")));
         self.text(name).map(read).transpose()
+    }
+
+    /// A number from `least` to `most`, if it is given.
+    pub(super) fn within<T: FromStr + PartialOrd + Display + Copy>(
+        &self,
+        name: &str,
+        least: T,
+        most: T,
+    ) -> Result<Option<T>, Problem> {
+        // What is no number of this kind is outside as well.
+        let outside = || bad(format!("{name} is a number from {least} to {most}"));
+        match self.text(name).map(str::parse) {
+            None => Ok(None),
+            Some(Ok(number)) if least <= number && number <= most => Ok(Some(number)),
+            Some(_) => Err(outside()),
+        }
+    }
+
+    /// A text of at most so many letters.
+    pub(super) fn short(&self, name: &str, most: usize) -> Result<Option<&str>, Problem> {
+        match self.text(name) {
+            Some(text) if text.chars().count() > most => {
+                Err(bad(format!("{name} has at most {most} letters")))
+            }
+            text => Ok(text),
+        }
     }
 
     /// A number that has to be given.
@@ -81,6 +108,17 @@ mod tests {
         assert_eq!((query.number("n"), query.need::<f64>("n")), (Ok(Some(1e-6)), Ok(1e-6)));
         assert_eq!(query.number::<u64>("n").unwrap_err().status, StatusCode::BAD_REQUEST);
         assert_eq!(read("n=").unwrap().number::<u64>("n"), Ok(None));
+        assert_eq!(query.within("n", 1e-6, 1.0), Ok(Some(1e-6)));
+        assert_eq!(query.within("n", 1e-7, 1e-6), Ok(Some(1e-6)));
+        for (least, most) in [(1e-5, 1.0), (0.0, 1e-7)] {
+            let problem = query.within("n", least, most).unwrap_err();
+            assert!(
+                problem.status == 400 && problem.detail == format!("n is a number from {least} to {most}")
+            );
+        }
+        assert!(query.within("n", 0, 9).is_err() && read("n=NaN").unwrap().within("n", 0.0, 1.0).is_err());
+        assert_eq!(query.within("other", 0, 9), Ok(None));
+        assert!(query.short("name", 6) == Ok(Some("a&b cé")) && query.short("name", 5).is_err());
         assert!(Query::read(None, &[]).unwrap().need::<u64>("n").unwrap_err().detail.contains("give n"));
         for wrong in ["m=1", "n=1&n=2", "n=%G1", "n=%4", "name=%ff"] {
             assert!(read(wrong).is_err(), "{wrong}");

@@ -10,7 +10,7 @@ use throng_dp::estimate::Spread;
 
 use super::picture::Drawn;
 use super::query::{Query, bad};
-use super::{Download, JSON, Json, Serving, Shared, Shown, problem};
+use super::{Download, JSON, Json, Serving, Shared, Shown, file_name, problem};
 use crate::analysis::published::EstimateLine;
 use crate::analysis::{Published, ReleaseName};
 use crate::net::Problem;
@@ -169,10 +169,8 @@ pub(super) async fn file(
                 }
                 _ => return Err(Problem::new(StatusCode::NOT_FOUND, "unknown", FILES)),
             };
-            // Whatever a survey is called, this is a file's name.
-            let name = shown.survey.survey().name.chars();
-            let name: String = name.map(|one| if one.is_ascii_alphanumeric() { one } else { '-' }).collect();
-            Ok(Download { name: format!("{name}-{label}-{epoch}-{file}"), kind, bytes })
+            let name = file_name::of_release(&shown.survey, label, epoch, &file);
+            Ok(Download { name, kind, bytes })
         })
         .await
 }

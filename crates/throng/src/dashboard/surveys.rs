@@ -13,6 +13,7 @@ use super::{Json, Serving, Shared, Shown, problem};
 use crate::analysis::{ReleaseName, TallyFiles};
 use crate::clock::now_s;
 use crate::net::Problem;
+use crate::serve::contacts::Contact;
 
 /// Whether a batch that was taken was counted or destroyed. Such a file never changes, so it is looked at once.
 pub(super) type Outcomes = BTreeMap<(SurveyHash, u32, u64, u32), Outcome>;
@@ -75,15 +76,22 @@ struct PartyLine {
 #[derive(Serialize)]
 struct PathLine {
     instance: u32,
+    /// The newest epoch that all of its hops have signed a statement about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    epoch_signed: Option<u64>,
+    hops: Vec<HopLine>,
+}
+
+/// A hop, and whether it answers the analyzer.
+#[derive(Serialize)]
+struct HopLine {
+    #[serde(flatten)]
+    party: PartyLine,
     state: Contacted,
     #[serde(skip_serializing_if = "Option::is_none")]
     heard_s: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// The newest epoch that all of its hops have signed a statement about.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    epoch_signed: Option<u64>,
-    hops: Vec<PartyLine>,
 }
 
 #[derive(Serialize)]
@@ -91,7 +99,7 @@ struct PathLine {
 enum Contacted {
     /// It was not asked yet.
     Unknown,
-    /// Its last hop answers.
+    /// It answers.
     Answers,
     /// It does not.
     Fails,
@@ -181,26 +189,27 @@ impl Serving {
     }
 
     fn path(&self, shown: &Shown, instance: u32, epochs: &[EpochLine]) -> PathLine {
-        let contact = self.dashboard.contacts.of(shown.survey.hash(), instance);
-        let state = match (&contact.failing, contact.heard_s) {
-            (Some(_), _) => Contacted::Fails,
-            (None, Some(_)) => Contacted::Answers,
-            (None, None) => Contacted::Unknown,
-        };
         // A batch is taken with the statements of all hops, each of them checked.
         let signed = |line: &&EpochLine| {
             line.instances.get(instance as usize - 1).is_some_and(|outcome| *outcome != Outcome::Missing)
         };
         PathLine {
             instance,
-            state,
-            heard_s: contact.heard_s,
-            reason: contact.failing,
             epoch_signed: epochs.iter().filter(signed).map(|line| line.epoch).max(),
             hops: (1..=shown.survey.survey().delivery.hops)
-                .map(|hop| party(shown, Place::hop(instance, hop)))
+                .map(|hop| self.hop(shown, Place::hop(instance, hop)))
                 .collect(),
         }
+    }
+
+    fn hop(&self, shown: &Shown, place: Place) -> HopLine {
+        let Contact { heard_s, failing } = self.dashboard.contacts.of(shown.survey.hash(), place);
+        let state = match (&failing, heard_s) {
+            (Some(_), _) => Contacted::Fails,
+            (None, Some(_)) => Contacted::Answers,
+            (None, None) => Contacted::Unknown,
+        };
+        HopLine { party: party(shown, place), state, heard_s, reason: failing }
     }
 
     /// The newest epochs of every label, the newest first.

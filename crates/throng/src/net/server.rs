@@ -48,6 +48,17 @@ pub struct Limits {
     pub body_bytes_per_s: u64,
     /// How long requests may still take when the server ends.
     pub shutdown: Duration,
+    /// What becomes of a request whose client hangs up before it is answered.
+    pub hung_up: HungUp,
+}
+
+/// What becomes of a request whose client hangs up before it is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HungUp {
+    /// It is finished: what has begun to be stored is stored. To look for the end would cost an upload a system call.
+    Finished,
+    /// It is dropped, and makes room for others: for questions that change nothing.
+    Dropped,
 }
 
 impl Default for Limits {
@@ -61,6 +72,7 @@ impl Default for Limits {
             body: Duration::from_secs(60),
             body_bytes_per_s: 16 << 10,
             shutdown: Duration::from_secs(10),
+            hung_up: HungUp::Finished,
         }
     }
 }
@@ -246,8 +258,7 @@ where
             .timer(TokioTimer::new())
             .header_read_timeout(limits.head)
             .max_header_size(limits.head_len_max)
-            // What has begun is finished, whoever hangs up: to look for that would cost an upload a system call.
-            .half_close(true)
+            .half_close(limits.hung_up == HungUp::Finished)
             .serve_connection(stream, service)
     );
     tokio::select! {

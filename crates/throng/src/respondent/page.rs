@@ -14,8 +14,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::header::{CONTENT_TYPE, HOST, ORIGIN};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::StatusCode;
+use axum::http::header::{CONTENT_TYPE, ORIGIN};
 use axum::middleware::{Next, from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -26,7 +26,7 @@ use super::{CheckedBody, CheckedReceipt, Respondent, ShownAnswer};
 use crate::dashboard::OperatorToken;
 use crate::dashboard::assets::{self, Asset, CSS, HTML, SCRIPT};
 use crate::net::server::Limits;
-use crate::net::{Problem, Server, Transport, Upload};
+use crate::net::{LoopbackHosts, Problem, Server, Transport, Upload};
 
 /// The page, while its address exists.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl RespondentPage {
 
     /// The address to open. It has the token in it.
     pub fn url(&self) -> String {
-        format!("http://{}/{}/", self.site.host, self.site.token.as_str())
+        format!("http://{}/{}/", self.site.address, self.site.token.as_str())
     }
 
     /// Serves until `shutdown` is over.
@@ -113,8 +113,8 @@ impl AboutMe {
 #[derive(Debug)]
 struct Site {
     state: PathBuf,
-    /// What a request has to have as `Host`.
-    host: String,
+    /// Where it listens.
+    address: SocketAddr,
     /// What its path has to begin with: whoever runs the program is the operator of this page.
     token: OperatorToken,
     now_ms: fn() -> u64,
@@ -128,18 +128,17 @@ impl Site {
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Self {
         let token = OperatorToken::generate(&mut &mut *rng);
-        Self { state: state.to_owned(), host: address.to_string(), token, now_ms }
+        Self { state: state.to_owned(), address, token, now_ms }
     }
 
     /// Why a request is not answered, if it is not.
     fn refusal(&self, request: &Request) -> Option<Problem> {
-        let header = |name| request.headers().get(name).map(HeaderValue::as_bytes);
-        if header(HOST) != Some(self.host.as_bytes()) {
-            let detail = "this page has no name: open the address that was printed";
-            return Some(Problem::new(StatusCode::MISDIRECTED_REQUEST, "host", detail));
-        }
-        let own = format!("http://{}", self.host);
-        if header(ORIGIN).is_some_and(|origin| origin != own.as_bytes()) {
+        let host = match LoopbackHosts::of(self.address).named(request.headers()) {
+            Ok(host) => host,
+            Err(problem) => return Some(problem),
+        };
+        let own = format!("http://{host}");
+        if request.headers().get(ORIGIN).is_some_and(|origin| origin.as_bytes() != own.as_bytes()) {
             let detail = "this page answers to itself alone";
             return Some(Problem::new(StatusCode::FORBIDDEN, "origin", detail));
         }
@@ -201,8 +200,11 @@ async fn answered<T: Serialize>(
     Ok(([(CONTENT_TYPE, "application/json")], found.map_err(failed)?).into_response())
 }
 
-const INDEX: Asset =
-    Asset { name: "index.html", kind: HTML, text: include_str!("../../assets/respondent/index.html") };
+const INDEX: Asset = Asset {
+    name: "index.html",
+    kind: HTML,
+    text: concat!(include_str!("../../assets/head.html"), include_str!("../../assets/respondent/index.html")),
+};
 const OWN: &[Asset] = &[
     Asset { name: "about-me.js", kind: SCRIPT, text: include_str!("../../assets/respondent/about-me.js") },
     Asset { name: "about-me.css", kind: CSS, text: include_str!("../../assets/respondent/about-me.css") },

@@ -9,6 +9,7 @@ use throng_wire::{Digest, SurveyHash};
 
 use super::state_dir::StateDir;
 use crate::exit::Refusal;
+use crate::rounding::{at_least, at_most};
 
 /// The local guarantees of everything that was answered, added up (removal): what is left whatever fails.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -129,10 +130,11 @@ impl PersonalLedger {
         }
         let left = self.left()?;
         Err(Refusal(format!(
-            "this answer spends epsilon {:.4}, and of your limit of {} only {left:.4} is left; \
+            "this answer spends epsilon {:.4}, and of your limit of {} only {:.4} is left; \
              --epsilon-limit {} would allow it, at the price of your privacy",
-            after.value() - spent.value(),
+            at_most(after.value() - spent.value()),
             self.epsilon_limit,
+            at_least(left),
             after.value().ceil(),
         ))
         .into())

@@ -1,5 +1,6 @@
 //! `throng serve analyzer`: one process that comes for the batches of any number of surveys, and counts them.
 
+mod asking;
 mod config;
 mod puller;
 
@@ -30,6 +31,7 @@ use crate::dashboard::{self, Dashboard, OperatorToken, Shown};
 use crate::entropy::system_rng;
 use crate::keygen::Party;
 use crate::net::{Client, client};
+use asking::Asking;
 pub use config::{AnalyzedSurvey, AnalyzerConfig, Budget};
 use puller::{Puller, Watched};
 
@@ -119,6 +121,7 @@ impl AnalyzerServer {
                     pulse: vitals.worker(&format!("analyzer for instance {instance}"), &name),
                     watched: watched.clone(),
                     contacts: contacts.clone(),
+                    asking: Asking::default(),
                 };
                 let (stop, stopped) = mpsc::channel();
                 let ended = ended.clone();

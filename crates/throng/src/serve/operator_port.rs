@@ -8,7 +8,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
-use axum::middleware::map_response;
+use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::sync::oneshot;
@@ -16,7 +16,8 @@ use tokio::task::JoinHandle;
 
 use super::vitals::Vitals;
 use crate::dashboard::assets::secured;
-use crate::net::server::Limits;
+use crate::net::host::{LoopbackHosts, admitted};
+use crate::net::server::{HungUp, Limits};
 use crate::net::{Problem, Server, Transport};
 
 /// The port, while it is open. Dropped, it is closed at once.
@@ -35,14 +36,24 @@ impl OperatorPort {
     /// starts and while it stops.
     pub async fn open(listen: Option<SocketAddr>, vitals: &Vitals, more: Router) -> Result<Self> {
         let Some(listen) = listen else { return Ok(Self(None)) };
-        let limits = Limits { connections_max: CONNECTIONS_MAX, ..Limits::default() };
+        // Nothing is stored here: who hangs up does not keep those waiting who still want an answer.
+        let limits =
+            Limits { connections_max: CONNECTIONS_MAX, hung_up: HungUp::Dropped, ..Limits::default() };
         let server = Server::bind(listen, Transport::Open, limits).await?;
-        let url = format!("http://{}", server.address()?);
+        let address = server.address()?;
+        let url = format!("http://{address}");
+        let answers = match is_for_one_machine(address) {
+            true => {
+                router(vitals.clone(), more).layer(from_fn_with_state(LoopbackHosts::of(address), admitted))
+            }
+            // Its name is that of a machine, which only its operator knows; there is no dashboard.
+            false => router(vitals.clone(), more),
+        };
         let (close, closed) = oneshot::channel();
         let shutdown = async {
             let _ = closed.await;
         };
-        let task = tokio::spawn(server.serve(router(vitals.clone(), more), shutdown));
+        let task = tokio::spawn(server.serve(answers.layer(map_response(secured)), shutdown));
         Ok(Self(Some(Opened { close, task, url })))
     }
 
@@ -73,8 +84,8 @@ pub fn is_for_one_machine(listen: SocketAddr) -> bool {
     listen.ip().is_loopback()
 }
 
-/// What it answers.
-pub fn router(vitals: Vitals, more: Router) -> Router {
+/// What it answers to whoever is admitted.
+fn router(vitals: Vitals, more: Router) -> Router {
     Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
@@ -86,7 +97,6 @@ pub fn router(vitals: Vitals, more: Router) -> Router {
         .method_not_allowed_fallback(Problem::method)
         .with_state(vitals)
         .merge(more)
-        .layer(map_response(secured))
 }
 
 async fn ready(State(vitals): State<Vitals>) -> Result<&'static str, Problem> {
@@ -117,6 +127,9 @@ mod tests {
     use http_body_util::BodyExt;
     use hyper::service::Service;
     use hyper_util::service::TowerToHyperService;
+    use std::sync::{Arc, Mutex};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
 
     use super::*;
 
@@ -151,6 +164,73 @@ mod tests {
             let (status, kind, _) = call(&vitals, method, path).await;
             assert_eq!((status, kind.as_str()), (expected, "application/problem+json"));
         }
+    }
+
+    /// What a port on an address answers to one request with this host; with a router that has nothing of its own.
+    async fn answer(listen: &str, host: impl Fn(&str) -> String) -> String {
+        let port =
+            OperatorPort::open(Some(listen.parse().unwrap()), &Vitals::new(), Router::new()).await.unwrap();
+        let address = port.url().unwrap().strip_prefix("http://").unwrap().to_owned();
+        let number = address.rsplit(':').next().unwrap();
+        let mut stream = TcpStream::connect(format!("127.0.0.1:{number}")).await.unwrap();
+        let request = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", host(number));
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).await.unwrap();
+        port.close().await.unwrap();
+        text.to_lowercase()
+    }
+
+    #[tokio::test]
+    async fn a_port_of_one_machine_answers_to_its_own_names_alone() {
+        for own in ["127.0.0.1", "localhost"] {
+            assert!(answer("127.0.0.1:0", |port| format!("{own}:{port}")).await.starts_with("http/1.1 200"));
+        }
+        // A web site whose name points here: even that there is something is not told without the headers.
+        let refused = answer("127.0.0.1:0", |port| format!("attacker.test:{port}")).await;
+        assert!(
+            refused.starts_with("http/1.1 421") && refused.contains("urn:throng:error:host"),
+            "{refused}"
+        );
+        assert!(refused.contains("default-src 'none'") && !refused.contains("\r\n\r\nok"), "{refused}");
+        assert!(answer("127.0.0.1:0", |_| "127.0.0.1".into()).await.starts_with("http/1.1 421"));
+        // Where tools of other machines ask, by whatever name it has there, nothing is hidden.
+        assert!(answer("0.0.0.0:0", |_| "hop.example".into()).await.starts_with("http/1.1 200"));
+    }
+
+    /// Tells when it is dropped.
+    struct Ends(Option<oneshot::Sender<()>>);
+
+    impl Drop for Ends {
+        fn drop(&mut self) {
+            if let Some(tell) = self.0.take() {
+                let _ = tell.send(());
+            }
+        }
+    }
+
+    /// Waits for ever if what nobody wants any more goes on.
+    #[tokio::test]
+    async fn a_request_ends_when_its_client_hangs_up() {
+        let (begin, begun) = oneshot::channel();
+        let (end, ended) = oneshot::channel();
+        let channels = Arc::new(Mutex::new(Some((begin, Ends(Some(end))))));
+        let handler = async move || {
+            let (begin, _ends) = channels.lock().unwrap().take().unwrap();
+            begin.send(()).unwrap();
+            std::future::pending::<&str>().await
+        };
+        let more = Router::new().route("/long", get(handler));
+        let port =
+            OperatorPort::open(Some("127.0.0.1:0".parse().unwrap()), &Vitals::new(), more).await.unwrap();
+        let address = port.url().unwrap().strip_prefix("http://").unwrap().to_owned();
+        let mut stream = TcpStream::connect(&address).await.unwrap();
+        let request = format!("GET /long HTTP/1.1\r\nHost: {address}\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        begun.await.unwrap();
+        drop(stream);
+        ended.await.unwrap();
+        port.close().await.unwrap();
     }
 
     #[test]

@@ -211,8 +211,9 @@ impl Town {
 
     /// What a hop answers to its operator: status and body.
     pub(crate) fn ask(&self, place: Place, path: &str) -> (u16, String) {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.operator_ports[&place])).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+        let port = self.operator_ports[&place];
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost:{port}\r\nConnection: close\r\n\r\n").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use indicatif::HumanCount;
@@ -12,6 +13,7 @@ use throng_dp::estimate::Part;
 use throng_wire::{Layout, Outcome, Place};
 
 use super::{Demo, Running};
+use crate::analysis::published::TABLE;
 use crate::bundle::Bundle;
 use crate::commands::deployment::outcomes;
 use crate::picture::Picture;
@@ -153,12 +155,10 @@ impl DemoResult {
 
 /// The estimates of a release, from its table.
 fn estimates(release: &Value) -> Result<Vec<f64>> {
-    let files = release["files"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let table = files
-        .into_iter()
-        .find(|file| file.ends_with("estimates.csv"))
-        .context("a release without a table")?;
-    let mut reader = csv::Reader::from_path(table).with_context(|| format!("cannot read {table}"))?;
+    let dir = release["directory"].as_str().context("a release without files")?;
+    let table = Path::new(dir).join(TABLE);
+    let mut reader =
+        csv::Reader::from_path(&table).with_context(|| format!("cannot read {}", table.display()))?;
     reader.records().map(|line| Ok(line?.get(2).context("a line without an estimate")?.parse()?)).collect()
 }
 

@@ -6,6 +6,7 @@ use anyhow::Result;
 
 use super::Responded;
 use crate::respondent::{CheckedBody, ShownAnswer};
+use crate::rounding::{at_least, at_most};
 
 /// All answers, briefly or with everything there is to say, and what was spent.
 pub(super) fn page(result: &Responded, whole: bool) -> Result<String> {
@@ -22,8 +23,10 @@ pub(super) fn page(result: &Responded, whole: bool) -> Result<String> {
     let left = (result.epsilon_limit - result.epsilon_spent).max(0.0);
     writeln!(
         text,
-        "Over all surveys you have spent epsilon {:.4} of your limit of {}; {left:.4} is left.",
-        result.epsilon_spent, result.epsilon_limit
+        "Over all surveys you have spent epsilon {:.4} of your limit of {}; {:.4} is left.",
+        at_most(result.epsilon_spent),
+        result.epsilon_limit,
+        at_least(left)
     )?;
     Ok(text)
 }
@@ -36,7 +39,9 @@ fn short(text: &mut String, answer: &ShownAnswer) -> Result<()> {
     writeln!(
         text,
         "  whatever fails: epsilon {:.4}; what is released: epsilon_central {}, delta {:e} (removal)",
-        answer.epsilon_floor, answer.epsilon_central, answer.delta
+        at_most(answer.epsilon_floor),
+        answer.epsilon_central,
+        answer.delta
     )?;
     Ok(())
 }

@@ -16,7 +16,7 @@ use throng_wire::statement::STATEMENT_LEN;
 use throng_wire::{Address, Digest, EpochStatement, Place, Route, Signed};
 use tokio::runtime::Handle;
 
-use super::Analyzed;
+use super::{Analyzed, Asking};
 use crate::bundle::Bundle;
 use crate::clock::{has_jumped_ahead, now_s};
 use crate::net::client::{Client, Reply, SendError};
@@ -43,6 +43,7 @@ pub(super) struct Puller {
     pub(super) pulse: Pulse,
     pub(super) watched: Watched,
     pub(super) contacts: Contacts,
+    pub(super) asking: Asking,
 }
 
 /// What a puller does, each of which can fail while the others do not.
@@ -140,10 +141,13 @@ impl Puller {
         let refreshed = self.survey.refresh(self.late_epochs.saturating_mul(patience));
         self.note(Work::Keys, refreshed);
         self.watched.key_epochs_left.store(self.survey.key_epochs_left(), Ordering::Relaxed);
+        self.asking.round((&self.survey, self.instance), &self.client, &self.handle, &self.contacts);
         if self.waits.are_over(&Work::Take) {
             let taken = self.take_waiting(stop);
             let failing = taken.as_ref().err().map(reasons::of);
-            self.contacts.note(self.survey.bundle.survey().hash(), self.instance, now_s(), failing);
+            let signed = self.survey.bundle.survey();
+            let last = Place::hop(self.instance, signed.survey().delivery.hops);
+            self.contacts.note(signed.hash(), last, now_s(), failing);
             if taken.is_ok() {
                 lock(&self.watched.delivered).insert(self.instance);
             }

@@ -1,0 +1,42 @@
+//! Bounds that are printed with few digits: rounded to the weaker promise, never to the nearest number.
+
+/// What is at most this, to four places.
+pub fn at_most(value: f64) -> f64 {
+    let near = (value * PLACES).round() / PLACES;
+    if near >= value { near } else { ((value * PLACES).round() + 1.0) / PLACES }
+}
+
+/// What is at least this, to four places.
+pub fn at_least(value: f64) -> f64 {
+    -at_most(-value)
+}
+
+const PLACES: f64 = 1e4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_promise_is_never_printed_stronger_than_it_is() {
+        for (value, most, least) in [
+            (1.0, "1.0000", "1.0000"),
+            (1.1, "1.1000", "1.1000"),
+            (0.1, "0.1000", "0.1000"),
+            (2.345_61, "2.3457", "2.3456"),
+            (2.345_69, "2.3457", "2.3456"),
+            (0.000_01, "0.0001", "0.0000"),
+            (39.5, "39.5000", "39.5000"),
+        ] {
+            assert_eq!(
+                (format!("{:.4}", at_most(value)), format!("{:.4}", at_least(value).abs())),
+                (most.into(), least.into())
+            );
+        }
+        for step in 1..20_000 {
+            let value = f64::from(step) * 0.001_234_567_89;
+            assert!(at_most(value) >= value && at_most(value) < value + 1.001e-4);
+            assert!(at_least(value) <= value && at_least(value) > value - 1.001e-4);
+        }
+    }
+}

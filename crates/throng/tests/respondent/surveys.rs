@@ -1,0 +1,131 @@
+//! What is asked: surveys that are answered, and those that are refused.
+
+use std::fs;
+
+use throng::bundle::Bundle;
+use throng::exit;
+use throng::respondent::{How, Respondent, When};
+use throng_encode::CheckedClaim;
+use throng_wire::{KeyList, Place, Signed, Survey};
+
+use crate::world::ONE_HOT;
+use crate::{Desk, NOW_MS, files, rng, support};
+
+/// Each of what a guarantee rests on, signed by everyone and still wrong.
+#[test]
+fn a_survey_that_does_not_hold_is_refused_before_anything_is_kept() {
+    for (from, to) in [
+        ("epsilon_central = 1.0", "epsilon_central = 0.01"),
+        ("respondents_min = 100000", "respondents_min = 100"),
+        ("honest_fraction = 0.9", "honest_fraction = 0.0001"),
+        ("envelopes = 40", "envelopes = 8"),
+        ("epsilon_local = 5.25", "epsilon_local = 12.0"),
+        ("delta = 1e-6", "delta = 1e-300"),
+        ("bound = \"exact\"", "bound = \"theorem\""),
+    ] {
+        assert!(ONE_HOT.contains(from));
+        let desk = Desk::new(&ONE_HOT.replace(from, to));
+        let mut respondent = desk.open();
+        let error = desk.answer(&mut respondent, Some(7), NOW_MS, 2).unwrap_err();
+        assert_eq!(exit::code(&error), exit::REFUSED, "{to}: {error:#}");
+        assert!(error.to_string().contains("claim does not hold"), "{to}: {error:#}");
+        drop(respondent);
+        assert_eq!(files(&desk.state()).len(), 2, "{to}: ledger and secret");
+    }
+}
+
+#[test]
+fn files_that_nobody_signed_are_refused() {
+    for (extension, from, to) in [
+        ("toml", "domain = 784", "domain = 785"),
+        ("signatures", "\"party\":\"analyzer\"", "\"party\":\"instance-1-hop-1\""),
+        ("addresses", "hop-1.test", "hop-2.test"),
+        ("keys", "\"last_epoch\":99", "\"last_epoch\":98"),
+    ] {
+        let desk = Desk::new(ONE_HOT);
+        let path = desk.world.file.with_extension(extension);
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{extension}");
+        fs::write(&path, text.replacen(from, to, 1)).unwrap();
+        assert!(Bundle::read(&desk.world.file).is_err(), "{extension}");
+    }
+}
+
+/// A key list that was replaced by another with the same serial, or an older one, is not answered by.
+#[test]
+fn files_that_take_something_back_are_refused() {
+    let desk = Desk::new(ONE_HOT);
+    desk.answer(&mut desk.open(), Some(7), NOW_MS, 2).unwrap();
+    let place = Place::hop(1, 1);
+    let list = |serial: u64, last_epoch: u64| {
+        let mut list: KeyList =
+            desk.bundle().key_lists().iter().find(|list| list.party == place).unwrap().clone();
+        (list.serial, list.keys[0].lifetime.last_epoch) = (serial, last_epoch);
+        Signed::new(list, &desk.world.signing[&place]).unwrap().to_text()
+    };
+    let path = desk.world.file.with_extension("keys");
+    let others: String =
+        desk.world.lists.iter().filter(|list| list.claimed_party() != place).map(Signed::to_text).collect();
+    for (serial, last_epoch, holds) in [(1, 98, false), (0, 99, false), (2, 98, true), (1, 99, false)] {
+        fs::write(&path, others.clone() + &list(serial, last_epoch)).unwrap();
+        let answered = desk.answer(&mut desk.open(), Some(7), NOW_MS, 2);
+        assert_eq!(answered.is_ok(), holds, "{serial} {last_epoch}: {answered:?}");
+    }
+}
+
+#[test]
+fn labels_and_credentials_are_asked_for() {
+    let labels = "[labels]\nnames = [\"de\", \"fr\"]\nepsilon_deletion = 0.2\ndelta_deletion = 1e-9\n";
+    let desk = Desk::new(&(ONE_HOT.replace("epsilon_central = 1.0", "epsilon_central = 1.5") + labels));
+    let mut respondent = desk.open();
+    let error = desk.answer(&mut respondent, Some(7), NOW_MS, 2).unwrap_err().to_string();
+    assert!(error.contains("de, fr"), "{error}");
+    let how = How { label: Some("fr".into()), when: When::CurrentEpoch };
+    let answered = respondent.answer_with(&desk.bundle(), Some(7), &how, NOW_MS, &mut rng(2)).unwrap();
+    assert_eq!((answered.answer().label, answered.answer().epoch), (2, 10));
+    assert!(answered.answer().bodies.iter().all(|body| body.send_at_ms >= NOW_MS));
+    assert_eq!(respondent.show(NOW_MS).unwrap()[0].label.as_deref(), Some("fr"));
+
+    let desk = Desk::new(ONE_HOT);
+    let mut respondent = Respondent::open(&desk.state()).unwrap();
+    let error = desk.answer(&mut respondent, Some(7), NOW_MS, 2).unwrap_err().to_string();
+    assert!(error.contains("--credential"), "{error}");
+    let how = How { label: Some("fr".into()), ..How::default() };
+    let mut respondent = desk.open_at(&desk.folder.path().join("other")).unwrap();
+    let error = respondent.answer_with(&desk.bundle(), Some(7), &how, NOW_MS, &mut rng(2)).unwrap_err();
+    assert!(error.to_string().contains("no labels"), "{error:#}");
+}
+
+/// What `throng plan` writes is what a respondent's own accountant accepts.
+#[test]
+fn every_planned_survey_passes_the_respondents_check() {
+    let folder = tempfile::tempdir().unwrap();
+    for (number, flags) in [
+        "--epsilon-central 1 --delta 1e-8 --respondents 2000000 --domain 87680",
+        "--epsilon-central 0.5 --delta 1e-7 --respondents 100000 --domain 500 --report-fragments 16 \
+         --instances 5 --hops 3",
+        "--epsilon-central 1 --delta 1e-6 --respondents 200000 --domain 4000000000 --zipf 1.2",
+        "--epsilon-central 2 --delta 1e-6 --respondents 50000 --domain 100 --honest-fraction 0.7 --instances \
+         1 --hops 1",
+        "--epsilon-central 1 --delta 1e-6 --respondents 300000 --domain 1000 --encoding sketch \
+         --report-fragments 3",
+        "--epsilon-central 0.25 --delta 1e-10 --respondents 5000000 --domain 2 --instances 7",
+        "--epsilon-central 1 --delta 1e-6 --respondents 100000 --attribute age=9 --attribute sex=2 --attribute \
+         county=100",
+        "--epsilon-central 1 --delta 1e-6 --respondents 100000 --attribute age=9 --attribute sex=2 \
+         --report-fragments 3 --honest-fraction 0.8",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("{number}.toml");
+        let arguments: Vec<&str> =
+            ["plan"].into_iter().chain(flags.split(' ')).chain(["--out", &name]).collect();
+        let output = support::command(&folder, &arguments).output().unwrap();
+        assert!(output.status.success(), "{flags}: {}", support::text(&output.stderr));
+        let survey = Survey::from_toml(&fs::read_to_string(folder.path().join(&name)).unwrap()).unwrap();
+        let claim = CheckedClaim::check(&survey).unwrap_or_else(|error| panic!("{flags}: {error}"));
+        assert!(claim.central.epsilon() <= claim.claimed.epsilon());
+        assert!(claim.overflow.value() <= 0.0101 * survey.claim.delta);
+    }
+}
