@@ -13,14 +13,15 @@ use super::query::{Query, bad};
 use super::{Json, Shared};
 use crate::net::Problem;
 
-/// `GET /api/surveys/{survey}/guarantee?instances&analyzer&honest_fraction&respondents&bound`: what is left if so many
-/// instances are bad (and the analyzer, if `analyzer` is `true`), that share of the crowd is honest, and so many respond.
+/// `GET /api/surveys/{survey}/guarantee?instances&analyzer&honest_fraction&respondents&bound&label`: what is left if so many
+/// instances are bad (and the analyzer, if `analyzer` is `true`), that share of the crowd is honest, and so many respond under
+/// that label; without one, under the label whose fragments go to the fewest instances.
 pub(super) async fn what_if(
     State(serving): State<Shared>,
     Path(survey): Path<String>,
     RawQuery(query): RawQuery,
 ) -> Result<Json<WhatIf>, Problem> {
-    let names = ["instances", "analyzer", "honest_fraction", "respondents", "bound"];
+    let names = ["instances", "analyzer", "honest_fraction", "respondents", "bound", "label"];
     let query = Query::read(query.as_deref(), &names)?;
     serving
         .work(move |serving| {
@@ -32,7 +33,7 @@ pub(super) async fn what_if(
                 respondents: query.number("respondents")?.unwrap_or(survey.crowd.respondents_min),
                 bound: query.text("bound").unwrap_or(&survey.claim.bound).to_owned(),
             };
-            WhatIf::of(survey, asked).map(Json)
+            WhatIf::of(survey, asked, query.number("label")?).map(Json)
         })
         .await
 }
@@ -53,6 +54,9 @@ pub(super) struct WhatIf {
     #[serde(flatten)]
     asked: Asked,
     instances: u32,
+    /// Which of them get fragments under the label.
+    instances_receiving: Vec<u32>,
+    label: u32,
     hops: u32,
     respondents_min: u64,
     /// With so few the epoch is destroyed, and there is no release.
@@ -96,7 +100,7 @@ enum Remaining {
 }
 
 impl WhatIf {
-    fn of(survey: &Survey, asked: Asked) -> Result<Self, Problem> {
+    fn of(survey: &Survey, asked: Asked, label: Option<u32>) -> Result<Self, Problem> {
         let refused = |error: &dyn ToString| bad(error.to_string());
         if !(asked.honest_fraction > 0.0 && asked.honest_fraction <= 1.0) {
             return Err(bad("honest_fraction is above 0 and at most 1"));
@@ -104,8 +108,15 @@ impl WhatIf {
         if asked.respondents == 0 {
             return Err(bad("respondents is at least 1"));
         }
-        let claim = CheckedClaim::check(survey).map_err(|error| refused(&error))?;
-        let mut terms = terms(survey).map_err(|error| refused(&error))?;
+        if asked.bad_instances > survey.delivery.instances {
+            return Err(bad(format!("the survey has {} instances", survey.delivery.instances)));
+        }
+        let claim = match label {
+            Some(label) => CheckedClaim::under(survey, label),
+            None => CheckedClaim::check(survey),
+        };
+        let claim = claim.map_err(|error| refused(&error))?;
+        let mut terms = terms(survey, claim.label).map_err(|error| refused(&error))?;
         terms.honest_fraction = asked.honest_fraction;
         terms.bound = Bound::named(&asked.bound).map_err(|error| refused(&error))?;
         let crowd = &survey.crowd;
@@ -114,16 +125,20 @@ impl WhatIf {
             Ok(kept) => (Some(kept), None),
             Err(error) => (None, Some(error.to_string())),
         };
+        // The worst that so many can be: as many as there are of those that get fragments.
+        let bad_instances = asked.bad_instances.min(claim.exposure.instances);
         let attacker = match asked.analyzer {
-            true => Compromised::AnalyzerAndInstances(asked.bad_instances),
-            false => Compromised::Instances(asked.bad_instances),
+            true => Compromised::AnalyzerAndInstances(bad_instances),
+            false => Compromised::Instances(bad_instances),
         };
         let central = kept.map_or(claim.claimed, |kept| kept.central);
         let left = Exposure { central, ..claim.exposure }.left(attacker).map_err(|error| refused(&error))?;
         let floor = claim.floor.epsilon().value();
-        let assumptions = assumptions(survey, &asked, kept.map(|kept| kept.honest));
+        let assumptions = assumptions(survey, &asked, claim.label, kept.map(|kept| kept.honest));
         Ok(Self {
             instances: survey.delivery.instances,
+            instances_receiving: survey.receiving(claim.label),
+            label: claim.label,
             hops: survey.delivery.hops,
             respondents_min: crowd.respondents_min,
             destroyed: asked.respondents < crowd.respondents_min,
@@ -162,8 +177,18 @@ fn remaining(left: Left, central: Option<CentralGuarantee<Removal>>, floor: f64)
     }
 }
 
-fn assumptions(survey: &Survey, asked: &Asked, honest: Option<u64>) -> Vec<String> {
+fn assumptions(survey: &Survey, asked: &Asked, label: u32, honest: Option<u64>) -> Vec<String> {
     let mut all = Vec::new();
+    let labels = survey.labels.as_ref();
+    if let Some((name, profile)) =
+        labels.and_then(|labels| Some((labels.name(label)?, labels.profile(label)?)))
+    {
+        let profile: Vec<String> = profile.iter().map(u32::to_string).collect();
+        all.push(format!(
+            "Fragments under the label {name} go to these instances alone: {}. Bad instances are taken to be among them.",
+            profile.join(", ")
+        ));
+    }
     if let Some(honest) = honest {
         all.push(format!(
             "{honest} of {} respondents follow the protocol and do not tell the attacker what they sent.",
