@@ -2,6 +2,7 @@
 
 pub mod cost;
 mod inverse;
+mod labelled;
 mod remembered;
 mod sketch;
 mod traffic;
@@ -17,6 +18,7 @@ use crate::attacker::{Compromised, Exposure, Left};
 use crate::bound::Bound;
 use crate::terms::fragments_epsilon;
 pub use inverse::{FragmentCost, fragment_cost, respondents_for_share};
+pub use labelled::Labelled;
 pub use sketch::Distribution;
 pub use traffic::Traffic;
 
@@ -41,6 +43,8 @@ pub struct Question {
     pub encoding: Choice,
     /// How the values are distributed, as far as it is known: what collisions in a sketch cost depends on it.
     pub distribution: Distribution,
+    /// Crowds that are counted apart, each with as many respondents. `None`: there is one crowd.
+    pub labels: Option<Labelled>,
 }
 
 /// How a value is to be written as bits.
@@ -171,6 +175,9 @@ fn recommend(question: &Question) -> Result<Plan, Error> {
 /// Why this tau and this K: what others would cost and buy.
 fn other_choices(question: &Question, plan: &Plan) -> Vec<String> {
     let mut reasons = Vec::new();
+    if question.labels.is_some() {
+        return reasons;
+    }
     let exposed = |plan: &Plan| match plan.exposure.left(Compromised::AnalyzerAndInstances(1)) {
         Ok(Left::Local { exposed, .. }) => exposed.epsilon().value(),
         _ => plan.exposure.epsilon_floor.value(),
@@ -245,7 +252,7 @@ fn one_bit_floor(question: &Question) -> Result<Epsilon, Error> {
         ));
     }
     remembered::once(question.asked(Epsilon::ZERO, 0, None), || {
-        exact::epsilon_local_certified(question.honest(), question.epsilon_central, question.main_delta())
+        exact::epsilon_local_certified(question.honest(), question.counts_epsilon(), question.main_delta())
             .map(tidy)
     })
 }
@@ -257,9 +264,9 @@ fn fragments_within(question: &Question, rows: Option<u32>, equal: Epsilon) -> R
     let keeps = |epsilon: Epsilon| {
         let (honest, tau) = (question.honest(), question.report_fragments);
         let composed = fragments_epsilon(bound, honest, (epsilon, tau), question.main_delta(), rows)?;
-        Ok::<bool, Error>(composed <= question.epsilon_central)
+        Ok::<bool, Error>(composed <= question.counts_epsilon())
     };
-    if question.instances == 1 && rows.is_none() {
+    if question.most() == 1 && rows.is_none() {
         return Ok(tidy(equal));
     }
     remembered::once(question.asked(equal, question.report_fragments, rows), || {
@@ -312,29 +319,42 @@ fn build(
         None => BitNoise::single(coin),
     };
 
-    // Envelopes: n K (1 + e^epsilon) Pr[overflow] stays below delta/100.
-    let traffic = Traffic { width, coin, fragments: fragment_coins, instances: question.instances };
-    let weight = traffic.overflow_weight(question.respondents, question.epsilon_central);
-    let miss = Delta::new((question.delta.value() / 100.0 / weight).min(1.0))?;
-    let envelopes = traffic.envelopes(miss, ENVELOPES_MAX).map_err(|error| match error {
-        Error::TooManyFragments { fragments, envelopes, limit, change } if encoding == Encoding::OneHot => {
-            Error::TooManyFragments { fragments, envelopes, limit, change: change + ", or a sketch" }
-        }
-        other => other,
-    })?;
-    let overflow = traffic.overflow_delta(envelopes, question.respondents, question.epsilon_central);
-    let overflow = Delta::new(overflow.value().min(question.delta.value() / 100.0))?;
+    // Envelopes: n K (1 + e^epsilon) Pr[overflow] stays below delta/100, under every label.
+    let traffic = |instances| Traffic { width, coin, fragments: fragment_coins, instances };
+    let mut envelopes = 1;
+    for traffic in question.receiving().map(traffic) {
+        let weight = traffic.overflow_weight(question.respondents, question.epsilon_central);
+        let miss = Delta::new((question.delta.value() / 100.0 / weight).min(1.0))?;
+        let needed = traffic.envelopes(miss, ENVELOPES_MAX).map_err(|error| match error {
+            Error::TooManyFragments { fragments, envelopes, limit, change }
+                if encoding == Encoding::OneHot =>
+            {
+                Error::TooManyFragments { fragments, envelopes, limit, change: change + ", or a sketch" }
+            }
+            other => other,
+        })?;
+        envelopes = envelopes.max(needed);
+    }
+    let overflow = question
+        .receiving()
+        .map(|instances| {
+            let delta =
+                traffic(instances).overflow_delta(envelopes, question.respondents, question.epsilon_central);
+            delta.value().min(question.delta.value() / 100.0)
+        })
+        .fold(0.0, f64::max);
+    let overflow = Delta::new(overflow)?;
 
     let n = question.respondents as f64;
     let central = CentralGuarantee::<Removal>::new(question.epsilon_central, question.delta);
-    let exposure = Exposure { epsilon_floor: floor, fragments, instances: question.instances, central };
+    let exposure = Exposure { epsilon_floor: floor, fragments, instances: question.fewest(), central };
     let accuracy = Accuracy::of(&spread(n, &noise), question.domain, n);
     let mut plan = Plan {
         encoding,
         exposure,
         overflow,
         envelopes,
-        fragments: traffic.expected(),
+        fragments: traffic(question.fewest()).expected(),
         accuracy,
         reasons: vec![],
     };
@@ -355,6 +375,7 @@ fn build(
         plan.fragments,
         u64::from(envelopes) * u64::from(question.instances)
     ));
+    plan.reasons.extend(question.labels_reason());
     Ok(plan)
 }
 
@@ -380,20 +401,10 @@ fn feasible(question: &Question, plan: Plan) -> Result<Plan, Error> {
 }
 
 impl Question {
-    /// The number of respondents that the accountant may count on.
-    fn honest(&self) -> u64 {
-        (self.respondents as f64 * self.honest_fraction).floor() as u64
-    }
-
     /// What an answer of the accountant about this epsilon depends on.
     fn asked(&self, epsilon: Epsilon, tau: u32, rows: Option<u32>) -> remembered::Asked {
-        let numbers = [self.epsilon_central.value(), self.main_delta().value(), epsilon.value()];
+        let numbers = [self.counts_epsilon().value(), self.main_delta().value(), epsilon.value()];
         (self.honest(), numbers.map(f64::to_bits), tau, rows)
-    }
-
-    /// What is left of delta for the release itself.
-    fn main_delta(&self) -> Delta {
-        Delta::new(self.delta.value() * 0.99).unwrap_or(Delta::ZERO)
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -407,6 +418,7 @@ impl Question {
         if !(self.honest_fraction > 0.0 && self.honest_fraction <= 1.0) {
             return wrong("the honest fraction", self.honest_fraction, "give a number above 0 and at most 1");
         }
+        self.check_labels()?;
         if self.honest() < 2 {
             return wrong("the honest crowd", self.honest() as f64, "nobody is hidden in a crowd of one");
         }

@@ -16,7 +16,7 @@ use crate::commands::account::questions::QUESTIONS;
 use crate::dataset::GeneratorArg;
 use crate::experiments::learning::Part;
 use crate::simulation::Mode;
-pub use plan::{AttributeArg, PlanArgs};
+pub use plan::{AttributeArg, LabelArg, PlanArgs};
 
 /// Statistics from a crowd of people without data about any of them.
 #[derive(Debug, Parser)]

@@ -1,6 +1,8 @@
 //! Plans that hold, that say why not, and what they would take.
 
 use super::*;
+use crate::deletion::Deletion;
+use crate::terms::Terms;
 
 fn question(epsilon: f64, delta: f64, respondents: u64, domain: u64) -> Question {
     Question {
@@ -13,7 +15,13 @@ fn question(epsilon: f64, delta: f64, respondents: u64, domain: u64) -> Question
         instances: 3,
         encoding: Choice::Recommend,
         distribution: Distribution::Uniform,
+        labels: None,
     }
+}
+
+fn labelled(receiving: &[u32]) -> Option<Labelled> {
+    let deletion = Deletion::new(Epsilon::new(0.1).unwrap(), Delta::new(1e-9).unwrap()).unwrap();
+    Some(Labelled { deletion, receiving: receiving.iter().copied().collect() })
 }
 
 #[test]
@@ -50,6 +58,87 @@ fn what_is_planned_holds() {
         assert!(certified.epsilon().value() <= 0.5, "{certified}");
         assert!(certified.epsilon().value() > 0.48, "{certified}");
     }
+}
+
+/// What is planned for labels is what the accountant of a survey with them finds, under every one of them and nearly
+/// exactly; with smaller bodies it would not hold under the smallest profile.
+#[test]
+fn what_is_planned_for_trust_profiles_holds_under_each_of_them() {
+    for tau in [1, 4] {
+        let mut question = question(1.0, 1e-6, 200_000, 500);
+        (question.labels, question.report_fragments) = (labelled(&[3, 2, 1]), tau);
+        let plan = plan(&question).unwrap();
+        assert_eq!(plan.exposure.instances, 1);
+        let coin = |epsilon| Bernoulli::flip(epsilon).unwrap();
+        let floor = coin(plan.exposure.epsilon_floor);
+        let coins = match plan.exposure.fragments {
+            None => throng_dp::Coins::Runs { coin: floor, runs: 1 },
+            Some((fragment, tau)) => {
+                throng_dp::Coins::Fragments { backstop: floor, fragment: coin(fragment), tau }
+            }
+        };
+        let kept = |receiving, envelopes| {
+            Terms {
+                coins,
+                width: 500,
+                rows: None,
+                instances: 3,
+                receiving,
+                envelopes,
+                honest_fraction: 1.0,
+                deletion: question.labels.as_ref().map(|labels| labels.deletion),
+                claimed: CentralGuarantee::new(question.epsilon_central, question.delta),
+                bound: Bound::named("exact").unwrap(),
+            }
+            .guarantee(question.respondents)
+            .unwrap()
+        };
+        for receiving in [3, 2, 1] {
+            let kept = kept(receiving, plan.envelopes);
+            let epsilon = kept.central.epsilon().value();
+            assert!(epsilon <= 1.0, "{tau}, {receiving}: {epsilon}");
+            assert!(tau > 1 || epsilon > 0.98, "{tau}, {receiving}: {epsilon}");
+            assert!(kept.overflow <= plan.overflow);
+        }
+        assert!(kept(1, plan.envelopes).overflow.value() <= 1e-8);
+        assert!(kept(1, plan.envelopes - 1).overflow.value() > 1e-8, "the fewest that do");
+        let spread = plan_of(&question, &[3]);
+        assert!(
+            spread.envelopes < plan.envelopes && spread.exposure.epsilon_floor == plan.exposure.epsilon_floor
+        );
+        let one = plan_of(&question, &[1]);
+        assert!(spread.envelopes < one.envelopes && one.envelopes <= plan.envelopes);
+        assert!(one.exposure.epsilon_floor >= plan.exposure.epsilon_floor, "one instance deletes fewer");
+        assert!(
+            plan.reasons.iter().any(|reason| reason.contains("go to 1 of 3 instances")),
+            "{:?}",
+            plan.reasons
+        );
+    }
+}
+
+fn plan_of(question: &Question, receiving: &[u32]) -> Plan {
+    plan(&Question { labels: labelled(receiving), ..question.clone() }).unwrap()
+}
+
+#[test]
+fn labels_that_leave_nothing_are_refused_with_a_reason() {
+    let mut question = question(1.0, 1e-6, 200_000, 500);
+    for receiving in [&[][..], &[0], &[4], &[1, 4]] {
+        question.labels = labelled(receiving);
+        assert!(matches!(plan(&question), Err(Error::Parameter { .. })), "{receiving:?}");
+    }
+    question.labels = labelled(&[1]);
+    let refused = |question: &Question| match plan(question) {
+        Err(Error::Infeasible { reason, .. }) => reason,
+        other => panic!("{other:?}"),
+    };
+    let small = Question { respondents: 500, ..question.clone() };
+    assert!(refused(&small).contains("leaves nobody"));
+    let tight = Question { epsilon_central: Epsilon::new(0.15).unwrap(), ..question.clone() };
+    assert!(refused(&tight).contains("takes all of epsilon_central 0.15"));
+    let tight = Question { delta: Delta::new(1e-9).unwrap(), ..question };
+    assert!(refused(&tight).contains("or of delta 1e-9"));
 }
 
 #[test]

@@ -20,6 +20,9 @@ Examples:
   throng plan --epsilon-central 1 --delta 1e-6 --respondents 100000 \\
       --attribute age=9 --attribute sex=2 --attribute county=100 --out people.toml
       records of three attributes, of which each respondent samples one
+  throng plan --epsilon-central 1 --delta 1e-6 --respondents 100000 --domain 500 \\
+      --label de --label fr --label no-instance-2=1,3 --out crowds.toml
+      three crowds that are counted apart; fragments of the third go to instances 1 and 3 alone
   throng plan --epsilon-central 0.01 --delta 1e-9 --respondents 100 --domain 1000
       refused (exit code 1), with what would be feasible")]
 pub struct PlanArgs {
@@ -31,7 +34,7 @@ pub struct PlanArgs {
     #[arg(long, value_name = "D", allow_negative_numbers = true)]
     pub delta: f64,
 
-    /// How many respondents are expected, and required for a release
+    /// How many respondents are expected, and required for a release; with labels, of each
     #[arg(long, value_name = "N")]
     pub respondents: u64,
 
@@ -58,6 +61,18 @@ pub struct PlanArgs {
     /// The share of the respondents that may be relied on
     #[arg(long, value_name = "H", default_value_t = 1.0, allow_negative_numbers = true)]
     pub honest_fraction: f64,
+
+    /// A public label whose crowd is counted apart; with =I,J its fragments go to these instances alone; once for each
+    #[arg(long, value_name = "NAME[=I,J]")]
+    pub label: Vec<LabelArg>,
+
+    /// What each instance deletes at random from a crowd with a label [default: for all of them a tenth of --epsilon-central]
+    #[arg(long, value_name = "E", requires = "label", allow_negative_numbers = true)]
+    pub epsilon_deletion: Option<f64>,
+
+    /// The probability that it is exceeded [default: for all instances a hundredth of --delta]
+    #[arg(long, value_name = "D", requires = "label", allow_negative_numbers = true)]
+    pub delta_deletion: Option<f64>,
 
     /// How a value is written as bits [default: what serves best]
     #[arg(long, value_enum)]
@@ -115,6 +130,32 @@ impl std::str::FromStr for AttributeArg {
     }
 }
 
+/// A label as typed: its name, and the instances of its trust profile, if it has one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabelArg {
+    /// What it is called.
+    pub name: String,
+    /// The instances that its fragments go to, in rising order. `None`: to all.
+    pub profile: Option<Vec<u32>>,
+}
+
+impl std::str::FromStr for LabelArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = |_: std::num::ParseIntError| {
+            "write its name, or its name, = and numbers of instances, for example de=1,3".to_owned()
+        };
+        let Some((name, instances)) = text.split_once('=') else {
+            return Ok(Self { name: text.to_owned(), profile: None });
+        };
+        let numbers: Result<Vec<u32>, _> = instances.split(',').map(|one| one.trim().parse()).collect();
+        let mut profile = numbers.map_err(wrong)?;
+        profile.sort_unstable();
+        Ok(Self { name: name.to_owned(), profile: Some(profile) })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,6 +166,16 @@ mod tests {
         assert_eq!("county=100".parse(), Ok(county));
         for wrong in ["county", "county=", "county=many", "county=-1", "county=1=2"] {
             assert!(wrong.parse::<AttributeArg>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn labels_have_a_name_and_perhaps_a_trust_profile() {
+        let label = |name: &str, profile| Ok(LabelArg { name: name.into(), profile });
+        assert_eq!("de".parse(), label("de", None));
+        assert_eq!("de=3, 1".parse(), label("de", Some(vec![1, 3])));
+        for wrong in ["de=", "de=1,", "de=one", "de=-1", "de=1=2"] {
+            assert!(wrong.parse::<LabelArg>().is_err(), "{wrong}");
         }
     }
 }
