@@ -416,7 +416,7 @@ pub struct RespondArgs {
     #[arg(long, requires = "survey")]
     pub absent: bool,
 
-    /// The label, in a survey that has some
+    /// The label, in a survey that has some; with a trust profile it says which instances get your fragments
     #[arg(long, value_name = "NAME", requires = "survey")]
     pub label: Option<String>,
 

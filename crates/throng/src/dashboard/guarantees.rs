@@ -109,7 +109,8 @@ impl WhatIf {
             return Err(bad("respondents is at least 1"));
         }
         if asked.bad_instances > survey.delivery.instances {
-            return Err(bad(format!("the survey has {} instances", survey.delivery.instances)));
+            let most = survey.delivery.instances;
+            return Err(bad(format!("instances is at most the number of instances of the survey, {most}")));
         }
         let claim = match label {
             Some(label) => CheckedClaim::under(survey, label),
@@ -248,4 +249,54 @@ mod tests {
     fn every_bound_is_put_into_words() {
         assert!(BOUNDS.iter().all(|bound| !in_words(bound)["words"].as_str().unwrap().is_empty()));
     }
+
+    /// Four fragments of a bit: of three instances each sees two at most, of one all; more bad ones than there are change
+    /// nothing. Without a label the answer is for the smallest profile.
+    #[test]
+    fn a_trust_profile_is_asked_about_by_its_label() {
+        let survey = Survey::from_toml(PROFILES).unwrap();
+        let of = |label, bad_instances| {
+            let (analyzer, honest_fraction, respondents) = (true, 0.9, 100_000);
+            let asked =
+                Asked { bad_instances, analyzer, honest_fraction, respondents, bound: "exact".into() };
+            WhatIf::of(&survey, asked, label).ok()
+        };
+        for (label, bad, receiving, seen) in [
+            (Some(1), 1, &[1, 2, 3][..], 2),
+            (Some(1), 3, &[1, 2, 3], 4),
+            (Some(2), 1, &[2], 4),
+            (Some(2), 3, &[2], 4),
+            (None, 2, &[2], 4),
+        ] {
+            let what = of(label, bad).unwrap();
+            assert_eq!((&what.instances_receiving[..], what.asked.bad_instances), (receiving, bad));
+            assert_eq!((what.instances, what.label), (3, label.unwrap_or(2)));
+            assert!(
+                matches!(what.left, Remaining::Local { fragments, .. } if fragments == seen),
+                "{label:?} {bad}"
+            );
+            assert_eq!(
+                what.assumptions[0].contains("label one go to these instances alone: 2."),
+                receiving == [2]
+            );
+        }
+        assert!(of(Some(0), 1).is_none() && of(Some(3), 1).is_none() && of(None, 4).is_none());
+    }
+
+    const PROFILES: &str = r#"
+version = 1
+name = "which-pixel"
+question = "Which pixel of the drawing do you hold?"
+epoch_s = 86400
+encoding = { kind = "one-hot", domain = 784 }
+randomizer = { kind = "report-fragments", epsilon_backstop = 5.25, epsilon_fragment = 4.0, fragments = 4 }
+crowd = { respondents_min = 100000, honest_fraction = 0.9, enrolment = "credential" }
+delivery = { instances = 3, hops = 2, envelopes = 200, cover = "chaff" }
+claim = { epsilon_central = 1.5, delta = 1e-6, neighbors = "removal", bound = "exact" }
+[labels]
+names = ["all", "one"]
+epsilon_deletion = 0.2
+delta_deletion = 1e-9
+profiles = { one = [2] }
+"#;
 }
