@@ -14,7 +14,7 @@ pub struct Exposure {
     pub epsilon_floor: Epsilon,
     /// What each report fragment is randomized with, and how many there are; `None` without report fragments.
     pub fragments: Option<(Epsilon, u32)>,
-    /// The number of shuffler instances.
+    /// The number of shuffler instances that fragments go to. Others, outside a trust profile, see participation only.
     pub instances: u32,
     /// What a release guarantees while the shufflers do their work.
     pub central: CentralGuarantee<Removal>,

@@ -2,6 +2,7 @@
 
 pub mod cost;
 mod inverse;
+mod labelled;
 mod remembered;
 mod sketch;
 mod traffic;
@@ -17,6 +18,7 @@ use crate::attacker::{Compromised, Exposure, Left};
 use crate::bound::Bound;
 use crate::terms::fragments_epsilon;
 pub use inverse::{FragmentCost, fragment_cost, respondents_for_share};
+pub use labelled::Labelled;
 pub use remembered::while_wanted;
 pub use sketch::Distribution;
 pub use traffic::Traffic;
@@ -42,6 +44,8 @@ pub struct Question {
     pub encoding: Choice,
     /// How the values are distributed, as far as it is known: what collisions in a sketch cost depends on it.
     pub distribution: Distribution,
+    /// Crowds that are counted apart, each with as many respondents. `None`: there is one crowd.
+    pub labels: Option<Labelled>,
 }
 
 /// How a value is to be written as bits.
@@ -172,6 +176,9 @@ fn recommend(question: &Question) -> Result<Plan, Error> {
 /// Why this tau and this K: what others would cost and buy.
 fn other_choices(question: &Question, plan: &Plan) -> Vec<String> {
     let mut reasons = Vec::new();
+    if question.labels.is_some() {
+        return reasons;
+    }
     let exposed = |plan: &Plan| match plan.exposure.left(Compromised::AnalyzerAndInstances(1)) {
         Ok(Left::Local { exposed, .. }) => exposed.epsilon().value(),
         _ => plan.exposure.epsilon_floor.value(),
@@ -248,7 +255,7 @@ fn one_bit_floor(question: &Question) -> Result<Epsilon, Error> {
         ));
     }
     remembered::once(question.asked(Epsilon::ZERO, 0, None), || {
-        exact::epsilon_local_certified(question.honest(), question.epsilon_central, question.main_delta())
+        exact::epsilon_local_certified(question.honest(), question.counts_epsilon(), question.main_delta())
             .map(tidy)
     })
 }
@@ -261,9 +268,9 @@ fn fragments_within(question: &Question, rows: Option<u32>, equal: Epsilon) -> R
         remembered::still_wanted()?;
         let (honest, tau) = (question.honest(), question.report_fragments);
         let composed = fragments_epsilon(bound, honest, (epsilon, tau), question.main_delta(), rows)?;
-        Ok::<bool, Error>(composed <= question.epsilon_central)
+        Ok::<bool, Error>(composed <= question.counts_epsilon())
     };
-    if question.instances == 1 && rows.is_none() {
+    if question.most() == 1 && rows.is_none() {
         return Ok(tidy(equal));
     }
     remembered::once(question.asked(equal, question.report_fragments, rows), || {
@@ -316,29 +323,42 @@ fn build(
         None => BitNoise::single(coin),
     };
 
-    // Envelopes: n K (1 + e^epsilon) Pr[overflow] stays below delta/100.
-    let traffic = Traffic { width, coin, fragments: fragment_coins, instances: question.instances };
-    let weight = traffic.overflow_weight(question.respondents, question.epsilon_central);
-    let miss = Delta::new((question.delta.value() / 100.0 / weight).min(1.0))?;
-    let envelopes = traffic.envelopes(miss, ENVELOPES_MAX).map_err(|error| match error {
-        Error::TooManyFragments { fragments, envelopes, limit, change } if encoding == Encoding::OneHot => {
-            Error::TooManyFragments { fragments, envelopes, limit, change: change + ", or a sketch" }
-        }
-        other => other,
-    })?;
-    let overflow = traffic.overflow_delta(envelopes, question.respondents, question.epsilon_central);
-    let overflow = Delta::new(overflow.value().min(question.delta.value() / 100.0))?;
+    // Envelopes: n K (1 + e^epsilon) Pr[overflow] stays below delta/100, under every label.
+    let traffic = |instances| Traffic { width, coin, fragments: fragment_coins, instances };
+    let mut envelopes = 1;
+    for traffic in question.receiving().map(traffic) {
+        let weight = traffic.overflow_weight(question.respondents, question.epsilon_central);
+        let miss = Delta::new((question.delta.value() / 100.0 / weight).min(1.0))?;
+        let needed = traffic.envelopes(miss, ENVELOPES_MAX).map_err(|error| match error {
+            Error::TooManyFragments { fragments, envelopes, limit, change }
+                if encoding == Encoding::OneHot =>
+            {
+                Error::TooManyFragments { fragments, envelopes, limit, change: change + ", or a sketch" }
+            }
+            other => other,
+        })?;
+        envelopes = envelopes.max(needed);
+    }
+    let overflow = question
+        .receiving()
+        .map(|instances| {
+            let delta =
+                traffic(instances).overflow_delta(envelopes, question.respondents, question.epsilon_central);
+            delta.value().min(question.delta.value() / 100.0)
+        })
+        .fold(0.0, f64::max);
+    let overflow = Delta::new(overflow)?;
 
     let n = question.respondents as f64;
     let central = CentralGuarantee::<Removal>::new(question.epsilon_central, question.delta);
-    let exposure = Exposure { epsilon_floor: floor, fragments, instances: question.instances, central };
+    let exposure = Exposure { epsilon_floor: floor, fragments, instances: question.fewest(), central };
     let accuracy = Accuracy::of(&spread(n, &noise), question.domain, n);
     let mut plan = Plan {
         encoding,
         exposure,
         overflow,
         envelopes,
-        fragments: traffic.expected(),
+        fragments: traffic(question.fewest()).expected(),
         accuracy,
         reasons: vec![],
     };
@@ -359,6 +379,7 @@ fn build(
         plan.fragments,
         u64::from(envelopes) * u64::from(question.instances)
     ));
+    plan.reasons.extend(question.labels_reason());
     Ok(plan)
 }
 
@@ -384,20 +405,10 @@ fn feasible(question: &Question, plan: Plan) -> Result<Plan, Error> {
 }
 
 impl Question {
-    /// The number of respondents that the accountant may count on.
-    fn honest(&self) -> u64 {
-        (self.respondents as f64 * self.honest_fraction).floor() as u64
-    }
-
     /// What an answer of the accountant about this epsilon depends on.
     fn asked(&self, epsilon: Epsilon, tau: u32, rows: Option<u32>) -> remembered::Asked {
-        let numbers = [self.epsilon_central.value(), self.main_delta().value(), epsilon.value()];
+        let numbers = [self.counts_epsilon().value(), self.main_delta().value(), epsilon.value()];
         (self.honest(), numbers.map(f64::to_bits), tau, rows)
-    }
-
-    /// What is left of delta for the release itself.
-    fn main_delta(&self) -> Delta {
-        Delta::new(self.delta.value() * 0.99).unwrap_or(Delta::ZERO)
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -411,6 +422,7 @@ impl Question {
         if !(self.honest_fraction > 0.0 && self.honest_fraction <= 1.0) {
             return wrong("the honest fraction", self.honest_fraction, "give a number above 0 and at most 1");
         }
+        self.check_labels()?;
         if self.honest() < 2 {
             return wrong("the honest crowd", self.honest() as f64, "nobody is hidden in a crowd of one");
         }
@@ -468,215 +480,4 @@ fn tidy(epsilon: Epsilon) -> Epsilon {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn question(epsilon: f64, delta: f64, respondents: u64, domain: u64) -> Question {
-        Question {
-            epsilon_central: Epsilon::new(epsilon).unwrap(),
-            delta: Delta::new(delta).unwrap(),
-            respondents,
-            honest_fraction: 1.0,
-            domain,
-            report_fragments: 1,
-            instances: 3,
-            encoding: Choice::Recommend,
-            distribution: Distribution::Uniform,
-        }
-    }
-
-    #[test]
-    fn horse_is_planned_as_the_accounting_notes_have_it() {
-        let plan = plan(&question(1.0, 5e-8, 1_914_589, 87_680)).unwrap();
-        assert_eq!(plan.encoding, Encoding::OneHot);
-        // 10.682 certified at the full delta; a hundredth of delta is set aside.
-        let floor = plan.exposure.epsilon_floor.value();
-        assert!((10.675..=10.682).contains(&floor), "{floor}");
-        assert!((plan.accuracy.standard_error - 6.63).abs() < 0.03, "{:?}", plan.accuracy);
-        assert!((plan.fragments - 3.0).abs() < 0.1, "{}", plan.fragments);
-        assert!(plan.overflow.value() <= 5e-10 && plan.overflow.value() > 0.0);
-        assert!((15..30).contains(&plan.envelopes), "{}", plan.envelopes);
-        assert_eq!(plan.accuracy.collision_error, 0.0);
-        assert!(
-            plan.reasons.iter().any(|reason| reason.contains("3 report fragments, one for each instance")),
-            "{:?}",
-            plan.reasons
-        );
-        assert!(plan.reasons.iter().any(|reason| reason.starts_with("3 instances")), "{:?}", plan.reasons);
-    }
-
-    /// The plan's guarantee is what the accountant certifies for its parameters, with the honest crowd only.
-    #[test]
-    fn what_is_planned_holds() {
-        for (honest, tau) in [(1.0, 1), (0.5, 1), (0.8, 16)] {
-            let mut question = question(0.5, 1e-7, 100_000, 500);
-            (question.honest_fraction, question.report_fragments) = (honest, tau);
-            let plan = plan(&question).unwrap();
-            let floor = Bernoulli::flip(plan.exposure.epsilon_floor).unwrap().epsilon();
-            let crowd = (100_000.0 * honest) as u64;
-            let main = Delta::new(1e-7 - plan.overflow.value()).unwrap();
-            let certified = exact::epsilon_certified(crowd, floor, main).unwrap();
-            assert!(certified.epsilon().value() <= 0.5, "{certified}");
-            assert!(certified.epsilon().value() > 0.48, "{certified}");
-        }
-    }
-
-    #[test]
-    fn more_fragments_expose_less_at_one_instance() {
-        let mut question = question(1.0, 1e-6, 1_000_000, 1000);
-        question.report_fragments = 4;
-        let plan = plan(&question).unwrap();
-        let exposed = |bad| match plan.exposure.left(Compromised::AnalyzerAndInstances(bad)).unwrap() {
-            Left::Local { exposed, .. } => exposed.epsilon(),
-            other => panic!("{other:?}"),
-        };
-        assert!(exposed(1) < exposed(3) && exposed(3) <= plan.exposure.epsilon_floor);
-        let cost = fragment_cost(&question).unwrap();
-        assert_eq!(cost.envelopes.0, plan.envelopes);
-        assert!((cost.standard_error.1 / cost.standard_error.0 - 1.0).abs() < 0.01, "{cost:?}");
-    }
-
-    /// Many report fragments over few instances: the bound on the envelopes has to stay within the range of a double.
-    #[test]
-    fn dozens_of_fragments_for_one_instance_can_be_planned() {
-        let mut question = question(1.0, 1e-6, 1_000_000, 1000);
-        (question.report_fragments, question.instances, question.encoding) = (64, 1, Choice::OneHot);
-        let plan = plan(&question).unwrap();
-        assert!((500..800).contains(&plan.envelopes) && plan.overflow.value() <= 1e-8, "{plan:?}");
-    }
-
-    #[test]
-    fn too_many_fragments_become_a_sketch() {
-        // Four billion values, a modest crowd: one bit per value would send thousands of fragments.
-        let mut question = question(1.0, 1e-6, 200_000, 1 << 32);
-        question.distribution = Distribution::Zipf(1.2);
-        let plan = plan(&question).unwrap();
-        assert!(matches!(plan.encoding, Encoding::Sketch { .. }));
-        assert!(plan.reasons[0].starts_with("A sketch, because"), "{:?}", plan.reasons);
-        let a = plan.accuracy;
-        let sum = (a.privacy_error.powi(2) + a.collision_error.powi(2)).sqrt();
-        assert!((sum / a.standard_error - 1.0).abs() < 1e-9 && a.collision_error > 0.0);
-        question.encoding = Choice::OneHot;
-        match super::plan(&question) {
-            Err(error @ Error::TooManyFragments { fragments, envelopes: Some(envelopes), limit, .. }) => {
-                assert!(fragments > 2000.0 && f64::from(envelopes) > fragments / 3.0, "{error}");
-                assert_eq!(limit, ENVELOPES_MAX);
-                for part in
-                    [format!("about {fragments:.0}"), format!("{envelopes} envelopes"), "a sketch".into()]
-                {
-                    assert!(error.to_string().contains(&part), "{part}: {error}");
-                }
-            }
-            other => panic!("{other:?}"),
-        }
-    }
-
-    /// Where even the smallest sketch has too many, the refusal is about the smallest.
-    #[test]
-    fn too_many_report_fragments_are_refused_with_their_number() {
-        let mut question = question(1.0, 1e-6, 1_000_000, 100);
-        question.report_fragments = 20_000;
-        for encoding in [Choice::Recommend, Choice::OneHot, Choice::Sketch, Choice::Record { attributes: 2 }]
-        {
-            question.encoding = encoding;
-            match plan(&question) {
-                Err(error @ Error::TooManyFragments { fragments, .. }) => {
-                    assert!(error.to_string().contains("fewer report fragments"), "{error}");
-                    let most = if encoding == Choice::Sketch { 2.7e6 } else { 1.1e6 };
-                    assert_eq!(error.to_string().contains("a sketch"), encoding == Choice::OneHot, "{error}");
-                    assert!((2e5..most).contains(&fragments), "{encoding:?}: {fragments}");
-                }
-                other => panic!("{encoding:?}: {other:?}"),
-            }
-        }
-    }
-
-    /// Guarantee and traffic of a record are those of one bit over the values of all attributes; its accuracy is not.
-    #[test]
-    fn records_are_planned_like_one_bit_and_scaled_up() {
-        for tau in [1, 4] {
-            let mut question = question(1.0, 1e-6, 100_000, 111);
-            (question.encoding, question.report_fragments) = (Choice::OneHot, tau);
-            let whole = plan(&question).unwrap();
-            question.encoding = Choice::Record { attributes: 5 };
-            let sampled = plan(&question).unwrap();
-            assert_eq!(sampled.encoding, Encoding::Record { attributes: 5 });
-            assert_eq!(sampled.exposure, whole.exposure);
-            assert_eq!((sampled.envelopes, sampled.overflow), (whole.envelopes, whole.overflow));
-            assert_eq!(sampled.fragments, whole.fragments);
-            let (one, five) = (whole.accuracy, sampled.accuracy);
-            let near =
-                |got: f64, expected: f64| assert!((got / expected - 1.0).abs() < 1e-9, "{got} {expected}");
-            near(five.standard_error, 5.0 * one.standard_error);
-            near(five.privacy_error, 5.0 * one.privacy_error);
-            near(five.sampling_error, (4.0 * 1e5_f64).sqrt());
-            assert_eq!((one.sampling_error, five.collision_error), (0.0, 0.0));
-            assert!(sampled.reasons[0].contains("one of 5 attributes"), "{:?}", sampled.reasons);
-
-            // The smallest count that is told from zero exceeds the threshold by what it may itself be off, and no more.
-            let noise = match sampled.exposure.fragments {
-                None => BitNoise::single(Bernoulli::flip(sampled.exposure.epsilon_floor).unwrap()),
-                Some((epsilon, tau)) => BitNoise::fragmented(
-                    Bernoulli::flip(sampled.exposure.epsilon_floor).unwrap(),
-                    Bernoulli::flip(epsilon).unwrap(),
-                    tau,
-                ),
-            };
-            let spread = noise.spread(1e5, 5);
-            let margin = five.detectable - five.threshold - spread.deviation(five.detectable, 0.05);
-            assert!((0.0..1e-6 * five.detectable).contains(&margin), "{margin}");
-            assert!(five.detectable > five.threshold + spread.deviation(0.0, 0.05));
-            near(five.simultaneous_error, spread.deviation(1e5, 0.05 / 222.0));
-
-            // One attribute is one question.
-            question.encoding = Choice::Record { attributes: 1 };
-            assert_eq!(plan(&question).unwrap().accuracy, one);
-        }
-    }
-
-    #[test]
-    fn what_crowd_records_need_is_answered_too() {
-        let mut question = question(1.0, 1e-6, 2, 111);
-        question.encoding = Choice::Record { attributes: 5 };
-        let needed = respondents_for_share(&question, 0.1).unwrap().unwrap();
-        let enough = plan(&Question { respondents: needed, ..question.clone() }).unwrap();
-        assert!(enough.accuracy.detectable <= 0.1 * needed as f64);
-        let one = respondents_for_share(&Question { encoding: Choice::OneHot, ..question.clone() }, 0.1);
-        assert!(needed > one.unwrap().unwrap());
-        question.respondents = 100;
-        assert!(matches!(plan(&question), Err(Error::Infeasible { .. })));
-    }
-
-    #[test]
-    fn what_cannot_be_seen_is_refused_with_what_could() {
-        match plan(&question(0.01, 1e-9, 100, 1000)) {
-            Err(Error::Infeasible { reason, alternatives }) => {
-                assert!(reason.contains("told from zero"), "{reason}");
-                assert_eq!(alternatives.len(), 2, "{alternatives:?}");
-            }
-            other => panic!("{other:?}"),
-        }
-        let needed = respondents_for_share(&question(1.0, 1e-6, 2, 1000), 0.01).unwrap().unwrap();
-        let enough = plan(&question(1.0, 1e-6, needed, 1000)).unwrap();
-        assert!(enough.accuracy.detectable <= 0.01 * needed as f64);
-    }
-
-    #[test]
-    fn nonsense_is_refused() {
-        let good = question(1.0, 1e-6, 1000, 10);
-        for bad in [
-            Question { epsilon_central: Epsilon::ZERO, ..good.clone() },
-            Question { delta: Delta::ZERO, ..good.clone() },
-            Question { honest_fraction: 0.0, ..good.clone() },
-            Question { honest_fraction: f64::NAN, ..good.clone() },
-            Question { respondents: 1, ..good.clone() },
-            Question { domain: 0, ..good.clone() },
-            Question { report_fragments: 0, ..good.clone() },
-            Question { instances: 0, ..good.clone() },
-            Question { encoding: Choice::Record { attributes: 0 }, ..good.clone() },
-            Question { encoding: Choice::Record { attributes: 6 }, ..good.clone() },
-        ] {
-            assert!(matches!(plan(&bad), Err(Error::Parameter { .. })), "{bad:?}");
-        }
-    }
-}
+mod tests;

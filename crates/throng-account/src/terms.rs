@@ -23,8 +23,10 @@ pub struct Terms {
     pub width: u64,
     /// The rows of a sketch, which are taken to be visible.
     pub rows: Option<u32>,
-    /// Over how many shuffler instances fragments are spread.
+    /// How many shuffler instances there are, each of which counts the crowd.
     pub instances: u32,
+    /// Over how many of them fragments are spread: all, or those of the label's trust profile. The others get chaff alone.
+    pub receiving: u32,
     /// How many envelopes every respondent sends to every instance.
     pub envelopes: u32,
     /// The share of the crowd that is assumed to be honest.
@@ -54,6 +56,11 @@ pub struct Kept {
 
 impl Terms {
     /// What a release guarantees that is made of this many distinct respondents, or the reason why nothing can be said.
+    ///
+    /// # Privacy
+    /// Under a trust profile the views of the K' instances that get fragments are a post-processing of the merged counts of
+    /// the label's crowd, as those of all K are without one: which of them a fragment goes to is drawn without looking at
+    /// anything else. Chaff says nothing. The other instances see who takes part, which is what deletion hides, in all K.
     pub fn guarantee(&self, respondents: u64) -> Result<Kept, Error> {
         if let Coins::Runs { runs: 2.., .. } = self.coins {
             return Err(Error::NotApplicable("several runs of one randomizer move several counts".into()));
@@ -66,7 +73,9 @@ impl Terms {
         let mut beyond = Delta::ZERO;
         if let Some(rule) = &self.deletion {
             beyond = Delta::new(delta.value() * DELETION_SHARE)?;
-            honest = kept_everywhere(honest, rule, self.instances, beyond.value() / twice)?;
+            // Whoever is deleted where no fragments are still hides others where there are some. But every instance says
+            // how many it kept, so that is paid for in all of them.
+            honest = kept_everywhere(honest, rule, self.receiving, beyond.value() / twice)?;
             deletion = with_deletion(deletion, rule, self.instances)?;
         }
         // What delta has left for the counts themselves.
@@ -133,7 +142,7 @@ impl Terms {
     fn counts_epsilon(&self, honest: u64, delta: Delta) -> Result<Epsilon, Error> {
         match self.coins {
             Coins::Runs { coin, .. } => self.bound.epsilon_central(honest, coin.epsilon(), delta, self.rows),
-            Coins::Fragments { backstop, .. } if self.instances == 1 && self.rows.is_none() => {
+            Coins::Fragments { backstop, .. } if self.receiving == 1 && self.rows.is_none() => {
                 self.bound.epsilon_central(honest, backstop.epsilon(), delta, None)
             }
             Coins::Fragments { backstop, fragment, tau } => {
@@ -150,7 +159,7 @@ impl Terms {
             Coins::Runs { coin, .. } => (coin, None),
             Coins::Fragments { backstop, fragment, tau } => (backstop, Some((fragment, tau))),
         };
-        Traffic { width: self.width, coin, fragments, instances: self.instances }
+        Traffic { width: self.width, coin, fragments, instances: self.receiving }
     }
 }
 
@@ -177,4 +186,4 @@ pub(crate) fn fragments_epsilon(
 }
 
 /// The part of delta for crowds that lose more to deletion than is counted on.
-const DELETION_SHARE: f64 = 0.01;
+pub(crate) const DELETION_SHARE: f64 = 0.01;

@@ -24,6 +24,7 @@ fn one_hot() -> Terms {
         width: 784,
         rows: None,
         instances: 3,
+        receiving: 3,
         envelopes: 24,
         honest_fraction: 0.9,
         deletion: None,
@@ -123,6 +124,30 @@ fn deletions_cost_what_they_hide() {
     assert_eq!(without.deletion, guarantee(0.0, 0.0));
     assert!(with.deletion.epsilon() > Epsilon::ZERO && with.deletion.delta() > Delta::ZERO);
     assert!(with.miss > without.miss, "more may be deleted than is counted on");
+}
+
+/// Deletion is paid for wherever somebody is counted; bodies, and who is deleted out of the crowd, are those of the instances
+/// that get fragments.
+#[test]
+fn a_trust_profile_pays_for_all_instances_and_fills_few_bodies() {
+    let over = |receiving, envelopes| Terms { receiving, envelopes, ..labelled() };
+    let [all, two, one] = [3, 2, 1].map(|receiving| over(receiving, 40).guarantee(4_000).unwrap());
+    assert!(all.overflow < two.overflow && two.overflow < one.overflow);
+    assert!(all.honest < two.honest && two.honest < one.honest);
+    let crowd = |kept: &Kept| match labelled().spending(kept) {
+        Spending::Bits { crowd, .. } => crowd,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(crowd(&one).deletion, crowd(&all).deletion, "all three instances count the crowd");
+    assert!(crowd(&one).deletion.epsilon().value() >= 0.3);
+    // Bodies that are just large enough for three.
+    let tight = (1..40).find(|&envelopes| over(3, envelopes).guarantee(4_000).is_ok()).unwrap();
+    assert!(over(2, tight).guarantee(4_000).is_err() && over(1, tight).guarantee(4_000).is_err());
+    // With all fragments of a bit in one place, the same people are behind all of them: the backstop's own bound holds.
+    let behind = |receiving| Terms { receiving, envelopes: 200, ..fragments() }.guarantee(4_000).unwrap();
+    let backstop = Terms { instances: 1, ..Terms { receiving: 1, envelopes: 200, ..fragments() } };
+    assert_eq!(behind(1).central, backstop.guarantee(4_000).unwrap().central);
+    assert!(central(&behind(1)) != central(&behind(2)));
 }
 
 #[test]

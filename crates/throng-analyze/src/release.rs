@@ -16,12 +16,14 @@ use crate::{Error, InstanceTally, Rejected};
 pub struct Crowd {
     /// Which epoch of which channel. The instance in it is the first of those that are present.
     pub route: Route,
-    /// The smallest crowd of its instances: what the guarantee counts on.
+    /// The smallest crowd of its instances, those outside a trust profile included: what the guarantee counts on.
     pub respondents: u64,
-    /// The instances whose batches are in it, in rising order.
+    /// The instances whose fragments are in it, in rising order.
     pub present: Vec<u32>,
     /// How many respondents each of them counted.
     pub counted: Vec<u64>,
+    /// The instances outside the label's trust profile that released the same crowd: nobody sends them fragments.
+    pub outside: Vec<u32>,
     /// The instances that destroyed the epoch.
     pub destroyed: Vec<u32>,
     /// What was not counted, over all instances.
@@ -40,8 +42,8 @@ pub struct Release {
 
 impl Crowd {
     /// What some tallies of one epoch have in common. Refused unless they are of one channel, each of another instance, and
-    /// one of them at least was released.
-    pub fn of(parts: &[InstanceTally]) -> Result<Self, Error> {
+    /// one of them at least was released and is of an instance that fragments go to.
+    pub fn of(survey: &Survey, parts: &[InstanceTally]) -> Result<Self, Error> {
         let route = parts.first().ok_or(Error::Nothing)?.route;
         let channel = |route: Route| (route.survey, route.label, route.epoch);
         if parts.iter().any(|part| channel(part.route) != channel(route)) {
@@ -54,16 +56,21 @@ impl Crowd {
         let counted = || parts.iter().filter_map(|part| Some((part.route, part.counted.as_ref()?)));
         let respondents = counted().map(|(_, counted)| counted.tally.respondents()).min();
         let respondents = respondents.ok_or(Error::Nothing)?;
-        let present: BTreeSet<u32> = counted().map(|(route, _)| route.instance).collect();
+        let released: BTreeSet<u32> = counted().map(|(route, _)| route.instance).collect();
+        let receiving = survey.receiving(route.label);
+        let (present, outside): (Vec<u32>, Vec<u32>) =
+            released.iter().copied().partition(|instance| receiving.contains(instance));
+        let first = present.first().copied().ok_or(Error::Nothing)?;
         let counted_by = |instance: &u32| {
             counted().find(|(route, _)| route.instance == *instance).map(|(_, one)| one.tally.respondents())
         };
         Ok(Self {
-            route: Route { instance: present.first().copied().unwrap_or(0), ..route },
+            route: Route { instance: first, ..route },
             respondents,
-            destroyed: all.difference(&present).copied().collect(),
-            present: present.iter().copied().collect(),
+            destroyed: all.difference(&released).copied().collect(),
             counted: present.iter().filter_map(counted_by).collect(),
+            present,
+            outside,
             rejected: counted().map(|(_, counted)| counted.rejected).fold(Rejected::default(), Rejected::and),
         })
     }
@@ -74,13 +81,16 @@ impl Release {
     ///
     /// Respondents send fragments to every instance, each of which may have counted a few more of them or fewer: the
     /// estimates are about as many as there were on average. What is missing of other instances makes errors wider.
+    ///
+    /// Under a label with a trust profile that is said of the instances in it. Honest respondents send the others no fragment,
+    /// so nothing is missing of them; whatever they have, nobody who keeps to the profile has sent it, and it is not counted.
     pub fn new(
         survey: &Survey,
         parts: &[InstanceTally],
         kept: Kept,
         recorded: &Recorded,
     ) -> Result<Self, Error> {
-        let crowd = Crowd::of(parts)?;
+        let crowd = Crowd::of(survey, parts)?;
         if (recorded.survey(), recorded.epoch())
             != (crowd.route.survey.to_string().as_str(), crowd.route.epoch)
         {
@@ -88,12 +98,13 @@ impl Release {
         }
         let mechanism = survey.mechanism()?;
         let mut sums = mechanism.tally()?;
-        for counted in parts.iter().filter_map(|part| part.counted.as_ref()) {
+        let inside = |part: &&InstanceTally| crowd.present.contains(&part.route.instance);
+        for counted in parts.iter().filter(inside).filter_map(|part| part.counted.as_ref()) {
             sums.merge(&counted.tally)?;
         }
         let present = crowd.present.len() as u64;
         let average = (u128::from(sums.respondents()) + u128::from(present / 2)) / u128::from(present.max(1));
-        let part = Part::new(present as u32, survey.delivery.instances)?;
+        let part = Part::new(present as u32, survey.receiving(crowd.route.label).len() as u32)?;
         let estimates = mechanism.estimate_in_part(&sums.over(average as u64), part)?;
         let label = survey.labels.as_ref().and_then(|labels| labels.epsilon_label);
         let label = label.map(Epsilon::new).transpose()?.map_or(Label::Public, Label::Randomized);

@@ -8,6 +8,7 @@ use throng_account::terms::{Kept, Terms};
 use throng_analyze::{Counted, Crowd, Error, InstanceTally, Rejected, Release};
 use throng_dp::estimate::Part;
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
+use throng_wire::survey::Labels;
 use throng_wire::{Digest, Route, Survey, SurveyHash};
 
 const EPOCH: u64 = 9;
@@ -64,6 +65,7 @@ fn recorded(respondents: u64, survey_hash: &str, epoch: u64) -> (Kept, Recorded)
         width: survey.domain(),
         rows: None,
         instances: 3,
+        receiving: 3,
         envelopes: 24,
         honest_fraction: 0.9,
         deletion: None,
@@ -77,7 +79,7 @@ fn recorded(respondents: u64, survey_hash: &str, epoch: u64) -> (Kept, Recorded)
 
 #[test]
 fn a_crowd_is_the_smallest_of_its_instances() {
-    let crowd = Crowd::of(&[part(3, 3_002, 7), destroyed(2), part(1, 3_001, 9)]).unwrap();
+    let crowd = Crowd::of(&survey(), &[part(3, 3_002, 7), destroyed(2), part(1, 3_001, 9)]).unwrap();
     assert_eq!(crowd.respondents, 3_001);
     assert_eq!((crowd.present, crowd.destroyed), (vec![1, 3], vec![2]));
     assert_eq!(crowd.route, route(1));
@@ -89,15 +91,15 @@ fn parts_of_different_releases_are_refused() {
     let change = |change: fn(&mut Route)| {
         let mut other = part(2, 3_000, 1);
         change(&mut other.route);
-        Crowd::of(&[part(1, 3_000, 1), other]).unwrap_err()
+        Crowd::of(&survey(), &[part(1, 3_000, 1), other]).unwrap_err()
     };
     let different = Error::Parts("they are of different surveys, labels or epochs");
     assert_eq!(change(|route| route.epoch += 1), different);
     assert_eq!(change(|route| route.label += 1), different);
     assert_eq!(change(|route| route.survey = SurveyHash::new([1; 32])), different);
     assert_eq!(change(|route| route.instance = 1), Error::Parts("two are of one instance"));
-    assert_eq!(Crowd::of(&[]).unwrap_err(), Error::Nothing);
-    assert_eq!(Crowd::of(&[destroyed(1), destroyed(2)]).unwrap_err(), Error::Nothing);
+    assert_eq!(Crowd::of(&survey(), &[]).unwrap_err(), Error::Nothing);
+    assert_eq!(Crowd::of(&survey(), &[destroyed(1), destroyed(2)]).unwrap_err(), Error::Nothing);
 }
 
 /// Two of three instances, which counted 3,000 and 3,005: the estimates are about 3,003, and scaled.
@@ -122,6 +124,63 @@ fn a_release_of_some_instances_is_scaled() {
     assert_eq!((release.central(), release.honest()), (kept.central, 2_700));
     assert_eq!(release.floor(), mechanism.floor());
     assert_eq!((release.spent(), release.survey()), (entry.spent(), survey.hash().unwrap()));
+}
+
+/// Under a profile of instances 1 and 3 nothing is missing of instance 2: not in the estimates, not in their errors. Only its
+/// crowd counts, which is the smallest; what somebody sent there all the same does not.
+#[test]
+fn a_trust_profile_is_a_whole_of_its_own() {
+    let profiles = Survey {
+        labels: Some(Labels {
+            names: vec!["all".into(), "two".into()],
+            epsilon_deletion: 0.2,
+            delta_deletion: 1e-9,
+            epsilon_label: None,
+            profiles: Some([("two".to_owned(), vec![1, 3])].into()),
+        }),
+        ..survey()
+    };
+    let hash = profiles.hash().unwrap();
+    let under = |label: u32, mut tally: InstanceTally| {
+        (tally.route.survey, tally.route.label) = (hash, label);
+        tally
+    };
+    let two =
+        [part(1, 3_000, 600), part(2, 2_999, 1_000_000), part(3, 3_004, 650)].map(|part| under(2, part));
+    let crowd = Crowd::of(&profiles, &two).unwrap();
+    assert_eq!(
+        (crowd.respondents, &crowd.present, &crowd.counted),
+        (2_999, &vec![1, 3], &vec![3_000, 3_004])
+    );
+    assert_eq!((&crowd.outside, &crowd.destroyed), (&vec![2], &vec![]));
+
+    let (kept, entry) = recorded(2_999, &hash.to_string(), EPOCH);
+    let release = |parts: &[InstanceTally]| Release::new(&profiles, parts, kept, &entry).unwrap();
+    let mechanism = profiles.mechanism().unwrap();
+    let mut sums = mechanism.tally().unwrap();
+    sums.add_count(5, 1_250).unwrap();
+    sums.add_respondents(3_002);
+    let expected = mechanism.estimate(&sums).unwrap();
+    let whole = release(&two);
+    assert_eq!(whole.estimates().counts(), expected.counts());
+    assert_eq!(whole.estimates().standard_error(0), expected.standard_error(0), "nothing is missing");
+    // Without instance 2 it is the same; without instance 3, half is missing.
+    let without = [two[0].clone(), two[2].clone()];
+    assert_eq!(release(&without).estimates().counts(), expected.counts());
+    let half = [two[0].clone(), two[1].clone()];
+    let mut sums = mechanism.tally().unwrap();
+    sums.add_count(5, 600).unwrap();
+    sums.add_respondents(3_000);
+    let expected = mechanism.estimate_in_part(&sums, Part::new(1, 2).unwrap()).unwrap();
+    assert_eq!(release(&half).estimates().counts(), expected.counts());
+    assert_eq!(release(&half).estimates().standard_error(0), expected.standard_error(0));
+    // Under the other label all three count.
+    let all = two.clone().map(|part| under(1, part));
+    assert_eq!(Crowd::of(&profiles, &all).unwrap().present, [1, 2, 3]);
+    // Instance 2 alone has nothing to release.
+    assert_eq!(Crowd::of(&profiles, &two[1..2]).unwrap_err(), Error::Nothing);
+    let destroyed = [under(2, destroyed(1)), two[1].clone(), under(2, destroyed(3))];
+    assert_eq!(Crowd::of(&profiles, &destroyed).unwrap_err(), Error::Nothing);
 }
 
 #[test]

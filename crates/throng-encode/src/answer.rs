@@ -30,7 +30,8 @@ pub struct SealedBody {
 }
 
 impl Answer {
-    /// Routes the fragments of one epoch to the instances and seals them to the keys of these lists.
+    /// Routes the fragments of one epoch to the instances and seals them to the keys of these lists. An instance that gets
+    /// none, by chance or because it is not in the label's trust profile, gets a body of chaff like any other.
     /// `fragments` are as `Encoder` gives them; each bit is sent in `tau` of them at most.
     pub fn seal(
         survey: &SignedSurvey,
@@ -40,9 +41,7 @@ impl Answer {
         (fragments, tau): (&[u32], u32),
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Self, Error> {
-        let delivery = &survey.survey().delivery;
-        let routing = Routing { tau, instances: delivery.instances, envelopes: delivery.envelopes };
-        let routed = Zeroizing::new(routing.route(fragments, rng));
+        let routed = Zeroizing::new(Routing::of(survey.survey(), label, tau).route(fragments, rng));
         let mut bodies = Vec::with_capacity(routed.len());
         for (instance, attributes) in (1..).zip(routed.iter()) {
             let path = Path::new(survey, label, schedule.epoch(), instance, lists)?;
@@ -70,7 +69,7 @@ impl std::fmt::Debug for SealedBody {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{FRAGMENTED, RECORD, SURVEY, world};
+    use crate::testing::{FRAGMENTED, PROFILES, RECORD, SURVEY, World, world};
     use crate::{Encoder, When};
     use chacha20::ChaCha20Rng;
     use chacha20::rand_core::SeedableRng;
@@ -78,6 +77,10 @@ mod tests {
     use throng_wire::{Opened, Peeled, Place, Route, Stop, peel};
 
     fn answer(survey: &str, value: Option<impl Into<Value>>, seed: u8) -> Answer {
+        answer_under(survey, 0, value, seed)
+    }
+
+    fn answer_under(survey: &str, label: u32, value: Option<impl Into<Value>>, seed: u8) -> Answer {
         let world = world(survey);
         let encoder = Encoder::of_survey(world.survey.survey()).unwrap();
         let rng = &mut ChaCha20Rng::from_seed([seed; 32]);
@@ -85,7 +88,7 @@ mod tests {
         encoder.encode(value.map(Into::into).as_ref(), &mut fragments, rng).unwrap();
         let schedule = Schedule::new(world.survey.survey(), When::NextEpoch, 0).unwrap();
         let tau = encoder.mechanism().coins().draws();
-        Answer::seal(&world.survey, &world.lists, 0, &schedule, (&fragments, tau), rng).unwrap()
+        Answer::seal(&world.survey, &world.lists, label, &schedule, (&fragments, tau), rng).unwrap()
     }
 
     /// Promise 4: with chaff neither number nor lengths depend on the value, or on there being one.
@@ -114,6 +117,71 @@ mod tests {
         }
     }
 
+    /// What the analyzer opens of each body, with all hops' keys.
+    fn arrived(world: &World, answer: &Answer) -> Vec<Vec<u32>> {
+        let layout = throng_wire::Layout::of(world.survey.survey());
+        let open = |body: &SealedBody| {
+            assert_eq!(body.digest, Digest::of(&body.bytes));
+            let hop = |hop| &world.layers[&Place::hop(body.route.instance, hop)];
+            let envelopes = peel::open_body(&body.route, &layout, hop(1), &body.bytes).unwrap();
+            let mut arrived = Vec::new();
+            for envelope in envelopes.chunks_exact(layout.envelope_len(Stop::Hop(2))) {
+                if let Peeled::Envelope(inner) =
+                    peel::peel(&body.route, &layout, 2, hop(2), envelope).unwrap()
+                {
+                    let (attributes, keys) =
+                        (world.survey.survey().attributes(), &world.layers[&Place::Analyzer]);
+                    if let Ok(Opened::Fragment(fragment)) =
+                        peel::open_fragment(&body.route, &layout, attributes, keys, &inner)
+                    {
+                        arrived.push(fragment.attribute());
+                    }
+                }
+            }
+            arrived
+        };
+        answer.bodies.iter().map(open).collect()
+    }
+
+    /// Number and lengths of what is sent to each instance are the same under every trust profile, whatever the value, and
+    /// without one: what a hop or the network sees is the label.
+    #[test]
+    fn bodies_are_alike_under_every_trust_profile() {
+        for survey in [PROFILES.to_owned(), PROFILES.replace("hops = 2", "hops = 1")] {
+            let shape = |answer: &Answer| -> Vec<(u32, usize)> {
+                answer.bodies.iter().map(|body| (body.route.instance, body.bytes.len())).collect()
+            };
+            let reference = shape(&answer_under(&survey, 1, None::<u64>, 1));
+            assert_eq!(reference.iter().map(|body| body.0).collect::<Vec<_>>(), [1, 2, 3]);
+            assert!(reference.iter().all(|body| body.1 == reference[0].1));
+            for label in 1..=3 {
+                for (seed, value) in [(2, None), (3, Some(0)), (4, Some(783))] {
+                    let answer = answer_under(&survey, label, value, seed);
+                    assert_eq!(shape(&answer), reference, "{label}: {value:?}");
+                    assert!(answer.bodies.iter().all(|body| body.route.label == label));
+                }
+            }
+        }
+    }
+
+    /// Nine fragments under each label: all arrive, and none where the label does not send any.
+    #[test]
+    fn instances_outside_the_trust_profile_get_chaff_alone() {
+        let world = world(PROFILES);
+        let schedule = Schedule::new(world.survey.survey(), When::NextEpoch, 0).unwrap();
+        let rng = &mut ChaCha20Rng::from_seed([8; 32]);
+        let fragments: Vec<u32> = (0..9).map(|number| 80 * number).collect();
+        for (label, outside) in [(1, &[][..]), (2, &[1]), (3, &[0, 2])] {
+            let answer =
+                Answer::seal(&world.survey, &world.lists, label, &schedule, (&fragments, 1), rng).unwrap();
+            let arrived = arrived(&world, &answer);
+            assert!(outside.iter().all(|&place: &usize| arrived[place].is_empty()), "{label}: {arrived:?}");
+            let mut all = arrived.concat();
+            all.sort_unstable();
+            assert_eq!(all, fragments, "{label}");
+        }
+    }
+
     /// What the analyzer opens is what was encoded.
     #[test]
     fn fragments_arrive_through_the_hops() {
@@ -122,30 +190,7 @@ mod tests {
         let rng = &mut ChaCha20Rng::from_seed([7; 32]);
         let fragments: Vec<u32> = (0..9).map(|number| 80 * number).collect();
         let answer = Answer::seal(&world.survey, &world.lists, 0, &schedule, (&fragments, 1), rng).unwrap();
-        let mut arrived = Vec::new();
-        for body in &answer.bodies {
-            assert_eq!(body.digest, Digest::of(&body.bytes));
-            let instance = body.route.instance;
-            let layout = throng_wire::Layout::of(world.survey.survey());
-            let hop = |hop| &world.layers[&Place::hop(instance, hop)];
-            let envelopes = peel::open_body(&body.route, &layout, hop(1), &body.bytes).unwrap();
-            for envelope in envelopes.chunks_exact(layout.envelope_len(Stop::Hop(2))) {
-                if let Peeled::Envelope(inner) =
-                    peel::peel(&body.route, &layout, 2, hop(2), envelope).unwrap()
-                {
-                    let opened = peel::open_fragment(
-                        &body.route,
-                        &layout,
-                        world.survey.survey().attributes(),
-                        &world.layers[&Place::Analyzer],
-                        &inner,
-                    );
-                    if let Ok(Opened::Fragment(fragment)) = opened {
-                        arrived.push(fragment.attribute());
-                    }
-                }
-            }
-        }
+        let mut arrived = arrived(&world, &answer).concat();
         arrived.sort_unstable();
         assert_eq!(arrived, fragments);
     }

@@ -3,6 +3,8 @@
 //! A survey is not answered because someone signed it. What its parameters guarantee is computed here again,
 //! by the bound that it names, for the smallest crowd that it releases, and compared with what it says.
 
+use std::collections::BTreeSet;
+
 use throng_account::attacker::{Compromised, Exposure, Left};
 use throng_account::bound::Bound;
 use throng_account::deletion::Deletion;
@@ -17,6 +19,8 @@ use crate::Error;
 /// A claim that holds, and everything that it says to a respondent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckedClaim {
+    /// The label that it is about; 0 in a survey without labels.
+    pub label: u32,
     /// What is left whatever fails: without a backstop for one epoch, with one for all epochs of a value. A
     /// label that is not public is counted in, once.
     pub floor: LocalGuarantee<Removal>,
@@ -44,21 +48,62 @@ struct Facts {
     cover: Cover,
     enrolment: Enrolment,
     label: Option<Label>,
+    profile: Option<Profile>,
+}
+
+/// A trust profile, in words.
+#[derive(Clone, Debug, PartialEq)]
+struct Profile {
+    label: String,
+    inside: Vec<u32>,
+    outside: Vec<u32>,
 }
 
 impl CheckedClaim {
-    /// Checks a survey's claim. Refuses one that is more than the parameters keep, that rests on a bound
-    /// which is not proved for them, or whose bodies are too small for it.
+    /// Checks a survey's claim, for all of its labels. Refuses one that is more than the parameters keep, that
+    /// rests on a bound which is not proved for them, or whose bodies are too small for it. What it says is for
+    /// the label whose fragments go to the fewest instances.
     pub fn check(survey: &Survey) -> Result<Self, Error> {
-        let unknown = |error: throng_account::Error| Error::Claim(error.to_string());
+        let fewest = survey.label_numbers().min_by_key(|&label| survey.receiving(label).len());
+        Self::under(survey, fewest.unwrap_or(0))
+    }
+
+    /// The same check, and what it means to those who answer under this label.
+    pub fn under(survey: &Survey, label: u32) -> Result<Self, Error> {
+        if !survey.label_numbers().contains(&label) {
+            return Err(Error::Label(format!("the survey has no label with the number {label}")));
+        }
+        let claim = Self::of_label(survey, label)?;
+        // Of a label, the guarantee depends on how many instances get fragments, and on nothing else.
+        let mut known = BTreeSet::from([survey.receiving(label).len()]);
+        for other in survey.label_numbers() {
+            if known.insert(survey.receiving(other).len()) {
+                Self::of_label(survey, other)?;
+            }
+        }
+        Ok(claim)
+    }
+
+    /// What holds under one label.
+    fn of_label(survey: &Survey, label_number: u32) -> Result<Self, Error> {
+        let profile = profile(survey, label_number);
+        let under = profile.as_ref().map_or(String::new(), |profile| {
+            format!(
+                "under the label {}, whose fragments go to {} of {} instances, ",
+                profile.label,
+                profile.inside.len(),
+                survey.delivery.instances
+            )
+        });
+        let unknown = |error: throng_account::Error| Error::Claim(format!("{under}{error}"));
         let mechanism = survey.mechanism()?;
-        let terms = terms(survey)?;
+        let terms = terms(survey, label_number)?;
         let Kept { central, overflow, honest, .. } =
             terms.guarantee(survey.crowd.respondents_min).map_err(unknown)?;
         let (claim, claimed) = (&survey.claim, terms.claimed);
         if central.epsilon() > claimed.epsilon() {
             return Err(Error::Claim(format!(
-                "it says epsilon_central {} at delta {:e}, but with {honest} honest respondents the bound {} \
+                "{under}it says epsilon_central {} at delta {:e}, but with {honest} honest respondents the bound {} \
                  gives {}",
                 claim.epsilon_central,
                 claim.delta,
@@ -75,6 +120,7 @@ impl CheckedClaim {
         };
         let floor = LocalGuarantee::pure(label.local(mechanism.floor().epsilon()));
         Ok(Self {
+            label: label_number,
             floor,
             fragment: mechanism.fragment_guarantee()?,
             claimed,
@@ -85,7 +131,7 @@ impl CheckedClaim {
                 // Whoever ties fragments to a respondent has seen the label, too.
                 epsilon_floor: floor.epsilon(),
                 fragments,
-                instances: survey.delivery.instances,
+                instances: terms.receiving,
                 central: claimed,
             },
             survey: Facts {
@@ -95,6 +141,7 @@ impl CheckedClaim {
                 cover: survey.delivery.cover,
                 enrolment: survey.crowd.enrolment,
                 label: survey.labels.as_ref().map(|_| label),
+                profile,
             },
         })
     }
@@ -137,6 +184,16 @@ impl CheckedClaim {
              them, and on one honest hop among the {} of each instance.",
             self.honest, self.survey.respondents_min, self.survey.hops
         ));
+        if let Some(Profile { label, inside, outside }) = &self.survey.profile {
+            all.push(format!("Under the label {label} your fragments go to {} alone.", instances(inside)));
+            if !outside.is_empty() {
+                all.push(format!(
+                    "To {} you send as many bytes of chaff: their hops see that you take part under this label, and \
+                     nothing that depends on your value.",
+                    instances(outside)
+                ));
+            }
+        }
         all.extend(self.collusions());
         if self.number_is_visible() {
             all.push(
@@ -175,6 +232,7 @@ impl CheckedClaim {
     /// What more and more bad instances leave, in a sentence for each number that changes something.
     fn collusions(&self) -> Vec<String> {
         let instances = self.exposure.instances;
+        let which = if self.survey.profile.is_some() { " that get your fragments" } else { "" };
         let exposed = |bad| match self.exposure.left(Compromised::AnalyzerAndInstances(bad)) {
             Ok(Left::Local { fragments, exposed, .. }) => Some((fragments, exposed.epsilon())),
             _ => None,
@@ -191,8 +249,8 @@ impl CheckedClaim {
                 ""
             };
             sentences.push(format!(
-                "If the analyzer and all hops of {bad}{more} of the {instances} instances work together, up to \
-                 {fragments} of the fragments of a bit are known to be yours: epsilon {epsilon} (removal)."
+                "If the analyzer and all hops of {bad}{more} of the {instances} instances{which} work together, up \
+                 to {fragments} of the fragments of a bit are known to be yours: epsilon {epsilon} (removal)."
             ));
         }
         sentences
@@ -205,8 +263,25 @@ fn rounded_up(epsilon: f64) -> f64 {
     if rounded < epsilon { ((epsilon * 1e6).round() + 1.0) / 1e6 } else { rounded }
 }
 
-/// What a survey's guarantee rests on, for an accountant.
-pub fn terms(survey: &Survey) -> Result<Terms, Error> {
+/// The trust profile of a label, if it has one.
+fn profile(survey: &Survey, label: u32) -> Option<Profile> {
+    let labels = survey.labels.as_ref()?;
+    let (name, inside) = (labels.name(label)?, labels.profile(label)?);
+    let outside = (1..=survey.delivery.instances).filter(|instance| !inside.contains(instance));
+    Some(Profile { label: name.to_owned(), inside: inside.to_vec(), outside: outside.collect() })
+}
+
+/// Some instances, as a sentence has them.
+fn instances(numbers: &[u32]) -> String {
+    let list: Vec<String> = numbers.iter().map(u32::to_string).collect();
+    match list.split_last() {
+        Some((last, first)) if !first.is_empty() => format!("instances {} and {last}", first.join(", ")),
+        _ => format!("instance {}", list.concat()),
+    }
+}
+
+/// What a survey's guarantee rests on under a label (0 where there are none), for an accountant.
+pub fn terms(survey: &Survey, label: u32) -> Result<Terms, Error> {
     let mechanism = survey.mechanism()?;
     let claim = &survey.claim;
     let sketch = mechanism.sketch().map(|sketch| sketch.shape());
@@ -215,6 +290,7 @@ pub fn terms(survey: &Survey) -> Result<Terms, Error> {
         width: sketch.map_or(survey.domain(), |shape| u64::from(shape.cells)),
         rows: sketch.map(|shape| shape.rows),
         instances: survey.delivery.instances,
+        receiving: u32::try_from(survey.receiving(label).len()).unwrap_or(u32::MAX),
         envelopes: survey.delivery.envelopes,
         honest_fraction: survey.crowd.honest_fraction,
         deletion: survey.labels.as_ref().map(deletion).transpose()?,
@@ -232,7 +308,7 @@ fn deletion(labels: &Labels) -> Result<Deletion, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{FRAGMENTED, RECORD, SURVEY};
+    use crate::testing::{FRAGMENTED, PROFILES, RECORD, SURVEY};
 
     fn survey(text: &str) -> Survey {
         Survey::from_toml(text).unwrap()
@@ -376,6 +452,7 @@ mod tests {
             epsilon_deletion: 0.2,
             delta_deletion: 1e-9,
             epsilon_label: Some(1.5),
+            profiles: None,
         });
         labelled.claim.epsilon_central = 1.5;
         let claim = CheckedClaim::check(&labelled).unwrap();
@@ -388,6 +465,87 @@ mod tests {
         assert!(claim.sentences().iter().any(|sentence| sentence.contains("epsilon_label 1.5")));
         labelled.claim.epsilon_central = claim.central.epsilon().value() - 0.001;
         refused(&labelled);
+    }
+
+    /// Under a profile of two of three instances, and of one: who deletes out of the crowd and who may work against you are
+    /// those instances, deletion is paid for in all three.
+    #[test]
+    fn a_trust_profile_is_accounted_for_by_itself() {
+        let profiles = survey(PROFILES);
+        let [all, two, one] = [1, 2, 3].map(|label| CheckedClaim::under(&profiles, label).unwrap());
+        assert_eq!([&all, &two, &one].map(|claim| claim.exposure.instances), [3, 2, 1]);
+        assert_eq!([&all, &two, &one].map(|claim| claim.label), [1, 2, 3]);
+        // The noise of a single instance is beyond its bound a little less often than that of any of three.
+        let lost = [&all, &two, &one].map(|claim| 90_000 - claim.honest);
+        assert!(lost[0] % 3 == 0 && lost[1] % 2 == 0, "{lost:?}");
+        assert!(lost[2] < lost[1] / 2 + 1 && lost[1] / 2 < lost[0] / 3 + 1 && lost[2] > 350, "{lost:?}");
+        assert!(two.overflow > all.overflow && one.overflow > two.overflow);
+        assert_eq!(CheckedClaim::check(&profiles).unwrap(), one, "the fewest instances");
+        // A plain survey has three tenths less: deletion in three instances, whatever the profile.
+        let plain = CheckedClaim::check(&survey(SURVEY)).unwrap().central.epsilon().value();
+        for claim in [&all, &two, &one] {
+            let more = claim.central.epsilon().value() - plain;
+            assert!((0.3..0.32).contains(&more), "{more}");
+        }
+
+        let sentences = two.sentences().join("\n");
+        for part in [
+            "Under the label two your fragments go to instances 1 and 3 alone.",
+            "To instance 2 you send as many bytes of chaff",
+            "1 or more of the 2 instances that get your fragments",
+            "sees under which label",
+        ] {
+            assert!(sentences.contains(part), "{part}: {sentences}");
+        }
+        assert!(one.sentences().join("\n").contains("go to instance 2 alone"));
+        let sentences = all.sentences().join("\n");
+        assert!(!sentences.contains("alone") && sentences.contains("1 or more of the 3 instances work"));
+        assert!(matches!(CheckedClaim::under(&profiles, 0), Err(Error::Label(_))));
+        assert!(matches!(CheckedClaim::under(&profiles, 4), Err(Error::Label(_))));
+    }
+
+    /// Bodies that are large enough for fragments that are spread over three instances are too small for those that all
+    /// go to one; whoever answers under another label is told, too.
+    #[test]
+    fn a_claim_that_only_holds_for_all_instances_is_refused() {
+        let mut narrow = survey(PROFILES);
+        narrow.delivery.envelopes = 24;
+        let mut without = narrow.clone();
+        without.labels.as_mut().unwrap().profiles = None;
+        let spread = CheckedClaim::check(&without).unwrap();
+        let fitting = (24..60).find(|&envelopes| {
+            narrow.delivery.envelopes = envelopes;
+            CheckedClaim::check(&narrow).is_ok()
+        });
+        assert!(
+            fitting.is_some_and(|envelopes| (26..36).contains(&envelopes)),
+            "{fitting:?}: {:?}",
+            spread.overflow
+        );
+        narrow.delivery.envelopes = 24;
+        for reason in (1..=3).map(|label| match CheckedClaim::under(&narrow, label) {
+            Err(Error::Claim(reason)) => reason,
+            other => panic!("{other:?}"),
+        }) {
+            assert!(reason.contains("24 envelopes to each instance are too few"), "{reason}");
+            assert!(reason.contains("under the label "), "{reason}");
+        }
+    }
+
+    /// Of four report fragments an instance sees two of a bit if three instances get some or two do, and all if it is alone.
+    #[test]
+    fn a_trust_profile_of_fewer_instances_shows_each_of_them_more_fragments() {
+        let mut profiles = survey(PROFILES);
+        profiles.randomizer = survey(FRAGMENTED).randomizer;
+        profiles.delivery.envelopes = 200;
+        let seen = [1, 2, 3].map(|label| {
+            let claim = CheckedClaim::under(&profiles, label).unwrap();
+            match claim.exposure.left(Compromised::AnalyzerAndInstances(1)).unwrap() {
+                Left::Local { fragments, .. } => fragments,
+                other => panic!("{other:?}"),
+            }
+        });
+        assert_eq!(seen, [2, 2, 4]);
     }
 
     #[test]

@@ -419,8 +419,7 @@ impl Hop {
     }
 
     fn labels(&self) -> impl Iterator<Item = u32> + use<> {
-        let count = self.survey.survey().labels.as_ref().map_or(0, |labels| labels.names.len() as u32);
-        if count == 0 { 0..=0 } else { 1..=count }
+        self.survey.survey().label_numbers()
     }
 
     fn route(&self, channel: Channel) -> Route {

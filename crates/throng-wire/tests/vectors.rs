@@ -31,6 +31,12 @@ fn the_vectors_are_what_another_implementation_makes_and_ours_opens() {
         (Shape { instances: 2, hops: 2, envelopes: 3, ..SHAPE }, 0, vec![None, Some(5), None]),
         (Shape { instances: 1, hops: 3, envelopes: 2, labels: true, ..SHAPE }, 2, vec![Some(300), None]),
         (Shape { instances: 1, hops: 2, envelopes: 9, cover: Cover::None, ..SHAPE }, 0, vec![Some(7)]),
+        // Instance 2 is outside the label's trust profile: chaff alone.
+        (
+            Shape { instances: 2, hops: 2, envelopes: 2, labels: true, profiles: true, ..SHAPE },
+            2,
+            vec![None, None],
+        ),
     ];
     let cases: Vec<Value> = shapes
         .into_iter()

@@ -120,6 +120,7 @@ impl Ours {
             instances: INSTANCES,
             encoding: Choice::Recommend,
             distribution: Distribution::Uniform,
+            labels: None,
         };
         let plan = planner::plan(&question).expect("a crowd that is large enough");
         assert_eq!(plan.encoding, Encoding::OneHot);

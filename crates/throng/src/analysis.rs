@@ -60,15 +60,25 @@ pub fn release(
         let known = if known.is_empty() { "none yet".into() } else { known.join(", ") };
         bail!("no batch of epoch {epoch} has been counted; there are batches of epochs: {known}");
     }
-    if parts.iter().all(|part| part.counted.is_none()) {
+    // Whoever keeps to the label's trust profile sends fragments to these alone.
+    let receiving = survey.survey().receiving(label);
+    let mut inside = parts.iter().filter(|part| receiving.contains(&part.route.instance)).peekable();
+    if inside.peek().is_none() {
+        let receiving: Vec<String> = receiving.iter().map(u32::to_string).collect();
+        bail!(
+            "no batch of epoch {epoch} has come from the instances that fragments under this label go to: {}",
+            receiving.join(", ")
+        );
+    }
+    if inside.all(|part| part.counted.is_none()) {
         let sentence = format!(
             "epoch {epoch} was destroyed by every instance that has answered: fewer than {} respondents took part",
             survey.survey().crowd.respondents_min
         );
         return Err(Refusal(sentence).into());
     }
-    let crowd = Crowd::of(&parts)?;
-    let terms = terms(survey.survey())?;
+    let crowd = Crowd::of(survey.survey(), &parts)?;
+    let terms = terms(survey.survey(), label)?;
     let planned = survey.survey().crowd.respondents_min;
     let kept = terms.guarantee_at_least(crowd.respondents, planned).map_err(|error| {
         anyhow!(Refusal(format!("nothing is guaranteed of a crowd of {}: {error}", crowd.respondents)))

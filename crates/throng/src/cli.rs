@@ -3,6 +3,7 @@
 pub mod audit;
 pub mod keygen;
 pub mod learn;
+pub mod plan;
 pub mod release;
 pub mod serve;
 
@@ -15,6 +16,7 @@ use crate::commands::account::questions::QUESTIONS;
 use crate::dataset::GeneratorArg;
 use crate::experiments::learning::Part;
 use crate::simulation::Mode;
+pub use plan::{AttributeArg, LabelArg, PlanArgs};
 
 /// Statistics from a crowd of people without data about any of them.
 #[derive(Debug, Parser)]
@@ -160,96 +162,6 @@ pub struct DemoArgs {
     /// Where to write truth.png, estimate.png, side-by-side.png, commands.sh and result.json
     #[arg(long, value_name = "DIR", default_value = "throng-demo")]
     pub out: PathBuf,
-}
-
-/// The arguments of `throng plan`.
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  throng plan --epsilon-central 1 --delta 1e-8 --respondents 2000000 --domain 87680
-      what a picture of 274 x 320 pixels costs
-  throng plan --epsilon-central 0.5 --delta 1e-7 --respondents 100000 --domain 500 \\
-      --report-fragments 16 --instances 5 --hops 3 --out survey.toml
-      behind a backstop, over five instances of three hops; writes the survey file
-  throng plan --epsilon-central 1 --delta 1e-6 --respondents 200000 --domain 4000000000 --zipf 1.2
-      too many values for one bit each: a sketch of the best size
-  throng plan --epsilon-central 1 --delta 1e-6 --respondents 100000 \\
-      --attribute age=9 --attribute sex=2 --attribute county=100 --out people.toml
-      records of three attributes, of which each respondent samples one
-  throng plan --epsilon-central 0.01 --delta 1e-9 --respondents 100 --domain 1000
-      refused (exit code 1), with what would be feasible")]
-pub struct PlanArgs {
-    /// The privacy loss of a release (removal neighbors)
-    #[arg(long, value_name = "E", allow_negative_numbers = true)]
-    pub epsilon_central: f64,
-
-    /// The probability that it is exceeded
-    #[arg(long, value_name = "D", allow_negative_numbers = true)]
-    pub delta: f64,
-
-    /// How many respondents are expected, and required for a release
-    #[arg(long, value_name = "N")]
-    pub respondents: u64,
-
-    /// How many values there are
-    #[arg(long, value_name = "K", required_unless_present = "attribute")]
-    pub domain: Option<u64>,
-
-    /// Instead of --domain: an attribute of a record, and how many values it has; once for each, in order
-    #[arg(long, value_name = "NAME=VALUES", conflicts_with_all = ["domain", "encoding", "zipf", "sample"])]
-    pub attribute: Vec<AttributeArg>,
-
-    /// How many report fragments each bit is sent in, behind a permanent backstop; 1 means none
-    #[arg(long, value_name = "T", default_value_t = 1)]
-    pub report_fragments: u32,
-
-    /// How many independent shuffler instances
-    #[arg(long, value_name = "K", default_value_t = 3)]
-    pub instances: u32,
-
-    /// How many hops each instance is a cascade of
-    #[arg(long, value_name = "M", default_value_t = 2)]
-    pub hops: u32,
-
-    /// The share of the respondents that may be relied on
-    #[arg(long, value_name = "H", default_value_t = 1.0, allow_negative_numbers = true)]
-    pub honest_fraction: f64,
-
-    /// How a value is written as bits [default: what serves best]
-    #[arg(long, value_enum)]
-    pub encoding: Option<EncodingArg>,
-
-    /// The values follow a power law with this exponent: what collisions in a sketch cost [default: all alike]
-    #[arg(long, value_name = "S", allow_negative_numbers = true)]
-    pub zipf: Option<f64>,
-
-    /// The values are distributed like this sample: lines that end in a count, for example value,count
-    #[arg(long, value_name = "FILE.csv", conflicts_with = "zipf")]
-    pub sample: Option<PathBuf>,
-
-    /// Also say how many respondents it takes until a value held by this share of them can be told from zero
-    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
-    pub crowd_for_share: Option<f64>,
-
-    /// What the public hash functions of a sketch are made from
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
-    pub hash_seed: u64,
-
-    /// The survey's name
-    #[arg(long, default_value = "survey")]
-    pub name: String,
-
-    /// What is asked, in words that respondents see
-    #[arg(long, default_value = "")]
-    pub question: String,
-
-    /// The length of an epoch in seconds
-    #[arg(long, value_name = "S", default_value_t = 86_400)]
-    pub epoch_s: u64,
-
-    /// Where to write the survey file
-    #[arg(long, value_name = "FILE.toml")]
-    pub out: Option<PathBuf>,
 }
 
 /// The arguments of `throng simulate`.
@@ -504,7 +416,7 @@ pub struct RespondArgs {
     #[arg(long, requires = "survey")]
     pub absent: bool,
 
-    /// The label, in a survey that has some
+    /// The label, in a survey that has some; with a trust profile it says which instances get your fragments
     #[arg(long, value_name = "NAME", requires = "survey")]
     pub label: Option<String>,
 
@@ -569,25 +481,6 @@ impl std::str::FromStr for ValueArg {
 impl std::fmt::Debug for ValueArg {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("ValueArg(not shown)")
-    }
-}
-
-/// An attribute of a record as typed: its name, and how many values it has.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AttributeArg {
-    /// What it is called.
-    pub name: String,
-    /// How many values there are.
-    pub values: u64,
-}
-
-impl std::str::FromStr for AttributeArg {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = || "write its name, =, and how many values it has, for example age=9".to_owned();
-        let (name, values) = text.split_once('=').ok_or_else(wrong)?;
-        Ok(Self { name: name.to_owned(), values: values.parse().map_err(|_| wrong())? })
     }
 }
 
@@ -689,14 +582,5 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn attributes_have_a_name_and_a_number_of_values() {
-        let county = AttributeArg { name: "county".into(), values: 100 };
-        assert_eq!("county=100".parse(), Ok(county));
-        for wrong in ["county", "county=", "county=many", "county=-1", "county=1=2"] {
-            assert!(wrong.parse::<AttributeArg>().is_err(), "{wrong}");
-        }
     }
 }

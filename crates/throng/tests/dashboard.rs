@@ -336,7 +336,7 @@ fn what_if_is_what_the_accountant_says() {
             "instances={bad}&analyzer={analyzer}&honest_fraction={honest}&respondents={respondents}&bound={bound}"
         );
         let page = analyst.json(&format!("/api/surveys/{}/guarantee?{query}", analyst.hash()));
-        let mut terms = terms(survey).unwrap();
+        let mut terms = terms(survey, 0).unwrap();
         terms.honest_fraction = honest;
         terms.bound = Bound::named(bound).unwrap();
         let kept: Kept = terms.guarantee_at_least(respondents, survey.crowd.respondents_min).unwrap();

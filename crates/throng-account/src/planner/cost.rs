@@ -112,6 +112,7 @@ mod tests {
             instances,
             encoding: Choice::Recommend,
             distribution: Distribution::Uniform,
+            labels: None,
         })
         .unwrap();
         // Sizes as docs/wire-format.md has them.

@@ -1,10 +1,10 @@
 //! What a survey file may say.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use throng_dp::Epsilon;
 
-use super::{Attribute, BOUNDS, Encoding, Parties, Randomizer, Survey, sum_of_values};
+use super::{Attribute, BOUNDS, Cover, Encoding, Labels, Parties, Randomizer, Survey, sum_of_values};
 use crate::Error;
 use crate::envelope::body_len;
 use crate::jcs::INTEGER_MAX;
@@ -42,10 +42,6 @@ impl Survey {
             Encoding::Record { attributes } => check_attributes(attributes)?,
             Encoding::OneHot { .. } | Encoding::Sketch { .. } => {}
         }
-        let epsilon = |field, value| match Epsilon::new(value) {
-            Ok(epsilon) if epsilon > Epsilon::ZERO && value.is_finite() => Ok(()),
-            _ => wrong(field, "give a finite number above 0"),
-        };
         match self.randomizer {
             Randomizer::AttributeFragments { epsilon_local } => {
                 epsilon("randomizer.epsilon_local", epsilon_local)?;
@@ -83,21 +79,63 @@ impl Survey {
         if !BOUNDS.contains(&self.claim.bound.as_str()) {
             return wrong("claim.bound", "use exact, fmt23, clones21, blanket, lemma or theorem");
         }
-        if let Some(labels) = &self.labels {
-            epsilon("labels.epsilon_deletion", labels.epsilon_deletion)?;
-            labels.epsilon_label.map_or(Ok(()), |value| epsilon("labels.epsilon_label", value))?;
-            if !(labels.delta_deletion > 0.0 && labels.delta_deletion < 1.0) {
-                return wrong("labels.delta_deletion", "give a number between 0 and 1");
+        self.labels.as_ref().map_or(Ok(()), |labels| self.check_labels(labels))?;
+        self.parties.as_ref().map_or(Ok(()), |parties| self.check_parties(parties))
+    }
+
+    fn check_labels(&self, labels: &Labels) -> Result<(), Error> {
+        let wrong = |field, reason: &str| Err(Error::Field { field, reason: reason.to_owned() });
+        epsilon("labels.epsilon_deletion", labels.epsilon_deletion)?;
+        labels.epsilon_label.map_or(Ok(()), |value| epsilon("labels.epsilon_label", value))?;
+        if !(labels.delta_deletion > 0.0 && labels.delta_deletion < 1.0) {
+            return wrong("labels.delta_deletion", "give a number between 0 and 1");
+        }
+        let distinct: BTreeSet<&String> = labels.names.iter().collect();
+        if labels.names.is_empty() || distinct.len() < labels.names.len() {
+            return wrong("labels.names", "list each label once, and at least one");
+        }
+        if !labels.names.iter().all(|name| is_name(name)) {
+            return wrong("labels.names", "use letters, digits, '-', '_' and '.'");
+        }
+        labels.profiles.as_ref().map_or(Ok(()), |profiles| self.check_profiles(labels, profiles))
+    }
+
+    /// Whoever sends under a label with a trust profile has to be sure of two things: that no coin puts them under another
+    /// one, and that nobody sees more of their choice than the label, which is public.
+    fn check_profiles(&self, labels: &Labels, profiles: &BTreeMap<String, Vec<u32>>) -> Result<(), Error> {
+        let wrong = |reason: &str| Err(Error::Field { field: "labels.profiles", reason: reason.to_owned() });
+        if profiles.is_empty() {
+            return wrong("give a label its instances, or leave the table out");
+        }
+        if profiles.keys().any(|name| labels.number(name).is_none()) {
+            return wrong("a trust profile belongs to a label that labels.names lists");
+        }
+        for instances in profiles.values() {
+            if instances.is_empty() {
+                return wrong(
+                    "a trust profile has at least one instance, or fragments would have nowhere to go",
+                );
             }
-            let distinct: BTreeSet<&String> = labels.names.iter().collect();
-            if labels.names.is_empty() || distinct.len() < labels.names.len() {
-                return wrong("labels.names", "list each label once, and at least one");
+            if !instances.iter().all(|&one| (1..=self.delivery.instances).contains(&one)) {
+                return wrong("a trust profile lists instances from 1 to delivery.instances");
             }
-            if !labels.names.iter().all(|name| is_name(name)) {
-                return wrong("labels.names", "use letters, digits, '-', '_' and '.'");
+            if !instances.is_sorted_by(|one, next| one < next) {
+                return wrong("a trust profile lists each instance once, in rising order");
             }
         }
-        self.parties.as_ref().map_or(Ok(()), |parties| self.check_parties(parties))
+        if labels.epsilon_label.is_some() {
+            return wrong(
+                "with trust profiles labels are public: leave epsilon_label out, as a randomized label would send \
+                 somebody's fragments to instances that they do not trust",
+            );
+        }
+        if self.delivery.cover == Cover::None {
+            return wrong(
+                "trust profiles need cover = \"chaff\": empty bodies would show the network which instances \
+                 somebody does not trust",
+            );
+        }
+        Ok(())
     }
 
     /// A draft may have fewer parties than it takes, never more.
@@ -136,6 +174,14 @@ fn check_attributes(attributes: &[Attribute]) -> Result<(), Error> {
         return wrong("each has at least 2 values, and all together at most 2^32");
     }
     Ok(())
+}
+
+/// An epsilon that something can be randomized with.
+fn epsilon(field: &'static str, value: f64) -> Result<(), Error> {
+    match Epsilon::new(value) {
+        Ok(epsilon) if epsilon > Epsilon::ZERO && value.is_finite() => Ok(()),
+        _ => Err(Error::Field { field, reason: "give a finite number above 0".to_owned() }),
+    }
 }
 
 /// A name that can be part of a file name and of an address.

@@ -31,11 +31,20 @@ pub(crate) struct Shape {
     pub(crate) envelopes: u32,
     pub(crate) cover: Cover,
     pub(crate) labels: bool,
+    /// Fragments under the second label go to instance 1 alone.
+    pub(crate) profiles: bool,
     pub(crate) respondents_min: u64,
 }
 
-pub(crate) const SHAPE: Shape =
-    Shape { instances: 3, hops: 2, envelopes: 4, cover: Cover::Chaff, labels: false, respondents_min: 3000 };
+pub(crate) const SHAPE: Shape = Shape {
+    instances: 3,
+    hops: 2,
+    envelopes: 4,
+    cover: Cover::Chaff,
+    labels: false,
+    profiles: false,
+    respondents_min: 3000,
+};
 
 impl World {
     pub(crate) fn new(shape: Shape) -> Self {
@@ -92,6 +101,7 @@ pub(crate) fn draft(shape: Shape) -> Survey {
     } else {
         ""
     };
+    let profiles = if shape.profiles { "profiles = { fr = [1] }\n" } else { "" };
     let cover = if shape.cover == Cover::Chaff { "chaff" } else { "none" };
     let text = format!(
         r#"
@@ -108,7 +118,7 @@ instances = {}
 hops = {}
 envelopes = {}
 cover = "{cover}"
-{labels}"#,
+{labels}{profiles}"#,
         shape.respondents_min, shape.instances, shape.hops, shape.envelopes
     );
     Survey::from_toml(&text).unwrap()

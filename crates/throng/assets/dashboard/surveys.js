@@ -67,6 +67,7 @@ function panel(survey, now_s) {
         ["crowd", el("span", {}, "at least ", number(`respondents-min-${id}`, survey.respondents_min, count(survey.respondents_min)), " people in an epoch, or it is destroyed")],
         ["enrolment", survey.enrolment === "open" ? "open: nobody checks who is counted" : "with a credential for each person"],
         ["labels", survey.labels.join(", ")],
+        ["trust profiles", Object.entries(survey.profiles).map(([label, instances]) => `${label}: fragments go to instance ${instances.join(", ")} alone`).join("; ")],
       ]),
       facts([
         ["promise", el("span", {}, "a release is at most epsilon_central ", number(`claim-${id}`, survey.epsilon_central, epsilon(survey.epsilon_central)), ` (removal), delta ${delta(survey.delta)}`)],

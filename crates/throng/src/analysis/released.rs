@@ -37,12 +37,15 @@ pub struct Released {
     pub respondents: u64,
     /// How many the estimates are about: as many as the instances counted on average.
     pub respondents_estimated: u64,
-    /// How many instances the survey has.
+    /// To how many instances fragments go: all of the survey's, or those of the label's trust profile.
     pub instances: u32,
-    /// Those whose batches are in this release.
+    /// Those of them whose batches are in this release.
     pub instances_present: Vec<u32>,
     /// How many respondents each of these counted.
     pub instances_respondents: Vec<u64>,
+    /// Those outside the label's trust profile that released the same crowd, and have no fragments; absent without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub instances_outside: Vec<u32>,
     /// Those that destroyed the epoch.
     pub instances_destroyed: Vec<u32>,
     /// What this release guarantees.
@@ -146,9 +149,9 @@ impl Released {
     ) -> Result<Self> {
         let (crowd, estimates) = (release.crowd(), release.estimates());
         let hitters = estimates.heavy_hitters(BETA)?;
-        let claim = CheckedClaim::check(survey)?;
+        let claim = CheckedClaim::under(survey, crowd.route.label)?;
         let mut left = Vec::new();
-        for bad in 1..=survey.delivery.instances {
+        for bad in 1..=claim.exposure.instances {
             if let Left::Local { exposed, .. } =
                 claim.exposure.left(Compromised::AnalyzerAndInstances(bad))?
             {
@@ -164,22 +167,20 @@ impl Released {
             high: line.high,
             significant: line.significant,
         });
-        let labels = survey.labels.as_ref();
-        let label = |labels: &throng_wire::survey::Labels| {
-            labels.names.get((crowd.route.label as usize).checked_sub(1)?).cloned()
-        };
+        let label = survey.labels.as_ref().and_then(|labels| labels.name(crowd.route.label));
         Ok(Self {
             survey: release.survey().to_string(),
             name: survey.name.clone(),
             question: survey.question.clone(),
-            label: labels.and_then(label),
+            label: label.map(str::to_owned),
             epoch: crowd.route.epoch,
             domain: estimates.counts().len() as u64,
             respondents: crowd.respondents,
             respondents_estimated: estimates.respondents(),
-            instances: survey.delivery.instances,
+            instances: claim.exposure.instances,
             instances_present: crowd.present.clone(),
             instances_respondents: crowd.counted.clone(),
+            instances_outside: crowd.outside.clone(),
             instances_destroyed: crowd.destroyed.clone(),
             epsilon_central: release.central().epsilon().value(),
             delta: release.central().delta().value(),
@@ -264,6 +265,15 @@ fn assumptions(survey: &Survey, release: &Release) -> Vec<String> {
              estimates are about their average."
                 .into(),
         );
+    }
+    let label = release.crowd().route.label;
+    if let Some(profile) = survey.labels.as_ref().and_then(|labels| labels.profile(label)) {
+        let profile: Vec<String> = profile.iter().map(u32::to_string).collect();
+        all.push(format!(
+            "Under this label fragments go to these instances alone: {}. The estimates are from them; all others got chaff, \
+             and counted who took part.",
+            profile.join(", ")
+        ));
     }
     if survey.delivery.cover == Cover::None {
         all.push(

@@ -1,6 +1,7 @@
 //! `throng plan`: from a target guarantee to a survey file.
 
 mod consent;
+mod labels;
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -43,7 +44,7 @@ pub fn run(args: &PlanArgs, format: Format) -> Result<()> {
 pub(crate) fn planned(args: &PlanArgs) -> Result<Planned> {
     let question = question(args)?;
     let plan = planner::plan(&question).map_err(refusal)?;
-    let survey = survey(args, &question, &plan);
+    let survey = Survey { labels: labels::survey(args), ..survey(args, &question, &plan) };
     // What cannot be written down is no plan.
     survey.to_toml()?;
     let mut planned = Planned::of(&question, &plan, args.hops, survey)?;
@@ -80,6 +81,7 @@ fn question(args: &PlanArgs) -> Result<Question> {
             (None, Some(exponent)) => Distribution::Zipf(exponent),
             (None, None) => Distribution::Uniform,
         },
+        labels: labels::question(args)?,
     })
 }
 
@@ -154,6 +156,7 @@ fn survey(args: &PlanArgs, question: &Question, plan: &Plan) -> Survey {
             neighbors: "removal".into(),
             bound: "exact".into(),
         },
+        // What labels are about is said by the arguments alone.
         labels: None,
         // A draft: its parties are named before it is signed.
         parties: None,
@@ -244,7 +247,7 @@ impl From<Cost> for Prio3 {
 impl Planned {
     fn of(question: &Question, plan: &Plan, hops: u32, survey: Survey) -> Result<Self> {
         let mut left = Vec::new();
-        for bad in 1..=question.instances {
+        for bad in 1..=plan.exposure.instances {
             if let Left::Local { exposed, .. } = plan.exposure.left(Compromised::AnalyzerAndInstances(bad))? {
                 left.push(exposed.epsilon().value());
             }
@@ -313,6 +316,9 @@ impl Planned {
             "respondents",
             format!("{}, of whom {} % honest", question.respondents, 100.0 * question.honest_fraction),
         )?;
+        if let Some(labels) = &self.survey.labels {
+            line("of each label", labels::in_words(labels))?;
+        }
         line(
             "each of them sends",
             format!(

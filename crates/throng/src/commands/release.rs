@@ -4,6 +4,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use throng_analyze::InstanceTally;
 use throng_wire::Survey;
 
 use super::{Format, print};
@@ -96,10 +97,13 @@ fn survey<'a>(args: &ReleaseArgs, config: &'a AnalyzerConfig) -> Result<(&'a Ana
     }
 }
 
-/// The newest epoch that an instance has released.
+/// The newest epoch that an instance which gets fragments has released.
 fn newest(tallies: &TallyFiles, survey: &Survey, label: u32) -> Result<Option<u64>> {
     for epoch in tallies.epochs(label)?.into_iter().rev() {
-        if tallies.of_epoch(survey, label, epoch)?.iter().any(|part| part.counted.is_some()) {
+        let released = |part: &InstanceTally| {
+            part.counted.is_some() && survey.receiving(label).contains(&part.route.instance)
+        };
+        if tallies.of_epoch(survey, label, epoch)?.iter().any(released) {
             return Ok(Some(epoch));
         }
     }

@@ -13,14 +13,15 @@ use super::query::{Query, bad};
 use super::{Json, Shared};
 use crate::net::Problem;
 
-/// `GET /api/surveys/{survey}/guarantee?instances&analyzer&honest_fraction&respondents&bound`: what is left if so many
-/// instances are bad (and the analyzer, if `analyzer` is `true`), that share of the crowd is honest, and so many respond.
+/// `GET /api/surveys/{survey}/guarantee?instances&analyzer&honest_fraction&respondents&bound&label`: what is left if so many
+/// instances are bad (and the analyzer, if `analyzer` is `true`), that share of the crowd is honest, and so many respond under
+/// that label; without one, under the label whose fragments go to the fewest instances.
 pub(super) async fn what_if(
     State(serving): State<Shared>,
     Path(survey): Path<String>,
     RawQuery(query): RawQuery,
 ) -> Result<Json<WhatIf>, Problem> {
-    let names = ["instances", "analyzer", "honest_fraction", "respondents", "bound"];
+    let names = ["instances", "analyzer", "honest_fraction", "respondents", "bound", "label"];
     let query = Query::read(query.as_deref(), &names)?;
     serving
         .work(move |serving| {
@@ -39,7 +40,7 @@ pub(super) async fn what_if(
                     .unwrap_or(planned.respondents),
                 bound: query.text("bound").map_or(planned.bound, str::to_owned),
             };
-            WhatIf::of(survey, asked).map(Json)
+            WhatIf::of(survey, asked, query.number("label")?).map(Json)
         })
         .await
 }
@@ -73,6 +74,9 @@ pub(super) struct WhatIf {
     #[serde(flatten)]
     asked: Asked,
     instances: u32,
+    /// Which of them get fragments under the label.
+    instances_receiving: Vec<u32>,
+    label: u32,
     hops: u32,
     respondents_min: u64,
     /// With so few the epoch is destroyed, and there is no release.
@@ -129,10 +133,14 @@ enum Remaining {
 }
 
 impl WhatIf {
-    fn of(survey: &Survey, asked: Asked) -> Result<Self, Problem> {
+    fn of(survey: &Survey, asked: Asked, label: Option<u32>) -> Result<Self, Problem> {
         let refused = |error: &dyn ToString| bad(error.to_string());
-        let claim = CheckedClaim::check(survey).map_err(|error| refused(&error))?;
-        let mut terms = terms(survey).map_err(|error| refused(&error))?;
+        let claim = match label {
+            Some(label) => CheckedClaim::under(survey, label),
+            None => CheckedClaim::check(survey),
+        };
+        let claim = claim.map_err(|error| refused(&error))?;
+        let mut terms = terms(survey, claim.label).map_err(|error| refused(&error))?;
         terms.honest_fraction = asked.honest_fraction;
         terms.bound = Bound::named(&asked.bound).map_err(|error| refused(&error))?;
         let crowd = &survey.crowd;
@@ -141,9 +149,11 @@ impl WhatIf {
             Ok(kept) => (Some(kept), None),
             Err(error) => (None, Some(error.to_string())),
         };
+        // The worst that so many can be: as many as there are of those that get fragments.
+        let bad_instances = asked.bad_instances.min(claim.exposure.instances);
         let attacker = match asked.analyzer {
-            true => Compromised::AnalyzerAndInstances(asked.bad_instances),
-            false => Compromised::Instances(asked.bad_instances),
+            true => Compromised::AnalyzerAndInstances(bad_instances),
+            false => Compromised::Instances(bad_instances),
         };
         let central = kept.map_or(claim.claimed, |kept| kept.central);
         let left = Exposure { central, ..claim.exposure }.left(attacker).map_err(|error| refused(&error))?;
@@ -151,9 +161,11 @@ impl WhatIf {
         let [local, fragment] = [claim.floor, claim.fragment]
             .map(|removal| LocalGuarantee::<Replacement>::from(removal).epsilon().value());
         let released = kept.map(|kept| CentralGuarantee::<Replacement>::from(kept.central));
-        let assumptions = assumptions(survey, &asked, kept.map(|kept| kept.honest));
+        let assumptions = assumptions(survey, &asked, claim.label, kept.map(|kept| kept.honest));
         Ok(Self {
             instances: survey.delivery.instances,
+            instances_receiving: survey.receiving(claim.label),
+            label: claim.label,
             hops: survey.delivery.hops,
             respondents_min: crowd.respondents_min,
             destroyed: asked.respondents < crowd.respondents_min,
@@ -199,8 +211,18 @@ fn remaining(left: Left, central: Option<CentralGuarantee<Removal>>, floor: f64)
     }
 }
 
-fn assumptions(survey: &Survey, asked: &Asked, honest: Option<u64>) -> Vec<String> {
+fn assumptions(survey: &Survey, asked: &Asked, label: u32, honest: Option<u64>) -> Vec<String> {
     let mut all = Vec::new();
+    let labels = survey.labels.as_ref();
+    if let Some((name, profile)) =
+        labels.and_then(|labels| Some((labels.name(label)?, labels.profile(label)?)))
+    {
+        let profile: Vec<String> = profile.iter().map(u32::to_string).collect();
+        all.push(format!(
+            "Fragments under the label {name} go to these instances alone: {}. Bad instances are taken to be among them.",
+            profile.join(", ")
+        ));
+    }
     if let Some(honest) = honest {
         all.push(format!(
             "{honest} of {} respondents follow the protocol and do not tell the attacker what they sent.",
@@ -260,4 +282,54 @@ mod tests {
     fn every_bound_is_put_into_words() {
         assert!(BOUNDS.iter().all(|bound| !in_words(bound)["words"].as_str().unwrap().is_empty()));
     }
+
+    /// Four fragments of a bit: of three instances each sees two at most, of one all; more bad ones than there are change
+    /// nothing. Without a label the answer is for the smallest profile.
+    #[test]
+    fn a_trust_profile_is_asked_about_by_its_label() {
+        let survey = Survey::from_toml(PROFILES).unwrap();
+        let of = |label, bad_instances| {
+            let (analyzer, honest_fraction, respondents) = (true, 0.9, 100_000);
+            let asked =
+                Asked { bad_instances, analyzer, honest_fraction, respondents, bound: "exact".into() };
+            WhatIf::of(&survey, asked, label).ok()
+        };
+        for (label, bad, receiving, seen) in [
+            (Some(1), 1, &[1, 2, 3][..], 2),
+            (Some(1), 3, &[1, 2, 3], 4),
+            (Some(2), 1, &[2], 4),
+            (Some(2), 3, &[2], 4),
+            (None, 2, &[2], 4),
+        ] {
+            let what = of(label, bad).unwrap();
+            assert_eq!((&what.instances_receiving[..], what.asked.bad_instances), (receiving, bad));
+            assert_eq!((what.instances, what.label), (3, label.unwrap_or(2)));
+            assert!(
+                matches!(what.left, Remaining::Local { fragments, .. } if fragments == seen),
+                "{label:?} {bad}"
+            );
+            assert_eq!(
+                what.assumptions[0].contains("label one go to these instances alone: 2."),
+                receiving == [2]
+            );
+        }
+        assert!(of(Some(0), 1).is_none() && of(Some(3), 1).is_none() && of(None, 4).is_none());
+    }
+
+    const PROFILES: &str = r#"
+version = 1
+name = "which-pixel"
+question = "Which pixel of the drawing do you hold?"
+epoch_s = 86400
+encoding = { kind = "one-hot", domain = 784 }
+randomizer = { kind = "report-fragments", epsilon_backstop = 5.25, epsilon_fragment = 4.0, fragments = 4 }
+crowd = { respondents_min = 100000, honest_fraction = 0.9, enrolment = "credential" }
+delivery = { instances = 3, hops = 2, envelopes = 200, cover = "chaff" }
+claim = { epsilon_central = 1.5, delta = 1e-6, neighbors = "removal", bound = "exact" }
+[labels]
+names = ["all", "one"]
+epsilon_deletion = 0.2
+delta_deletion = 1e-9
+profiles = { one = [2] }
+"#;
 }

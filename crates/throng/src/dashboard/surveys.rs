@@ -46,6 +46,8 @@ struct SurveyPage {
     honest_fraction: f64,
     enrolment: Enrolment,
     labels: Vec<String>,
+    /// Trust profiles: the instances that the fragments of a label go to, where not to all.
+    profiles: BTreeMap<String, Vec<u32>>,
     epsilon_central: f64,
     delta: f64,
     bound: String,
@@ -170,6 +172,7 @@ impl Serving {
             honest_fraction: survey.crowd.honest_fraction,
             enrolment: survey.crowd.enrolment,
             labels,
+            profiles: survey.labels.as_ref().and_then(|labels| labels.profiles.clone()).unwrap_or_default(),
             epsilon_central: survey.claim.epsilon_central,
             delta: survey.claim.delta,
             bound: survey.claim.bound.clone(),
@@ -218,8 +221,7 @@ impl Serving {
         let tallies = TallyFiles::new(&self.dashboard.data, hash);
         let released: BTreeSet<ReleaseName> = self.releases.of(hash)?.into_iter().collect();
         let mut lines = Vec::new();
-        let numbers = if labels.is_empty() { 0..=0 } else { 1..=labels.len() as u32 };
-        for label in numbers {
+        for label in survey.label_numbers() {
             let mut epochs = tallies.epochs(label)?;
             epochs.insert(current);
             let newest = epochs.iter().rev().take(EPOCHS_SHOWN).copied();

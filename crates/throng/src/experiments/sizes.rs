@@ -193,6 +193,7 @@ impl Crowd {
             instances: 3,
             encoding: Choice::Sketch,
             distribution: Distribution::Sample(self.data.counts().to_vec()),
+            labels: None,
         };
         match planner::plan(&question)?.encoding {
             Encoding::Sketch { rows, cells } => Ok(Size { rows, cells }),

@@ -74,10 +74,10 @@ impl Respondent {
     pub fn show(&self, now_ms: u64) -> Result<Vec<ShownAnswer>> {
         let answers = self.answers()?;
         let mut shown = Vec::new();
-        // A survey is read and accounted for once, however many of its epochs were answered.
-        for epochs in answers.chunk_by(|one, other| one.survey == other.survey) {
+        // A survey is read and accounted for once, however many of its epochs were answered under one label.
+        for epochs in answers.chunk_by(|one, other| (one.survey, one.label) == (other.survey, other.label)) {
             let bundle = self.bundle(&epochs[0].survey)?;
-            let claim = CheckedClaim::check(bundle.survey().survey())?;
+            let claim = CheckedClaim::under(bundle.survey().survey(), epochs[0].label)?;
             for answer in epochs {
                 shown.push(self.show_under(&bundle, &claim, answer, now_ms)?);
             }
@@ -88,7 +88,7 @@ impl Respondent {
     /// One answer.
     pub fn show_answer(&self, answer: &StoredAnswer, now_ms: u64) -> Result<ShownAnswer> {
         let bundle = self.bundle(&answer.survey)?;
-        let claim = CheckedClaim::check(bundle.survey().survey())?;
+        let claim = CheckedClaim::under(bundle.survey().survey(), answer.label)?;
         self.show_under(&bundle, &claim, answer, now_ms)
     }
 
@@ -122,14 +122,12 @@ impl Respondent {
                 fate_in_words,
             });
         }
-        let labels = survey.labels.as_ref();
+        let label = survey.labels.as_ref().and_then(|labels| labels.name(answer.label));
         Ok(ShownAnswer {
             survey: answer.name.clone(),
             survey_hash: answer.survey,
             question: survey.question.clone(),
-            label: labels
-                .and_then(|labels| labels.names.get((answer.label as usize).checked_sub(1)?))
-                .cloned(),
+            label: label.map(str::to_owned),
             epoch: answer.epoch,
             epoch_start: rfc3339(start_s),
             epoch_end: rfc3339(answer.epoch_end_ms() / 1000),

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use serde_json::json;
+use throng::analysis::TallyFiles;
 use throng_analyze::Analyzer;
 use throng_dp::Value;
-use throng_wire::{Place, Survey};
+use throng_wire::{Place, Route, Survey};
 
 use crate::crowd::{ATTRIBUTE_FRAGMENTS, ONE_HOT, REPORT_FRAGMENTS, side_by_side, survey};
 use crate::town::{Town, sender};
@@ -115,26 +117,43 @@ fn records() {
     assert!(names.contains(&"age = 4") && names.contains(&"sex = 2"), "{names:?}");
 }
 
-/// Every label has a crowd of its own, of whom each instance deletes some.
+/// Every label has a crowd of its own, of whom each instance deletes some. Fragments under `fr` go to instance 2 alone: instance
+/// 1 counts the same crowd, and its last hop is left with nothing to hand on.
 #[test]
 fn labelled_crowds_are_released_one_by_one() {
-    let labels = "[labels]\nnames = [\"de\", \"fr\"]\nepsilon_deletion = 4.0\ndelta_deletion = 1e-2\n";
+    let labels = "[labels]\nnames = [\"de\", \"fr\"]\nepsilon_deletion = 4.0\ndelta_deletion = 1e-2\n\
+                  profiles = { fr = [2] }\n";
     let draft = survey(ONE_HOT, ATTRIBUTE_FRAGMENTS, 9, labels);
     let claim = throng_wire::survey::Claim { epsilon_central: 9.0, delta: 0.5, ..draft.claim.clone() };
     let crowd = throng_wire::survey::Crowd { respondents_min: 30, ..draft.crowd.clone() };
     let mut town = Town::of(&Survey { claim, crowd, ..draft }, true, 80);
     town.start_all();
     town.start(Place::Analyzer, None);
-    let (epoch, _) = answered(&mut town, 80, 2);
-    let epoch = epoch.to_string();
+    let (number, _) = answered(&mut town, 80, 2);
+    let epoch = number.to_string();
     let refused = town.release(&["--epoch", &epoch, "--wait-s", "30"]).unwrap_err();
     assert!(refused.0 == 2 && refused.1.contains("name one of de, fr with --label"), "{refused:?}");
-    for label in ["de", "fr"] {
+    let all_or_one = [("de", 2, json!([1, 2]), serde_json::Value::Null), ("fr", 1, json!([2]), json!([1]))];
+    for (label, instances, present, outside) in all_or_one {
         let release = town.release(&["--epoch", &epoch, "--label", label, "--wait-s", "30"]).unwrap();
-        assert_eq!(release["label"], label);
+        assert_eq!((&release["label"], &release["instances"]), (&json!(label), &json!(instances)));
+        assert_eq!((&release["instances_present"], &release["instances_outside"]), (&present, &outside));
+        assert_eq!(release["epsilon_if_instances_compromised"].as_array().unwrap().len(), instances);
         let respondents = release["respondents"].as_u64().unwrap();
         assert!((30..=40).contains(&respondents), "{respondents} of 40 are left");
         assert!(release["honest_respondents"].as_u64().unwrap() < respondents);
+    }
+    let signed = town.deployment.bundle.survey();
+    let tallies = TallyFiles::new(&town.path(Place::Analyzer, "data"), signed.hash());
+    let counted = |label, instance| {
+        let route = Route { survey: signed.hash(), label, epoch: number, instance };
+        tallies.read(signed.survey(), &route).unwrap().unwrap().counted.unwrap()
+    };
+    assert_eq!((counted(2, 1).envelopes, counted(2, 1).tally.counts().sum::<u64>()), (0, 0));
+    assert!(counted(2, 1).tally.respondents() >= 30);
+    for (label, instance) in [(1, 1), (1, 2), (2, 2)] {
+        let fragments = counted(label, instance).tally.counts().sum::<u64>();
+        assert!(fragments > 0 && counted(label, instance).envelopes == fragments, "{label}, {instance}");
     }
     let ledger = fs::read_to_string(town.path(Place::Analyzer, "data/ledger")).unwrap();
     assert!(

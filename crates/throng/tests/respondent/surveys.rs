@@ -75,7 +75,8 @@ fn files_that_take_something_back_are_refused() {
 
 #[test]
 fn labels_and_credentials_are_asked_for() {
-    let labels = "[labels]\nnames = [\"de\", \"fr\"]\nepsilon_deletion = 0.2\ndelta_deletion = 1e-9\n";
+    let labels = "[labels]\nnames = [\"de\", \"fr\"]\nepsilon_deletion = 0.2\ndelta_deletion = 1e-9\n\
+                  profiles = { fr = [2] }\n";
     let desk = Desk::new(&(ONE_HOT.replace("epsilon_central = 1.0", "epsilon_central = 1.5") + labels));
     let mut respondent = desk.open();
     let error = desk.answer(&mut respondent, Some(7), NOW_MS, 2).unwrap_err().to_string();
@@ -84,7 +85,20 @@ fn labels_and_credentials_are_asked_for() {
     let answered = respondent.answer_with(&desk.bundle(), Some(7), &how, NOW_MS, &mut rng(2)).unwrap();
     assert_eq!((answered.answer().label, answered.answer().epoch), (2, 10));
     assert!(answered.answer().bodies.iter().all(|body| body.send_at_ms >= NOW_MS));
-    assert_eq!(respondent.show(NOW_MS).unwrap()[0].label.as_deref(), Some("fr"));
+    let shown = respondent.show(NOW_MS).unwrap().remove(0);
+    assert_eq!(shown.label.as_deref(), Some("fr"));
+    // What is shown is about this label's trust profile, and so is what is sent.
+    let guarantee = shown.guarantee.join("\n");
+    for part in ["go to instance 2 alone", "To instances 1 and 3 you send as many bytes of chaff"] {
+        assert!(guarantee.contains(part), "{guarantee}");
+    }
+    let answer = answered.answer();
+    let opened = |body: &throng::respondent::StoredBody| {
+        desk.world.open(&answer.route(body), body.bytes().unwrap()).len()
+    };
+    let fragments: Vec<usize> = answer.bodies.iter().map(opened).collect();
+    assert_eq!((fragments[0], fragments[2]), (0, 0), "{fragments:?}");
+    assert!(answer.bodies.iter().all(|body| body.length == answer.bodies[0].length));
 
     let desk = Desk::new(ONE_HOT);
     let mut respondent = Respondent::open(&desk.state()).unwrap();
@@ -114,6 +128,11 @@ fn every_planned_survey_passes_the_respondents_check() {
          county=100",
         "--epsilon-central 1 --delta 1e-6 --respondents 100000 --attribute age=9 --attribute sex=2 \
          --report-fragments 3 --honest-fraction 0.8",
+        "--epsilon-central 1 --delta 1e-6 --respondents 100000 --domain 500 --label de --label fr",
+        "--epsilon-central 1 --delta 1e-6 --respondents 100000 --domain 500 --label all --label two=3,1 --label one=2",
+        "--epsilon-central 1 --delta 1e-6 --respondents 200000 --domain 200 --report-fragments 4 --instances 4 \
+         --label all --label pair=2,4 --epsilon-deletion 0.1 --delta-deletion 1e-9",
+        "--epsilon-central 2 --delta 1e-6 --respondents 200000 --domain 1000000 --encoding sketch --label one=2",
     ]
     .into_iter()
     .enumerate()

@@ -75,7 +75,7 @@ impl Analyst {
         let survey = signed.survey();
         let encoder = Encoder::of_survey(survey).unwrap();
         let (delivery, tau) = (&survey.delivery, encoder.mechanism().coins().draws());
-        let routing = Routing { tau, instances: delivery.instances, envelopes: delivery.envelopes };
+        let routing = Routing::of(survey, 0, tau);
         let mut tallies: Vec<_> =
             (0..delivery.instances).map(|_| encoder.mechanism().tally().unwrap()).collect();
         let mut rng = ChaCha20Rng::seed_from_u64(people);

@@ -136,10 +136,8 @@ impl Answered {
         let mut rng = rng(self.epoch, person);
         let mut fragments = Vec::new();
         encoder.encode(value(person, &self.survey).as_ref(), &mut fragments, &mut rng).unwrap();
-        let delivery = &self.survey.delivery;
         let tau = encoder.mechanism().coins().draws();
-        Routing { tau, instances: delivery.instances, envelopes: delivery.envelopes }
-            .route(&fragments, &mut rng)
+        Routing::of(&self.survey, 0, tau).route(&fragments, &mut rng)
     }
 }
 

@@ -24,6 +24,10 @@ pub(super) fn summary(question: &Question, plan: &Plan) -> String {
         ),
         Encoding::OneHot | Encoding::Sketch { .. } | Encoding::Record { .. } => String::new(),
     };
+    let label = match &question.labels {
+        Some(_) => " The label that you choose is not hidden from these services either.",
+        None => "",
+    };
     format!(
         "{sampled}Your answer is mixed with random noise on your own device before anything is sent, cut into pieces that cannot \
          be put together again, and passed through {} independent services that mix it with the answers of at least {} \
@@ -32,8 +36,8 @@ pub(super) fn summary(question: &Question, plan: &Plan) -> String {
          change of the odds by a factor of {} at most), except with a probability of {:e}. This holds if at least {:.0} % \
          of the participants follow the rules. If all services and the organisers worked together against you, the noise \
          added on your device would still be there, but it is weak by itself: it limits the change of the odds to a factor \
-         of {}. That you took part is not hidden from the first service.",
-        question.instances,
+         of {}. That you took part is not hidden from the first service.{label}",
+        plan.exposure.instances,
         question.respondents,
         guess(central),
         odds(central),
@@ -63,6 +67,7 @@ mod tests {
             instances: 3,
             encoding: Choice::Recommend,
             distribution: Distribution::Uniform,
+            labels: None,
         };
         let plan = plan(&question).unwrap();
         let text = summary(&question, &plan);

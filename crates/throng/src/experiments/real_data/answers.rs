@@ -43,6 +43,7 @@ impl Answers {
             instances: INSTANCES,
             encoding: Choice::OneHot,
             distribution: Distribution::Uniform,
+            labels: None,
         };
         let plan = planner::plan(&question)?;
         let local = plan.exposure.epsilon_floor;

@@ -320,11 +320,7 @@ impl Analyzed {
     }
 
     fn has_label(&self, label: u32) -> bool {
-        let labels = self.bundle.survey().survey().labels.as_ref();
-        match labels.map_or(0, |labels| labels.names.len() as u64) {
-            0 => label == 0,
-            count => (1..=count).contains(&u64::from(label)),
-        }
+        self.bundle.survey().survey().label_numbers().contains(&label)
     }
 
     fn last_hop(&self, instance: u32) -> Result<&Address> {

@@ -1,0 +1,124 @@
+//! Crowds that are counted apart, under labels: what deletion leaves of a target, and to how many instances fragments go.
+
+use std::collections::BTreeSet;
+
+use throng_dp::{CentralGuarantee, Delta, Epsilon};
+
+use super::Question;
+use crate::Error;
+use crate::deletion::Deletion;
+use crate::label::{kept_everywhere, with_deletion};
+use crate::terms::DELETION_SHARE;
+
+/// The labels of a survey, as far as its plan depends on them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Labelled {
+    /// What every instance deletes before it counts a crowd.
+    pub deletion: Deletion,
+    /// To how many instances the fragments of one or another label go: all, or those of its trust profile.
+    pub receiving: BTreeSet<u32>,
+}
+
+/// A plan keeps its target under every label. What differs between labels is to how many instances fragments go: to fewer, and
+/// bodies have to be larger; to more, and deletion takes more people out of the crowd. Both are planned for.
+impl Question {
+    /// To how many instances the fragments of one or another label go.
+    pub(super) fn receiving(&self) -> impl Iterator<Item = u32> + '_ {
+        let all = self.labels.is_none().then_some(self.instances);
+        self.labels.iter().flat_map(|labels| labels.receiving.iter().copied()).chain(all)
+    }
+
+    /// To how many at least.
+    pub(super) fn fewest(&self) -> u32 {
+        self.receiving().min().unwrap_or(self.instances)
+    }
+
+    /// And at most.
+    pub(super) fn most(&self) -> u32 {
+        self.receiving().max().unwrap_or(self.instances)
+    }
+
+    /// The number of respondents that the accountant may count on: those honest ones that no instance deletes.
+    pub(super) fn honest(&self) -> u64 {
+        let honest = (self.respondents as f64 * self.honest_fraction).floor() as u64;
+        let Some(labels) = &self.labels else { return honest };
+        // As `Terms` has it: in both worlds that are compared.
+        let failure = self.delta.value() * DELETION_SHARE / (1.0 + self.epsilon_central.value().exp());
+        kept_everywhere(honest, &labels.deletion, self.most(), failure).unwrap_or(0)
+    }
+
+    /// What is left of epsilon_central for the counts themselves.
+    pub(super) fn counts_epsilon(&self) -> Epsilon {
+        let Some(cost) = self.deletion_cost() else { return self.epsilon_central };
+        Epsilon::new((self.epsilon_central.value() - cost.0).max(0.0)).unwrap_or(Epsilon::ZERO)
+    }
+
+    /// What is left of delta for them.
+    pub(super) fn main_delta(&self) -> Delta {
+        let delta = self.delta.value();
+        let left = match self.deletion_cost() {
+            None => delta * 0.99,
+            // A little less than what is left, for roundings.
+            Some(cost) => (delta * (0.99 - DELETION_SHARE) - cost.1) * (1.0 - 1e-9),
+        };
+        Delta::new(left.max(0.0)).unwrap_or(Delta::ZERO)
+    }
+
+    /// The epsilon and the delta of what all instances delete.
+    fn deletion_cost(&self) -> Option<(f64, f64)> {
+        let nothing = CentralGuarantee::new(Epsilon::ZERO, Delta::ZERO);
+        let all = with_deletion(nothing, &self.labels.as_ref()?.deletion, self.instances);
+        // What cannot be worked out leaves nothing.
+        Some(all.map_or((f64::INFINITY, 1.0), |cost| (cost.epsilon().value(), cost.delta().value())))
+    }
+
+    pub(super) fn check_labels(&self) -> Result<(), Error> {
+        let Some(labels) = &self.labels else { return Ok(()) };
+        if labels.receiving.is_empty() || !labels.receiving.iter().all(|n| (1..=self.instances).contains(n)) {
+            return Err(Error::Parameter {
+                what: "the number of instances that a label's fragments go to",
+                got: f64::from(labels.receiving.last().copied().unwrap_or(0)),
+                expected: "give at least 1, and at most the number of instances",
+            });
+        }
+        let refused = |reason: String| Err(Error::Infeasible { reason, alternatives: Vec::new() });
+        if self.counts_epsilon() == Epsilon::ZERO || self.main_delta() == Delta::ZERO {
+            return refused(format!(
+                "deleting at random in {} instances takes all of epsilon_central {} or of delta {:e}: delete with less",
+                self.instances,
+                self.epsilon_central,
+                self.delta.value()
+            ));
+        }
+        if self.honest() < 2 {
+            return refused(format!(
+                "what instances delete from a crowd of {} leaves nobody to hide the others: delete with more epsilon, or \
+                 plan for larger crowds",
+                self.respondents
+            ));
+        }
+        Ok(())
+    }
+
+    /// What labels cost, in sentences.
+    pub(super) fn labels_reason(&self) -> Vec<String> {
+        let (Some(labels), Some(cost)) = (&self.labels, self.deletion_cost()) else { return Vec::new() };
+        let mut reasons = vec![format!(
+            "Labels: each of {} instances deletes about {} of a crowd at random before it is counted. That takes {:.4} of \
+             epsilon_central, and {} honest respondents of each crowd are counted on.",
+            self.instances,
+            labels.deletion.shift(),
+            cost.0,
+            self.honest()
+        )];
+        if self.fewest() < self.instances {
+            reasons.push(format!(
+                "Trust profiles: there are as many envelopes as it takes where all fragments go to {} of {} instances, so \
+                 that all labels send alike.",
+                self.fewest(),
+                self.instances
+            ));
+        }
+        reasons
+    }
+}

@@ -1,0 +1,380 @@
+//! Surveys that are read, written, hashed and refused.
+
+use super::*;
+
+const SAMPLE: &str = r#"
+version = 1
+name = "which-pixel"
+question = "Which pixel of the drawing do you hold?"
+epoch_s = 86400
+
+[encoding]
+kind = "one-hot"
+domain = 784
+
+[randomizer]
+kind = "attribute-fragments"
+epsilon_local = 5.25
+
+[crowd]
+respondents_min = 3000
+honest_fraction = 0.9
+enrolment = "credential"
+
+[delivery]
+instances = 3
+hops = 2
+envelopes = 24
+cover = "chaff"
+
+[claim]
+epsilon_central = 1.0
+delta = 1e-6
+neighbors = "removal"
+bound = "exact"
+"#;
+
+const FRAGMENTED: &str = r#"kind = "report-fragments"
+epsilon_backstop = 5.25
+epsilon_fragment = 4.0
+fragments = 4"#;
+
+const SKETCHED: &str = r#"kind = "sketch"
+domain = 1000000000000
+rows = 1024
+cells = 65536
+seed = 7"#;
+
+const RECORD: &str = r#"kind = "record"
+attributes = [{ name = "age", values = 9 }, { name = "sex", values = 2 }, { name = "county", values = 773 }]"#;
+
+const LABELS: &str = r#"
+[labels]
+names = ["de", "fr"]
+epsilon_deletion = 0.2
+delta_deletion = 1e-9
+epsilon_label = 1.5
+"#;
+
+const PROFILES: &str = r#"
+[labels]
+names = ["de", "fr", "1.0"]
+epsilon_deletion = 0.2
+delta_deletion = 1e-9
+profiles = { fr = [1, 3], "1.0" = [2] }
+"#;
+
+/// Some of the parties, sharing all that they should not share.
+const PARTIES: &str = r#"
+[parties.analyzer]
+operator = "Z"
+jurisdiction = "CH"
+signing_key = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
+
+[[parties.instances]]
+hops = [
+  { operator = "X", jurisdiction = "DE", signing_key = "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c" },
+  { operator = "Y", jurisdiction = " ch", signing_key = "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025" },
+]
+
+[[parties.instances]]
+hops = [
+  { operator = "x ", jurisdiction = "US-CA", signing_key = "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025" },
+]
+"#;
+
+const KEY_A: &str = "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c";
+const KEY_B: &str = "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025";
+
+#[test]
+fn samples_are_read_and_written_back() {
+    let plain = SAMPLE.to_owned();
+    let fragmented = plain.replace("kind = \"attribute-fragments\"\nepsilon_local = 5.25", FRAGMENTED);
+    let sketched = plain.replace("kind = \"one-hot\"\ndomain = 784", SKETCHED);
+    let record = plain.replace("kind = \"one-hot\"\ndomain = 784", RECORD);
+    let complete = plain.clone() + LABELS + PARTIES;
+    let profiles = plain.clone() + PROFILES + PARTIES;
+    for text in [plain, fragmented, sketched, record, complete, profiles] {
+        let survey = Survey::from_toml(&text).unwrap();
+        assert_eq!(Survey::from_toml(&survey.to_toml().unwrap()).unwrap(), survey);
+    }
+    let survey = Survey::from_toml(SAMPLE).unwrap();
+    assert_eq!((survey.domain(), survey.delivery.cover), (784, Cover::Chaff));
+}
+
+/// Values side by side in the order of the file, in one report or in fragments of one.
+#[test]
+fn records_have_the_values_of_all_their_attributes() {
+    let text = SAMPLE.replace("kind = \"one-hot\"\ndomain = 784", RECORD);
+    let survey = Survey::from_toml(&text).unwrap();
+    assert_eq!((survey.domain(), survey.attributes()), (784, 784));
+    assert!(survey.canonical().unwrap().contains(
+        r#""encoding":{"attributes":[{"name":"age","values":9},{"name":"sex","values":2},{"name":"county","values":773}],"kind":"record"}"#
+    ));
+    let Mechanism::Record(record) = survey.mechanism().unwrap() else { panic!("not a record") };
+    let ranges: Vec<_> = (0..3).map(|attribute| record.layout().range(attribute)).collect();
+    assert_eq!(ranges, [0..9, 9..11, 11..784]);
+    let fragmented = text.replace("kind = \"attribute-fragments\"\nepsilon_local = 5.25", FRAGMENTED);
+    let mechanism = Survey::from_toml(&fragmented).unwrap().mechanism().unwrap();
+    assert!(matches!(&mechanism, Mechanism::FragmentedRecord(tau) if tau.tau() == 4));
+    assert_eq!(mechanism.record().unwrap().layout(), record.layout());
+    // The order and the names are part of what is asked.
+    let mut hashes = vec![survey.hash().unwrap()];
+    for (from, to) in [
+        ("\"sex\"", "\"gender\""),
+        (
+            "{ name = \"age\", values = 9 }, { name = \"sex\", values = 2 }",
+            "{ name = \"sex\", values = 2 }, { name = \"age\", values = 9 }",
+        ),
+        ("values = 773", "values = 774"),
+    ] {
+        let other = text.replace(from, to);
+        assert_ne!(other, text);
+        hashes.push(Survey::from_toml(&other).unwrap().hash().unwrap());
+    }
+    hashes.sort_unstable();
+    hashes.dedup();
+    assert_eq!(hashes.len(), 4);
+}
+
+#[test]
+fn records_that_make_no_sense_are_refused() {
+    let text = SAMPLE.replace("kind = \"one-hot\"\ndomain = 784", RECORD);
+    for (from, to) in [
+        ("values = 2 }", "values = 1 }"),
+        ("values = 2 }", "values = 0 }"),
+        ("values = 2 }", "values = 4294966515 }"),
+        ("\"sex\"", "\"age\""),
+        ("\"sex\"", "\"\""),
+        ("\"sex\"", "\"s=x\""),
+        ("attributes = [{", "attributes = [] # [{"),
+    ] {
+        let wrong = text.replace(from, to);
+        assert_ne!(wrong, text);
+        match Survey::from_toml(&wrong) {
+            Err(Error::Field { field, .. }) => assert_eq!(field, "encoding.attributes", "{to}"),
+            other => panic!("{to}: {other:?}"),
+        }
+    }
+    let largest = text.replace("values = 2 }", "values = 4294966514 }");
+    assert_eq!(Survey::from_toml(&largest).unwrap().domain(), 1 << 32);
+    for (from, to) in [
+        ("values = 2 }", "values = 2, size = 2 }"),
+        ("values = 2 }", "values = -2 }"),
+        ("name = \"sex\", ", ""),
+        ("kind = \"record\"", "kind = \"record\"\ndomain = 784"),
+    ] {
+        let wrong = text.replace(from, to);
+        assert_ne!(wrong, text);
+        assert!(matches!(Survey::from_toml(&wrong), Err(Error::Format(_))), "{to}");
+    }
+}
+
+/// A label without a profile sends everywhere, and so does an answer without a label.
+#[test]
+fn trust_profiles_say_which_instances_get_fragments() {
+    let survey = Survey::from_toml(&(SAMPLE.to_owned() + PROFILES)).unwrap();
+    let receiving: Vec<Vec<u32>> = survey.label_numbers().map(|label| survey.receiving(label)).collect();
+    assert_eq!(receiving, [vec![1, 2, 3], vec![1, 3], vec![2]]);
+    let labels = survey.labels.as_ref().unwrap();
+    assert_eq!((labels.profile(1), labels.profile(2), labels.profile(0)), (None, Some(&[1, 3][..]), None));
+    assert_eq!((labels.name(3), labels.name(4), labels.name(0)), (Some("1.0"), None, None));
+    assert!(survey.canonical().unwrap().contains(
+        r#""labels":{"delta_deletion":1e-9,"epsilon_deletion":0.2,"names":["de","fr","1.0"],"profiles":{"1.0":[2],"fr":[1,3]}}"#
+    ));
+    let plain = Survey::from_toml(SAMPLE).unwrap();
+    assert_eq!((plain.label_numbers(), plain.receiving(0)), (0..=0, vec![1, 2, 3]));
+    // Who gets fragments is part of what is agreed on; a survey without profiles is hashed as it was without the field.
+    let mut hashes = Vec::new();
+    for (from, to) in [
+        ("", ""),
+        ("fr = [1, 3]", "fr = [1, 2]"),
+        ("fr = [1, 3]", "fr = [1, 2, 3]"),
+        ("fr = [1, 3]", "de = [1, 3]"),
+        ("profiles = { fr = [1, 3], \"1.0\" = [2] }", ""),
+    ] {
+        let text = SAMPLE.to_owned() + &PROFILES.replace(from, to);
+        hashes.push(Survey::from_toml(&text).unwrap().hash().unwrap());
+    }
+    hashes.sort_unstable();
+    hashes.dedup();
+    assert_eq!(hashes.len(), 5);
+}
+
+#[test]
+fn trust_profiles_that_protect_nobody_are_refused_with_a_reason() {
+    let text = SAMPLE.to_owned() + PROFILES;
+    for (from, to, because) in [
+        ("fr = [1, 3]", "fr = []", "at least one instance"),
+        ("fr = [1, 3]", "fr = [1, 4]", "from 1 to delivery.instances"),
+        ("fr = [1, 3]", "fr = [0, 1]", "from 1 to delivery.instances"),
+        ("fr = [1, 3]", "fr = [1, 1]", "each instance once"),
+        ("fr = [1, 3]", "fr = [3, 1]", "in rising order"),
+        ("fr = [1, 3]", "it = [1, 3]", "labels.names lists"),
+        ("{ fr = [1, 3], \"1.0\" = [2] }", "{}", "leave the table out"),
+        ("delta_deletion", "epsilon_label = 1.5\ndelta_deletion", "leave epsilon_label out"),
+        ("cover = \"chaff\"", "cover = \"none\"", "need cover"),
+        ("instances = 3", "instances = 2", "from 1 to delivery.instances"),
+    ] {
+        let wrong = text.replace(from, to);
+        assert_ne!(wrong, text);
+        match Survey::from_toml(&wrong) {
+            Err(Error::Field { field: "labels.profiles", reason }) => {
+                assert!(reason.contains(because), "{to}: {reason}");
+            }
+            other => panic!("{to}: {other:?}"),
+        }
+    }
+    for (from, to) in
+        [("fr = [1, 3]", "fr = 1"), ("fr = [1, 3]", "fr = [-1]"), ("fr = [1, 3]", "fr = [1], fr = [3]")]
+    {
+        assert!(matches!(Survey::from_toml(&text.replace(from, to)), Err(Error::Format(_))), "{to}");
+    }
+}
+
+#[test]
+fn unknown_and_missing_fields_are_refused() {
+    for (from, to) in [
+        ("hops = 2", "hops = 2\nhop = 3"),
+        ("domain = 784", "domain = 784\nrows = 3"),
+        ("cover = \"chaff\"", ""),
+        ("cover = \"chaff\"", "cover = \"maybe\""),
+        ("version = 1", "version = \"1\""),
+        ("enrolment = \"credential\"", ""),
+        ("enrolment = \"credential\"", "enrolment = \"anyone\""),
+    ] {
+        let text = SAMPLE.replace(from, to);
+        assert_ne!(text, SAMPLE);
+        assert!(matches!(Survey::from_toml(&text), Err(Error::Format(_))), "{to}");
+    }
+}
+
+#[test]
+fn unknown_fields_of_parties_and_labels_are_refused() {
+    let complete = SAMPLE.to_owned() + LABELS + PARTIES;
+    for (from, to) in [
+        ("delta_deletion = 1e-9", "delta_deletion = 1e-9\nshift = 3"),
+        ("operator = \"Z\"", "operator = \"Z\"\nurl = \"https://z.example\""),
+        ("operator = \"Z\"", ""),
+        ("[[parties.instances]]", "[[parties.instances]]\nname = \"first\""),
+        (KEY_A, &KEY_A.to_uppercase()),
+        (KEY_A, &KEY_A[..62]),
+        (KEY_A, "0100000000000000000000000000000000000000000000000000000000000000"),
+    ] {
+        let text = complete.replacen(from, to, 1);
+        assert_ne!(text, complete);
+        assert!(matches!(Survey::from_toml(&text), Err(Error::Format(_))), "{to}");
+    }
+}
+
+#[test]
+fn the_hash_is_of_what_the_file_says_not_of_how() {
+    let survey = Survey::from_toml(SAMPLE).unwrap();
+    assert_eq!(
+        survey.canonical().unwrap(),
+        r#"{"claim":{"bound":"exact","delta":0.000001,"epsilon_central":1,"neighbors":"removal"},"crowd":{"enrolment":"credential","honest_fraction":0.9,"respondents_min":3000},"delivery":{"cover":"chaff","envelopes":24,"hops":2,"instances":3},"encoding":{"domain":784,"kind":"one-hot"},"epoch_s":86400,"name":"which-pixel","question":"Which pixel of the drawing do you hold?","randomizer":{"epsilon_local":5.25,"kind":"attribute-fragments"},"version":1}"#
+    );
+    let same = SAMPLE
+        .replace("epsilon_central = 1.0", "epsilon_central = 1 # as an integer")
+        .replace("1e-6", "0.000_001");
+    assert_eq!(Survey::from_toml(&same).unwrap().hash(), survey.hash());
+    let complete = SAMPLE.to_owned() + LABELS + PARTIES;
+    let mut hashes = vec![survey.hash().unwrap()];
+    for (from, to) in [
+        ("", ""),
+        ("5.25", "5.250000000000001"),
+        ("3000", "2999"),
+        ("\"de\", \"fr\"", "\"fr\", \"de\""),
+        ("\"credential\"", "\"open\""),
+        (KEY_A, KEY_B),
+        ("\"CH\"", "\"IS\""),
+        ("86400", "86399"),
+    ] {
+        hashes.push(Survey::from_toml(&complete.replace(from, to)).unwrap().hash().unwrap());
+    }
+    let count = hashes.len();
+    hashes.sort_unstable();
+    hashes.dedup();
+    assert_eq!(hashes.len(), count, "one changed digit is another survey");
+}
+
+#[test]
+fn a_draft_says_who_is_missing() {
+    let draft = Survey::from_toml(SAMPLE).unwrap();
+    match draft.ready() {
+        Err(Error::Draft(missing)) => assert_eq!(missing, draft.places().collect::<Vec<_>>()),
+        other => panic!("{other:?}"),
+    }
+    let partly = Survey::from_toml(&(SAMPLE.to_owned() + PARTIES)).unwrap();
+    assert_eq!(
+        partly.ready().unwrap_err().to_string(),
+        "the survey is a draft; it has no party yet for: instance-2-hop-2, instance-3-hop-1, instance-3-hop-2"
+    );
+    let smaller = SAMPLE.replace("instances = 3", "instances = 1") + PARTIES.rsplit_once("[[").unwrap().0;
+    assert_eq!(Survey::from_toml(&smaller).unwrap().ready(), Ok(()));
+}
+
+#[test]
+fn what_parties_share_is_warned_about() {
+    let survey = Survey::from_toml(&(SAMPLE.to_owned() + PARTIES)).unwrap();
+    let warnings: Vec<String> = survey.warnings().iter().map(Warning::to_string).collect();
+    assert_eq!(
+        warnings,
+        [
+            "instance-1-hop-1, instance-2-hop-1 share the operator X: they may act as one".to_owned(),
+            "analyzer, instance-1-hop-2 share the jurisdiction CH: they may act as one".to_owned(),
+            format!("instance-1-hop-2, instance-2-hop-1 share the signing key {KEY_B}: they may act as one"),
+        ]
+    );
+    let open = SAMPLE.replace("\"credential\"", "\"open\"").replace("hops = 2", "hops = 1");
+    assert_eq!(Survey::from_toml(&open).unwrap().warnings(), [Warning::OpenEnrolment, Warning::OneHop]);
+    assert_eq!(Survey::from_toml(SAMPLE).unwrap().warnings(), []);
+}
+
+#[test]
+fn epochs_follow_the_clock() {
+    let survey = Survey::from_toml(SAMPLE).unwrap();
+    assert_eq!((survey.epoch_at(0), survey.epoch_at(86399), survey.epoch_at(86400)), (0, 0, 1));
+    assert_eq!(survey.epoch_end_s(survey.epoch_at(1_700_000_000)) % 86400, 0);
+    assert_eq!(survey.epoch_at(survey.epoch_end_s(7)), 8);
+}
+
+#[test]
+fn values_that_make_no_sense_are_refused_with_their_field() {
+    for (from, to, named) in [
+        ("version = 1", "version = 2", "version"),
+        ("name = \"which-pixel\"", "name = \"a/b\"", "name"),
+        ("epoch_s = 86400", "epoch_s = 0", "epoch_s"),
+        ("domain = 784", "domain = 0", "encoding.domain"),
+        ("epsilon_local = 5.25", "epsilon_local = nan", "randomizer.epsilon_local"),
+        ("epsilon_local = 5.25", "epsilon_local = 0.0", "randomizer.epsilon_local"),
+        ("respondents_min = 3000", "respondents_min = 1", "crowd.respondents_min"),
+        ("honest_fraction = 0.9", "honest_fraction = 1.1", "crowd.honest_fraction"),
+        ("instances = 3", "instances = 0", "delivery"),
+        ("delta = 1e-6", "delta = 1.0", "claim.delta"),
+        ("neighbors = \"removal\"", "neighbors = \"replacement\"", "claim.neighbors"),
+        ("bound = \"exact\"", "bound = \"guess\"", "claim.bound"),
+        ("epsilon_central = 1.0", "epsilon_central = inf", "claim.epsilon_central"),
+        ("respondents_min = 3000", "respondents_min = 9007199254740992", "crowd.respondents_min"),
+        ("hops = 2", "hops = 17", "delivery"),
+        ("envelopes = 24", "envelopes = 4000000000", "delivery.envelopes"),
+        ("instances = 3", "instances = 1", "parties.instances"),
+        ("hops = 2", "hops = 1", "parties.instances"),
+        ("operator = \"Z\"", "operator = \" \"", "parties"),
+        ("\"CH\"", "\"C\\nH\"", "parties"),
+        ("[\"de\", \"fr\"]", "[\"de\", \"de\"]", "labels.names"),
+        ("[\"de\", \"fr\"]", "[]", "labels.names"),
+        ("[\"de\", \"fr\"]", "[\"d/e\"]", "labels.names"),
+        ("epsilon_deletion = 0.2", "epsilon_deletion = 0.0", "labels.epsilon_deletion"),
+        ("delta_deletion = 1e-9", "delta_deletion = 0.0", "labels.delta_deletion"),
+        ("epsilon_label = 1.5", "epsilon_label = -1.0", "labels.epsilon_label"),
+    ] {
+        let complete = SAMPLE.to_owned() + LABELS + PARTIES;
+        let text = complete.replace(from, to);
+        assert_ne!(text, complete);
+        match Survey::from_toml(&text) {
+            Err(Error::Field { field, .. }) => assert_eq!(field, named),
+            other => panic!("{to}: {other:?}"),
+        }
+    }
+}

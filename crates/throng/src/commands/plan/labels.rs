@@ -1,0 +1,92 @@
+//! Crowds that are counted apart: the labels of a planned survey, and their trust profiles.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use throng_account::deletion::Deletion;
+use throng_account::planner::Labelled;
+use throng_dp::{Delta, Epsilon};
+use throng_wire::survey::Labels;
+
+use super::refusal;
+use crate::cli::PlanArgs;
+
+/// What a plan depends on of its labels.
+pub(super) fn question(args: &PlanArgs) -> Result<Option<Labelled>> {
+    if args.label.is_empty() {
+        return Ok(None);
+    }
+    let (epsilon, delta) = deletion(args);
+    let epsilon = Epsilon::new(epsilon).context("--epsilon-deletion")?;
+    let delta = Delta::new(delta).context("--delta-deletion")?;
+    let receiving =
+        |profile: &Option<Vec<u32>>| profile.as_ref().map_or(args.instances, |one| one.len() as u32);
+    Ok(Some(Labelled {
+        deletion: Deletion::new(epsilon, delta).map_err(refusal)?,
+        receiving: args.label.iter().map(|label| receiving(&label.profile)).collect(),
+    }))
+}
+
+/// What the survey file says of them.
+pub(super) fn survey(args: &PlanArgs) -> Option<Labels> {
+    let (epsilon_deletion, delta_deletion) = deletion(args);
+    let profile = |label: &crate::cli::LabelArg| Some((label.name.clone(), label.profile.clone()?));
+    let profiles: BTreeMap<_, _> = args.label.iter().filter_map(profile).collect();
+    (!args.label.is_empty()).then(|| Labels {
+        names: args.label.iter().map(|label| label.name.clone()).collect(),
+        epsilon_deletion,
+        delta_deletion,
+        epsilon_label: None,
+        profiles: Some(profiles).filter(|profiles| !profiles.is_empty()),
+    })
+}
+
+/// The labels, where fragments under each go, and what instances delete.
+pub(super) fn in_words(labels: &Labels) -> String {
+    let profile = |instances: &[u32]| {
+        let list: Vec<String> = instances.iter().map(u32::to_string).collect();
+        format!(" (fragments to instance {} alone)", list.join(", "))
+    };
+    let each: Vec<String> = (1..)
+        .zip(&labels.names)
+        .map(|(number, name)| format!("{name}{}", labels.profile(number).map(profile).unwrap_or_default()))
+        .collect();
+    format!(
+        "{}; instances delete with epsilon {}, delta {:e}",
+        each.join(", "),
+        labels.epsilon_deletion,
+        labels.delta_deletion
+    )
+}
+
+/// With what each instance deletes. A removal costs half of its epsilon in each.
+fn deletion(args: &PlanArgs) -> (f64, f64) {
+    let instances = f64::from(args.instances.max(1));
+    let epsilon = args.epsilon_deletion.unwrap_or_else(|| short(0.2 * args.epsilon_central / instances));
+    let delta = args.delta_deletion.unwrap_or_else(|| short(0.01 * args.delta / instances));
+    (epsilon, delta)
+}
+
+/// Three digits, as people write it, and never more than the number.
+fn short(number: f64) -> f64 {
+    let near = |number: f64| format!("{number:.2e}").parse().unwrap_or(number);
+    let (rounded, last_digit): (f64, f64) = (near(number), 10_f64.powf(number.log10().floor() - 2.0));
+    if rounded <= number { rounded } else { near(rounded - last_digit) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_shortened_downwards() {
+        for (number, expected) in
+            [(0.2 / 3.0, 0.0666), (1e-8 / 3.0, 3.33e-9), (0.5, 0.5), (0.019_996, 0.0199)]
+        {
+            assert_eq!(short(number), expected);
+        }
+        for number in (1..2000).map(|n| f64::from(n) * 0.000_777) {
+            assert!(short(number) <= number && short(number) >= 0.985 * number, "{number}");
+        }
+    }
+}
