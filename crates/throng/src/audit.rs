@@ -2,7 +2,7 @@
 //!
 //! | promise | where |
 //! |---|---|
-//! | a report is ε_local-private, whatever fails | [`local`], over [`reports`], [`labels`] and [`gradients`] |
+//! | a report is ε_local-private, whatever fails | [`local`], and [`randomizers`], over [`reports`], [`labels`] and [`gradients`] |
 //! | a release is (ε_central, δ)-private | [`central`] |
 //! | hops and the network cannot tell what somebody answered, or whether they had anything to say | [`wire`] |
 //! | a model is as private as its statement says | [`membership`] |
@@ -16,6 +16,7 @@ pub mod gradients;
 pub mod labels;
 pub mod local;
 pub mod membership;
+pub mod randomizers;
 pub mod reports;
 pub mod verdict;
 pub mod wire;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::learn::TrainingArgs;
-use crate::audit::local::RandomizerName;
+use crate::audit::randomizers::RandomizerName;
 use crate::simulation::Mode;
 
 /// The arguments of `throng audit`.
