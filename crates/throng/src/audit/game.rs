@@ -204,6 +204,17 @@ impl Seen {
     }
 }
 
+#[cfg(test)]
+impl Seen {
+    /// The mean outcome in each world.
+    pub(super) fn means(&self) -> [f64; 2] {
+        [&self.first, &self.second].map(|counts| {
+            let sum: u64 = (0..).zip(counts).map(|(outcome, count)| outcome * count).sum();
+            sum as f64 / counts.iter().sum::<u64>() as f64
+        })
+    }
+}
+
 fn add(to: &mut [u64], from: &[u64]) {
     to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
 }
