@@ -145,13 +145,13 @@ fn hops_and_network_cannot_tell_unless_respondents_save_traffic() {
         caught("network, instance 2", "connections") && caught("instance 3, hop 1", "requests"),
         "{found}"
     );
-    // An epoch of which a hop has nothing to say, and bodies that never came, are missing for whoever looks on.
+    // Bodies that never came, and a crowd that was not reached, are seen by those who do not see connections.
     assert!(
-        caught("instance 2, hop 2", "statements about the epoch")
+        caught("instance 2, hop 2", "respondents in the epoch")
             && caught("instance 2, hop 1", "length of the body"),
         "{found}"
     );
-    assert!(!caught("instance 1, hop 2", "statements about the epoch"), "{found}");
+    assert!(!caught("instance 1, hop 2", "respondents in the epoch"), "{found}");
     assert!(
         !caught("network, instance 1", "connections") && !caught("network", "order of instances"),
         "{found}"

@@ -51,7 +51,7 @@ pub enum RandomizerName {
 enum Width {
     /// Reports over a few values.
     Few,
-    /// The fewest bits there can be.
+    /// The fewest bits there can be: of records, one attribute, since with several the worst event needs all of them.
     Fewest,
 }
 
@@ -127,13 +127,13 @@ impl RandomizerName {
             _ => scaled(fragment_epsilon(budget, TAU)?.value())?,
         };
         let budget = scaled(budget.value())?;
-        let (values, sizes, rows, cells) = match width {
-            Width::Few => (VALUES, [VALUES, 2], 8, 4),
-            Width::Fewest => (1, [1, 1], 2, 2),
+        let (values, sizes, rows, cells): (_, &[u64], _, _) = match width {
+            Width::Few => (VALUES, &[VALUES, 2], 8, 4),
+            Width::Fewest => (1, &[1], 2, 2),
         };
         let one_hot = || OneHot::new(values, budget);
         let sketch = || CountSketch::new(SketchShape { domain: 1000, rows, cells, seed: 1 }, budget);
-        let record = || Record::new(Attributes::new(&sizes)?, budget);
+        let record = || Record::new(Attributes::new(sizes)?, budget);
         Ok(match self {
             Self::OneHot => Mechanism::OneHot(one_hot()?),
             Self::Repeated => {
@@ -231,6 +231,20 @@ mod tests {
                 let found = measured(&promise, seed, measurement);
                 assert_eq!(found.verdict, Verdict::Broken, "{found:?}");
                 assert!(found.lower < found.claimed * RESOLUTION, "{found:?}");
+            }
+        }
+    }
+
+    /// What is drawn where whole reports leave an excess open tells right from wrong by itself, at every ε.
+    #[test]
+    fn the_fewest_bits_of_every_randomizer_show_its_epsilon() {
+        for (measurement, name) in (0..).zip(RandomizerName::value_variants()) {
+            for (excess, verdict) in [(1.0, Verdict::Kept), (RESOLUTION, Verdict::Broken)] {
+                let mut promise = name.promise(epsilon(4.0), excess).unwrap();
+                promise.trials.drain(..promise.trials.len() - 1);
+                let found = measured(&promise, 1, measurement);
+                assert_eq!(found.verdict, verdict, "{found:?}");
+                assert!(found.resolved || found.verdict == Verdict::Broken, "{found:?}");
             }
         }
     }

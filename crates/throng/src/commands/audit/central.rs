@@ -10,6 +10,7 @@ use throng_account::bound::Bound;
 use throng_account::terms::Terms;
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Mechanism, OneHot, Removal};
 use throng_wire::Survey;
+use throng_wire::survey::Encoding;
 
 use super::{Sure, conclude, verdict_line};
 use crate::audit::Verdict;
@@ -95,7 +96,7 @@ fn crowd(args: &CentralArgs) -> Result<(Crowd, Option<CentralGuarantee<Removal>>
                 |kept| kept.honest,
             );
             let claim = terms.claimed;
-            (honest, survey.mechanism()?, terms, Some(claim))
+            (honest, narrow(survey).mechanism()?, terms, Some(claim))
         }
         None => {
             let (central, delta) = (args.epsilon_central, args.delta);
@@ -128,6 +129,14 @@ fn crowd(args: &CentralArgs) -> Result<(Crowd, Option<CentralGuarantee<Removal>>
         args.holders
     );
     Ok((Crowd { respondents, holders: args.holders, others, mechanism, mode: args.mode, terms }, claim))
+}
+
+/// A survey whose sketch has two cells in a row. All others have nothing to do with the value, and there may be a million.
+fn narrow(mut survey: Survey) -> Survey {
+    if let Encoding::Sketch { cells, .. } = &mut survey.encoding {
+        *cells = 2;
+    }
+    survey
 }
 
 fn text(result: &CentralResult, sure: Sure) -> String {

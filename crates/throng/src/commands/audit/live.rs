@@ -235,8 +235,8 @@ impl Town {
         Ok(())
     }
 
-    /// What every hop has signed about an epoch, once it has, and how many have. A hop that nobody sent to has nothing to
-    /// sign, and is not waited for as long; whatever is missing is seen to be missing.
+    /// What every hop has signed about an epoch, once it has, and how many have. A hop that nobody sent to may have
+    /// nothing to sign, and is not waited for as long; whatever is missing is seen to be missing.
     fn see_hops(
         &self,
         epoch: u64,
