@@ -62,9 +62,6 @@ impl Terms {
     /// the label's crowd, as those of all K are without one: which of them a fragment goes to is drawn without looking at
     /// anything else. Chaff says nothing. The other instances see who takes part, which is what deletion hides, in all K.
     pub fn guarantee(&self, respondents: u64) -> Result<Kept, Error> {
-        if let Coins::Runs { runs: 2.., .. } = self.coins {
-            return Err(Error::NotApplicable("several runs of one randomizer move several counts".into()));
-        }
         let (delta, twice) = (self.claimed.delta(), 1.0 + self.claimed.epsilon().value().exp());
         let mut honest = (respondents as f64 * self.honest_fraction).floor() as u64;
         let overflow = self.traffic().overflow_delta(self.envelopes, respondents, self.claimed.epsilon());
@@ -131,7 +128,7 @@ impl Terms {
         }
     }
 
-    /// What the counts of one epoch guarantee.
+    /// What the counts of one epoch guarantee at a delta of their own, with so many honest respondents.
     ///
     /// # Privacy
     /// The tau sums of a bit are a post-processing of one sum of backstops, and as private as that, if they are over the same
@@ -139,8 +136,11 @@ impl Terms {
     /// difference of two sums then shows the fragments of those who are in one of them. So with the backstop as the
     /// data (for sketches always, of which the ledger knows no more), each of tau sums is a release of its own, which holds for any respondents; they are composed. One epoch is
     /// epsilon_backstop-LDP in any case.
-    fn counts_epsilon(&self, honest: u64, delta: Delta) -> Result<Epsilon, Error> {
+    pub fn counts_epsilon(&self, honest: u64, delta: Delta) -> Result<Epsilon, Error> {
         match self.coins {
+            Coins::Runs { runs: 2.., .. } => {
+                Err(Error::NotApplicable("several runs of one randomizer move several counts".into()))
+            }
             Coins::Runs { coin, .. } => self.bound.epsilon_central(honest, coin.epsilon(), delta, self.rows),
             Coins::Fragments { backstop, .. } if self.receiving == 1 && self.rows.is_none() => {
                 self.bound.epsilon_central(honest, backstop.epsilon(), delta, None)

@@ -2,8 +2,8 @@
 //!
 //! | promise | where |
 //! |---|---|
-//! | a report is ε_local-private, whatever fails | [`local`], over [`reports`], [`labels`] and [`gradients`] |
-//! | a release is (ε_central, δ)-private | [`central`] |
+//! | a report is ε_local-private, whatever fails | [`local`], and [`randomizers`], over [`reports`], [`labels`] and [`gradients`] |
+//! | a release is (ε_central, δ)-private | [`central`], by its counts |
 //! | hops and the network cannot tell what somebody answered, or whether they had anything to say | [`wire`] |
 //! | a model is as private as its statement says | [`membership`] |
 //!
@@ -11,11 +11,13 @@
 //! it. The proofs are in the accountant and in the exact tests; an audit looks for the bugs that they cannot see.
 
 pub mod central;
+mod counts;
 pub mod game;
 pub mod gradients;
 pub mod labels;
 pub mod local;
 pub mod membership;
+pub mod randomizers;
 pub mod reports;
 pub mod verdict;
 pub mod wire;

@@ -1,25 +1,23 @@
-//! An empirical lower bound of ε_central: is one respondent in the count, or did they have nothing to say?
+//! An empirical lower bound of ε_central: is one respondent in the counts, or did they have nothing to say?
 //!
-//! The analyzer sees of one value how many fragments came. Only this number depends on the one respondent, and all else
-//! is known to the attacker (docs/accounting.md, Section 2; over several instances the counts of each are a random
-//! part of it, which says no more). So the game is drawn exactly: the respondent's report by the encoder, the others
-//! by their law or one by one. Where a survey's δ is too small to be sampled, larger ones on the same curve are tried.
+//! The analyzer sees of every bit how many fragments came. Only those of the respondent's own bits depend on them, and all
+//! else is known to the attacker (docs/accounting.md, Section 2; over several instances the counts of each are a random
+//! part of it, of which only the total is looked at). So the game is drawn exactly: the respondent's report by the encoder,
+//! the others by their law or one by one. Where a survey's δ is too small to be sampled, larger ones on the same curve are
+//! tried as well.
 
-use anyhow::{Result, bail, ensure};
-use chacha20::ChaCha8Rng;
+use anyhow::{Context, Result, ensure};
 use serde::Serialize;
-use throng_account::bound::BOUNDS;
-use throng_analyze::Analyzer;
-use throng_dp::sampling::Bernoulli;
-use throng_dp::{BitRandomizer, Delta, Epsilon, Mechanism, OneHot, Value};
-use throng_encode::Encoder;
+use throng_account::bound::{BOUNDS, Bound};
+use throng_account::terms::Terms;
+use throng_dp::{CentralGuarantee, Delta, Epsilon, Mechanism, Removal};
 
 use super::Verdict;
-use super::game::{Game, Statistic, Stream, World, play};
+use super::counts::Counts;
+use super::game::{Stream, play};
 use crate::simulation::Mode;
-use crate::simulation::binomial::Binomial;
 
-/// A crowd that answers a survey with one bit per value.
+/// A crowd that answers a survey.
 #[derive(Clone, Debug)]
 pub struct Crowd {
     /// The respondents that the promise counts on, with the one whose presence is in question.
@@ -29,9 +27,11 @@ pub struct Crowd {
     /// How many of the others are really there; all of them unless the crowd is stated too large.
     pub others: u64,
     /// What they answer with.
-    pub one_hot: OneHot,
+    pub mechanism: Mechanism,
     /// How the others are drawn.
     pub mode: Mode,
+    /// What bounds make of it.
+    pub terms: Terms,
 }
 
 /// How closely to look.
@@ -39,6 +39,8 @@ pub struct Crowd {
 pub struct Questions {
     /// The δ at which the bounds are tried.
     pub deltas: Vec<Delta>,
+    /// What the survey itself claims, which is tried at its own δ and at all larger ones.
+    pub claim: Option<CentralGuarantee<Removal>>,
     /// Games in each world that try the event; a third as many choose it before.
     pub games: u64,
     /// The probability that a kept promise is called broken.
@@ -52,14 +54,16 @@ pub struct Found {
     pub delta: f64,
     /// No smaller ε explains what was seen.
     pub lower: f64,
+    /// What the survey itself claims; none at a δ that it says nothing about.
+    pub claim: Option<Claimed>,
     /// What each bound claims there.
     pub bounds: Vec<Claimed>,
 }
 
-/// What one bound claims, beside what was found.
+/// What is claimed, beside what was found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Claimed {
-    /// Its name.
+    /// By which bound; of a survey's own claim "claim".
     pub bound: &'static str,
     /// Its ε_central; none where it does not apply.
     pub claimed: Option<f64>,
@@ -70,154 +74,94 @@ pub struct Claimed {
 }
 
 impl Crowd {
-    /// Plays the game, and compares with every bound.
+    /// Plays the game, and compares with every bound and with what the survey claims.
     pub fn audit(&self, questions: &Questions, stream: Stream) -> Result<Vec<Found>> {
         ensure!(
             self.respondents >= 1 && self.holders <= self.others,
             "more holders than others in the crowd"
         );
-        ensure!(!questions.deltas.is_empty(), "give at least one delta to try the bounds at");
+        let mut deltas = questions.deltas.clone();
+        deltas.extend(questions.claim.map(|claim| claim.delta()).filter(|delta| !deltas.contains(delta)));
+        ensure!(!deltas.is_empty(), "give at least one delta to try the bounds at");
+        // Where the exact accountant says nothing there is nothing to compare with.
+        self.terms.counts_epsilon(self.respondents, deltas[0]).context(NOT_APPLICABLE)?;
         let game = Counts::new(self)?;
         let chosen = play(&game, questions.games.div_ceil(3), stream, 0)?.swap_remove(0);
         let tried = play(&game, questions.games, stream, 1)?.swap_remove(0);
-        let error = questions.error / questions.deltas.len() as f64;
-        questions
-            .deltas
-            .iter()
-            .map(|&delta| {
-                let lower = tried.limits(&chosen.promising(delta, error), delta, error)?.lower;
-                Ok(Found { delta: delta.value(), lower, bounds: self.claims(delta, lower) })
-            })
-            .collect()
-    }
-
-    fn claims(&self, delta: Delta, lower: f64) -> Vec<Claimed> {
-        let claim = |bound: &throng_account::bound::Bound| {
-            let local: Epsilon = self.one_hot.coin().epsilon();
-            let claimed = (bound.central)(self.respondents, local, delta).ok().map(Epsilon::value);
-            let looseness = claimed.filter(|_| lower > 0.0).map(|claimed| claimed / lower);
-            let verdict = Verdict::of(claimed.is_some_and(|claimed| lower > claimed));
-            Claimed { bound: bound.name, claimed, looseness, verdict }
+        let error = questions.error / deltas.len() as f64;
+        let found = |&delta: &Delta| {
+            let lower = tried.limits(&chosen.promising(delta, error), delta, error)?.lower;
+            let claim = questions.claim.filter(|claim| delta >= claim.delta());
+            let claim = claim.map(|claim| Claimed::new("claim", Some(claim.epsilon()), lower));
+            let bounds = BOUNDS.iter().map(|bound| self.claimed(bound, delta, lower)).collect();
+            Ok(Found { delta: delta.value(), lower, claim, bounds })
         };
-        BOUNDS.iter().map(claim).collect()
+        deltas.iter().map(found).collect()
+    }
+
+    fn claimed(&self, bound: &'static Bound, delta: Delta, lower: f64) -> Claimed {
+        let terms = Terms { bound, ..self.terms.clone() };
+        Claimed::new(bound.name, terms.counts_epsilon(self.respondents, delta).ok(), lower)
     }
 }
 
-/// A crowd's mechanism, if it is one that the game is about.
-pub fn one_hot_of(mechanism: &Mechanism) -> Result<OneHot> {
-    match mechanism {
-        Mechanism::OneHot(one_hot) => Ok(one_hot.clone()),
-        _ => bail!(
-            "the central audit is for surveys with one bit per value and no report fragments; give such a survey, or \
-             --respondents and --epsilon-local"
-        ),
+impl Found {
+    /// Whether all that is claimed stands.
+    pub fn verdict(&self) -> Verdict {
+        Verdict::all(self.claim.iter().chain(&self.bounds).map(|claimed| claimed.verdict))
     }
 }
 
-/// The number of fragments of one value.
-struct Counts {
-    encoder: Encoder,
-    value: Value,
-    attribute: u32,
-    others: Others,
-    /// The count of the first outcome, and how many counts an outcome has.
-    window: (u64, u64),
-    outcomes: usize,
-}
-
-/// What the others add to the count.
-enum Others {
-    /// Drawn at once.
-    Law { with: Binomial, without: Binomial },
-    /// Reported one by one.
-    Reports { with: u64, without: u64 },
-}
-
-impl Counts {
-    fn new(crowd: &Crowd) -> Result<Self> {
-        let (with, without) = (crowd.holders, crowd.others - crowd.holders);
-        let coin: Bernoulli = crowd.one_hot.coin();
-        let p = coin.probability();
-        let mean = with as f64 * (1.0 - p) + without as f64 * p;
-        let deviation = (crowd.others as f64 * p * (1.0 - p)).sqrt();
-        let low = (mean - SPAN * deviation - 2.0).max(0.0) as u64;
-        let high = (mean + SPAN * deviation + 3.0) as u64;
-        let width = (high - low).div_ceil(OUTCOMES_MAX).max(1);
-        let attribute = (crowd.one_hot.size() / 2) as u32;
-        Ok(Self {
-            encoder: Encoder::new(Mechanism::OneHot(crowd.one_hot.clone())),
-            value: Value::from(u64::from(attribute)),
-            attribute,
-            others: match crowd.mode {
-                Mode::Aggregate => {
-                    Others::Law { with: Binomial::new(with, 1.0 - p), without: Binomial::new(without, p) }
-                }
-                Mode::Respondent => Others::Reports { with, without },
-            },
-            window: (low, width),
-            outcomes: ((high - low) / width + 1) as usize,
-        })
-    }
-
-    fn count(&self, value: Option<&Value>, fragments: &mut Vec<u32>, rng: &mut ChaCha8Rng) -> Result<u64> {
-        match &self.others {
-            Others::Law { with, without } => {
-                self.encoder.encode(value, fragments, rng)?;
-                let own = u64::from(fragments.contains(&self.attribute));
-                Ok(own + with.draw(rng) + without.draw(rng))
-            }
-            Others::Reports { with, without } => {
-                let mut analyzer = Analyzer::new(self.encoder.mechanism().clone())?;
-                let holders = (0..*with).map(|_| Some(&self.value));
-                let rest = (0..*without).map(|_| None);
-                for value in holders.chain(rest).chain([value]) {
-                    self.encoder.encode(value, fragments, rng)?;
-                    analyzer.add_fragments(fragments)?;
-                }
-                Ok(analyzer.tally().counts().nth(self.attribute as usize).unwrap_or(0))
-            }
-        }
+impl Claimed {
+    fn new(bound: &'static str, claimed: Option<Epsilon>, lower: f64) -> Self {
+        let claimed = claimed.map(Epsilon::value);
+        let looseness = claimed.filter(|_| lower > 0.0).map(|claimed| claimed / lower);
+        let verdict = Verdict::of(claimed.is_some_and(|claimed| lower > claimed));
+        Self { bound, claimed, looseness, verdict }
     }
 }
 
-impl Game for Counts {
-    fn statistics(&self) -> Vec<Statistic> {
-        vec![Statistic { name: "fragments of the value", outcomes: self.outcomes }]
-    }
-
-    fn play(&self, world: World, games: u64, counts: &mut [Vec<u64>], rng: &mut ChaCha8Rng) -> Result<()> {
-        let value = match world {
-            World::First => Some(&self.value),
-            World::Second => None,
-        };
-        let mut fragments = Vec::new();
-        let (low, width) = self.window;
-        for _ in 0..games {
-            let count = self.count(value, &mut fragments, rng)?;
-            let outcome = (count.saturating_sub(low) / width) as usize;
-            counts[0][outcome.min(self.outcomes - 1)] += 1;
-        }
-        Ok(())
-    }
-}
-
-/// Counts further than so many deviations from the mean are put together with those at the end.
-const SPAN: f64 = 10.0;
-const OUTCOMES_MAX: u64 = 4096;
+const NOT_APPLICABLE: &str = "the accountant has no epsilon_central for this, so there is nothing to compare with; give a \
+    survey that `throng plan` can write, or --respondents and --epsilon-local";
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use throng_dp::{Attributes, CountSketch, OneHot, Record, Repeated, ReportFragments, SketchShape};
 
-    fn crowd(respondents: u64, others: u64, epsilon_local: f64, mode: Mode) -> Crowd {
-        let one_hot = OneHot::new(3, Epsilon::new(epsilon_local).unwrap()).unwrap();
-        Crowd { respondents, holders: 0, others, one_hot, mode }
+    fn epsilon(value: f64) -> Epsilon {
+        Epsilon::new(value).unwrap()
+    }
+
+    fn terms(mechanism: &Mechanism) -> Terms {
+        Terms {
+            coins: mechanism.coins(),
+            width: mechanism.domain(),
+            rows: mechanism.sketch().map(|sketch| sketch.shape().rows),
+            instances: 1,
+            envelopes: 100,
+            honest_fraction: 1.0,
+            deletion: None,
+            claimed: CentralGuarantee::new(epsilon(1.0), Delta::new(1e-6).unwrap()),
+            bound: &BOUNDS[0],
+        }
+    }
+
+    fn crowd(respondents: u64, others: u64, mechanism: Mechanism, mode: Mode) -> Crowd {
+        let terms = terms(&mechanism);
+        Crowd { respondents, holders: 0, others, mechanism, mode, terms }
+    }
+
+    fn one_hot(epsilon_local: f64) -> OneHot {
+        OneHot::new(3, epsilon(epsilon_local)).unwrap()
+    }
+
+    fn questions(games: u64) -> Questions {
+        Questions { deltas: vec![Delta::new(0.01).unwrap()], claim: None, games, error: 1e-6 }
     }
 
     fn found(crowd: &Crowd, games: u64) -> Found {
-        let deltas = vec![Delta::new(0.01).unwrap()];
-        let questions = Questions { deltas, games, error: 1e-6 };
-        crowd.audit(&questions, Stream { seed: 5, measurement: 0 }).unwrap().remove(0)
+        crowd.audit(&questions(games), Stream { seed: 5, measurement: 0 }).unwrap().remove(0)
     }
 
     fn claimed(found: &Found, bound: &str) -> f64 {
@@ -227,8 +171,8 @@ mod tests {
     /// The exact accountant is nearly reached, the paper's bounds are far: with an error probability of 1e-6.
     #[test]
     fn the_exact_bound_is_tight_and_the_papers_are_loose() {
-        let found = found(&crowd(4000, 3999, 4.0, Mode::Aggregate), 3_000_000);
-        assert!(found.bounds.iter().all(|claimed| claimed.verdict == Verdict::Kept), "{found:?}");
+        let found = found(&crowd(4000, 3999, Mechanism::OneHot(one_hot(4.0)), Mode::Aggregate), 3_000_000);
+        assert_eq!(found.verdict(), Verdict::Kept, "{found:?}");
         let exact = claimed(&found, "exact");
         assert!(found.lower > 0.85 * exact && found.lower <= exact, "{found:?}");
         assert!(claimed(&found, "lemma") > 2.0 * found.lower, "{found:?}");
@@ -237,7 +181,7 @@ mod tests {
     /// Everyone reports for themselves: the same law.
     #[test]
     fn a_crowd_that_reports_one_by_one_is_as_private() {
-        let found = found(&crowd(40, 39, 2.0, Mode::Respondent), 150_000);
+        let found = found(&crowd(40, 39, Mechanism::OneHot(one_hot(2.0)), Mode::Respondent), 150_000);
         let exact = claimed(&found, "exact");
         assert!(found.lower > 0.6 * exact && found.lower <= exact, "{found:?}");
     }
@@ -245,17 +189,120 @@ mod tests {
     /// A crowd that is half as large as stated breaks the exact bound, and no others are needed to see it.
     #[test]
     fn a_crowd_that_is_stated_too_large_is_caught() {
-        let found = found(&crowd(1000, 499, 4.0, Mode::Aggregate), 1_000_000);
+        let found = found(&crowd(1000, 499, Mechanism::OneHot(one_hot(4.0)), Mode::Aggregate), 1_000_000);
         assert_eq!(found.bounds[0].verdict, Verdict::Broken, "{found:?}");
     }
 
+    /// The bounds stand, and what the survey says on top of them does not.
     #[test]
-    fn other_surveys_are_refused_with_what_to_give() {
-        let sketch = throng_dp::CountSketch::new(
-            throng_dp::SketchShape { domain: 9, rows: 2, cells: 4, seed: 1 },
-            Epsilon::new(1.0).unwrap(),
-        );
-        let error = one_hot_of(&Mechanism::Sketch(sketch.unwrap())).unwrap_err().to_string();
-        assert!(error.contains("--epsilon-local"), "{error}");
+    fn a_survey_that_claims_less_than_it_spends_is_caught() {
+        let crowd = crowd(4000, 3999, Mechanism::OneHot(one_hot(4.0)), Mode::Aggregate);
+        let exact = claimed(&found(&crowd, 30_000), "exact");
+        for (share, verdict) in [(1.0, Verdict::Kept), (0.8, Verdict::Broken)] {
+            let claim = CentralGuarantee::new(epsilon(share * exact), Delta::new(0.01).unwrap());
+            let questions = Questions { claim: Some(claim), ..questions(3_000_000) };
+            let all = crowd.audit(&questions, Stream { seed: 5, measurement: 0 }).unwrap();
+            assert_eq!(all.len(), 1, "the delta of the claim is one of those that were asked for");
+            assert_eq!(
+                (all[0].claim.as_ref().unwrap().verdict, all[0].verdict()),
+                (verdict, verdict),
+                "{all:?}"
+            );
+            assert!(all[0].bounds.iter().all(|bound| bound.verdict == Verdict::Kept), "{all:?}");
+        }
+    }
+
+    /// A claim is tried at its own delta, and at larger ones, of which it says as much; at smaller ones it says nothing.
+    #[test]
+    fn a_claim_is_tried_at_its_own_delta_too() {
+        let crowd = crowd(1000, 999, Mechanism::OneHot(one_hot(3.0)), Mode::Aggregate);
+        let claim = CentralGuarantee::new(epsilon(0.5), Delta::new(1e-4).unwrap());
+        let deltas = vec![Delta::new(0.01).unwrap(), Delta::new(1e-5).unwrap()];
+        let questions = Questions { claim: Some(claim), deltas, ..questions(30_000) };
+        let all = crowd.audit(&questions, Stream { seed: 5, measurement: 0 }).unwrap();
+        let claims: Vec<(f64, bool)> = all.iter().map(|one| (one.delta, one.claim.is_some())).collect();
+        assert_eq!(claims, [(0.01, true), (1e-5, false), (1e-4, true)]);
+    }
+
+    /// Report fragments have the claim of their backstop, which is nearly reached if fragments add little noise; sketches
+    /// have that of those who report on the same row. Nobody sees which attribute of a record was sampled, and the accountant
+    /// makes nothing of that. An epsilon that is 1.2 times as large is caught in all of them but the last.
+    #[test]
+    fn fragments_sketches_and_records_are_audited() {
+        let shape = SketchShape { domain: 1000, rows: 4, cells: 16, seed: 1 };
+        let sketch = |local: f64| CountSketch::new(shape, epsilon(local)).unwrap();
+        let record = |local| Record::new(Attributes::new(&[3, 2]).unwrap(), epsilon(local)).unwrap();
+        let fragments: fn(OneHot) -> Mechanism = |backstop| {
+            Mechanism::FragmentedOneHot(
+                ReportFragments::new(backstop, Epsilon::new(6.0).unwrap(), 4).unwrap(),
+            )
+        };
+        let kinds: [(&dyn Fn(f64) -> Mechanism, f64); 3] = [
+            (&|local| fragments(one_hot(local)), 0.7),
+            (&|local| Mechanism::Sketch(sketch(local)), 0.7),
+            (&|local| Mechanism::Record(record(local)), 0.3),
+        ];
+        for (made, share) in kinds {
+            let right = crowd(2000, 1999, made(4.0), Mode::Aggregate);
+            let found_right = found(&right, 1_000_000);
+            let exact = claimed(&found_right, "exact");
+            assert_eq!(found_right.verdict(), Verdict::Kept, "{found_right:?}");
+            assert!(found_right.lower > share * exact, "{:?}: {found_right:?}", right.mechanism);
+            if share > 0.5 {
+                // As before, but for what respondents really do.
+                let louder = Crowd { mechanism: made(4.8), ..right };
+                assert_eq!(found(&louder, 1_000_000).bounds[0].verdict, Verdict::Broken);
+            }
+        }
+        // Behind a backstop, a sketch and a record are drawn as well.
+        let fragmented = [
+            Mechanism::FragmentedSketch(ReportFragments::new(sketch(4.0), epsilon(3.0), 2).unwrap()),
+            Mechanism::FragmentedRecord(ReportFragments::new(record(4.0), epsilon(3.0), 2).unwrap()),
+        ];
+        for mechanism in fragmented {
+            let found = found(&crowd(300, 299, mechanism, Mode::Aggregate), 300_000);
+            assert!(found.lower > 0.0 && found.verdict() == Verdict::Kept, "{found:?}");
+        }
+    }
+
+    /// Reports that are drawn one by one have the law of those that are drawn at once, with holders and without.
+    #[test]
+    fn fragments_and_records_one_by_one_have_the_same_law() {
+        let backstop = OneHot::new(3, epsilon(2.0)).unwrap();
+        let record = Record::new(Attributes::new(&[2, 2]).unwrap(), epsilon(2.0)).unwrap();
+        for mechanism in [
+            Mechanism::FragmentedOneHot(ReportFragments::new(backstop, epsilon(2.0), 2).unwrap()),
+            Mechanism::Record(record),
+        ] {
+            let at_once = Crowd { holders: 10, ..crowd(40, 39, mechanism.clone(), Mode::Aggregate) };
+            let one_by_one = Crowd { mode: Mode::Respondent, ..at_once.clone() };
+            let means = [at_once, one_by_one].map(|crowd| {
+                let game = Counts::new(&crowd).unwrap();
+                let seen = play(&game, 60_000, Stream { seed: 7, measurement: 0 }, 0).unwrap().remove(0);
+                seen.means()
+            });
+            // Counts have deviations of at most 6 here: 0.2 is 5.7 standard errors of the difference.
+            for (left, right) in means[0].iter().zip(&means[1]) {
+                assert!((left - right).abs() < 0.2, "{mechanism:?}: {means:?}");
+            }
+            assert!(means[0][0] - means[0][1] > 0.3, "{means:?}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_accountant_is_refused_with_what_to_give() {
+        let repeated = Repeated::split(epsilon(2.0), 2, |each| OneHot::new(3, each)).unwrap();
+        let crowd = crowd(100, 99, Mechanism::RepeatedOneHot(repeated), Mode::Aggregate);
+        let error = crowd.audit(&questions(1000), Stream { seed: 1, measurement: 0 }).unwrap_err();
+        let error = format!("{error:#}");
+        assert!(error.contains("--epsilon-local") && error.contains("several runs"), "{error}");
+    }
+
+    #[test]
+    fn the_row_of_a_sketch_is_seen_by_law_alone() {
+        let shape = SketchShape { domain: 9, rows: 2, cells: 4, seed: 1 };
+        let sketch = Mechanism::Sketch(CountSketch::new(shape, epsilon(1.0)).unwrap());
+        let error = Counts::new(&crowd(100, 99, sketch, Mode::Respondent)).err().unwrap().to_string();
+        assert!(error.contains("--mode aggregate"), "{error}");
     }
 }

@@ -70,11 +70,11 @@ pub struct Seen {
     second: Vec<u64>,
 }
 
-/// An outcome from some number on, and the world that it is thought to be likelier in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A set of outcomes, and the world that it is thought to be likelier in.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The smallest outcome of the event.
-    pub at_least: usize,
+    /// Whether each outcome belongs to it.
+    pub holds: Vec<bool>,
     /// Where it is likelier.
     pub likelier: World,
 }
@@ -115,33 +115,65 @@ impl Seen {
         Self { first, second }
     }
 
-    /// Adds what was seen elsewhere.
-    pub fn merge(&mut self, other: &Self) {
-        add(&mut self.first, &other.first);
-        add(&mut self.second, &other.second);
+    /// The sum of what was seen of one statistic in several rounds; nothing at all if there are none.
+    pub fn sum<'a>(rounds: impl IntoIterator<Item = &'a Self>) -> Self {
+        let mut rounds = rounds.into_iter().cloned();
+        let first = rounds.next().unwrap_or_else(|| Self::new(Vec::new(), Vec::new()));
+        rounds.fold(first, |mut sum, round| {
+            add(&mut sum.first, &round.first);
+            add(&mut sum.second, &round.second);
+            sum
+        })
     }
 
     /// The event with the best prospects of refuting a large ε at δ, by approximate limits. Any choice is sound as long as
     /// it is tried on other draws.
+    ///
+    /// Tried are all tails, and the sets of outcomes whose likelihood ratio was the largest, which by the lemma of Neyman and
+    /// Pearson are the best where the ratios are known. The complement of an event is always looked at with it, so that upper
+    /// tails are lower tails as well, and the largest ratios are the smallest.
     pub fn promising(&self, delta: Delta, error: f64) -> Event {
         let z = upper_quantile(0.5 * error);
-        let tails = [&self.first, &self.second].map(|counts| upper_sums(counts));
-        let draws = tails.each_ref().map(|tail| tail[0].max(1) as f64);
-        let mut best = (f64::NEG_INFINITY, Event { at_least: 1, likelier: World::First });
-        let [first, second] = &tails;
-        for (at_least, hits) in first.iter().zip(second).enumerate().skip(1) {
-            let rates = [*hits.0 as f64 / draws[0], *hits.1 as f64 / draws[1]];
-            for (likelier, here, there) in [(World::First, 0, 1), (World::Second, 1, 0)] {
+        let tails: Vec<usize> = (0..self.first.len()).rev().collect();
+        let orders = [(&tails, World::First), (&tails, World::Second), (&self.by_ratio(), World::First)];
+        let draws = [&self.first, &self.second].map(|counts| counts.iter().sum::<u64>().max(1) as f64);
+        let mut best = (f64::NEG_INFINITY, 0, 0);
+        for (number, (order, likelier)) in orders.iter().enumerate() {
+            let (here, there) = match likelier {
+                World::First => (0, 1),
+                World::Second => (1, 0),
+            };
+            let mut hits = [0_u64; 2];
+            // All outcomes together are as likely in both worlds.
+            for (size, &outcome) in (1..order.len()).zip(order.iter()) {
+                hits[0] += self.first[outcome];
+                hits[1] += self.second[outcome];
+                let rates = [hits[0] as f64 / draws[0], hits[1] as f64 / draws[1]];
                 let low = wilson(rates[here], draws[here], -z);
                 let high = wilson(rates[there], draws[there], z);
                 // Where nothing can be hoped for yet, the largest difference.
                 let prospects = refuted(low, high, delta) + 1e-9 * (rates[here] - rates[there]);
                 if prospects > best.0 {
-                    best = (prospects, Event { at_least, likelier });
+                    best = (prospects, number, size);
                 }
             }
         }
-        best.1
+        let (_, number, size) = best;
+        let (order, likelier) = orders[number];
+        let mut holds = vec![false; order.len()];
+        order[..size].iter().for_each(|&outcome| holds[outcome] = true);
+        Event { holds, likelier }
+    }
+
+    /// All outcomes, from the one that was seen the most times as often in the first world to the one that was in the second.
+    fn by_ratio(&self) -> Vec<usize> {
+        // Half of a sighting more, so that outcomes which were never seen are in the middle.
+        let ratio = |outcome: &usize| {
+            ((self.first[*outcome] as f64 + 0.5) / (self.second[*outcome] as f64 + 0.5)).ln()
+        };
+        let mut order: Vec<usize> = (0..self.first.len()).collect();
+        order.sort_by(|left, right| ratio(right).total_cmp(&ratio(left)));
+        order
     }
 
     /// What an event says that was chosen without a look at these draws. Each limit is wrong with probability `error` at
@@ -151,7 +183,10 @@ impl Seen {
             World::First => (&self.first, &self.second),
             World::Second => (&self.second, &self.first),
         };
-        let hits = |counts: &[u64]| (counts[event.at_least..].iter().sum(), counts.iter().sum());
+        let hits = |counts: &[u64]| {
+            let inside = counts.iter().zip(&event.holds).filter(|(_, holds)| **holds);
+            (inside.map(|(count, _)| count).sum(), counts.iter().sum())
+        };
         let ((likelier, draws), (other, draws_other)) = (hits(here), hits(there));
         let confidence = 1.0 - 0.5 * error;
         let lower = refuted(
@@ -169,34 +204,53 @@ impl Seen {
     }
 }
 
-fn add(to: &mut [u64], from: &[u64]) {
-    to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
+#[cfg(test)]
+impl Seen {
+    /// The mean outcome in each world.
+    pub(super) fn means(&self) -> [f64; 2] {
+        [&self.first, &self.second].map(|counts| {
+            let sum: u64 = (0..).zip(counts).map(|(outcome, count)| outcome * count).sum();
+            sum as f64 / counts.iter().sum::<u64>() as f64
+        })
+    }
 }
 
-/// The sums of all counts from each place on.
-fn upper_sums(counts: &[u64]) -> Vec<u64> {
-    let mut sums = counts.to_vec();
-    for place in (0..sums.len().saturating_sub(1)).rev() {
-        sums[place] += sums[place + 1];
-    }
-    sums
+fn add(to: &mut [u64], from: &[u64]) {
+    to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
 }
 
 /// Games that one generator plays.
 const PIECE: u64 = 1 << 13;
 
+/// Games for tests: laws that are written down.
 #[cfg(test)]
-mod tests {
+pub(super) mod testing {
     use super::*;
     use throng_dp::Epsilon;
-    use throng_dp::sampling::Bernoulli;
+    use throng_dp::sampling::{Bernoulli, below};
 
-    /// A randomized bit, and beside it a number that says nothing.
-    struct Bit(Bernoulli);
+    /// A randomized bit, and beside it a number with a law of its own in each world: its outcomes are those of equally
+    /// likely lots.
+    pub(crate) struct Bit {
+        pub(crate) coin: Bernoulli,
+        pub(crate) beside: [Vec<usize>; 2],
+    }
+
+    impl Bit {
+        /// With a number that says nothing.
+        pub(crate) fn new(epsilon: f64) -> Self {
+            Self::beside(epsilon, [vec![0, 1, 2, 3, 4], vec![0, 1, 2, 3, 4]])
+        }
+
+        pub(crate) fn beside(epsilon: f64, beside: [Vec<usize>; 2]) -> Self {
+            Self { coin: Bernoulli::flip(Epsilon::new(epsilon).unwrap()).unwrap(), beside }
+        }
+    }
 
     impl Game for Bit {
         fn statistics(&self) -> Vec<Statistic> {
-            vec![Statistic { name: "bit", outcomes: 2 }, Statistic { name: "noise", outcomes: 5 }]
+            let outcomes = self.beside.iter().flatten().max().unwrap() + 1;
+            vec![Statistic { name: "bit", outcomes: 2 }, Statistic { name: "beside", outcomes }]
         }
 
         fn play(
@@ -206,36 +260,47 @@ mod tests {
             counts: &mut [Vec<u64>],
             rng: &mut ChaCha8Rng,
         ) -> Result<()> {
-            for game in 0..games {
-                counts[0][usize::from((world == World::First) ^ self.0.draw(rng))] += 1;
-                counts[1][(game % 5) as usize] += 1;
+            let lots = &self.beside[usize::from(world == World::Second)];
+            for _ in 0..games {
+                counts[0][usize::from((world == World::First) ^ self.coin.draw(rng))] += 1;
+                counts[1][lots[below(lots.len() as u64, rng) as usize]] += 1;
             }
             Ok(())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::Bit;
+    use super::*;
+
+    fn event(holds: &[bool], likelier: World) -> Event {
+        Event { holds: holds.to_vec(), likelier }
     }
 
     #[test]
     fn a_bit_shows_its_epsilon_and_noise_shows_none() {
         for epsilon in [0.1, 1.0, 4.0] {
-            let game = Bit(Bernoulli::flip(Epsilon::new(epsilon).unwrap()).unwrap());
+            let game = Bit::new(epsilon);
             let stream = Stream { seed: 3, measurement: 0 };
             let pilot = play(&game, 20_000, stream, 0).unwrap();
             let trial = play(&game, 400_000, stream, 1).unwrap();
-            let event = pilot[0].promising(Delta::ZERO, 1e-6);
-            assert_eq!(event.at_least, 1);
+            let chosen = pilot[0].promising(Delta::ZERO, 1e-6);
+            assert_eq!(chosen.holds, [false, true]);
             // Each limit is wrong with a chance of 1e-6; the width at 0.1 is 4 × 4.9 × sqrt(1/400,000) = 0.031.
-            let limits = trial[0].limits(&event, Delta::ZERO, 1e-6).unwrap();
+            let limits = trial[0].limits(&chosen, Delta::ZERO, 1e-6).unwrap();
             assert!(limits.lower <= epsilon && epsilon <= limits.upper, "{epsilon}: {limits:?}");
             assert!(limits.upper - limits.lower < 0.05 + 0.03 * epsilon, "{epsilon}: {limits:?}");
-            let event = pilot[1].promising(Delta::ZERO, 1e-6);
-            assert!(trial[1].limits(&event, Delta::ZERO, 1e-6).unwrap().lower < 0.01);
+            let chosen = pilot[1].promising(Delta::ZERO, 1e-6);
+            assert!(trial[1].limits(&chosen, Delta::ZERO, 1e-6).unwrap().lower < 0.01);
         }
     }
 
     /// All games of both worlds are played, in pieces that do not depend on threads, and no two rounds are alike.
     #[test]
     fn games_are_repeatable_and_rounds_differ() {
-        let game = Bit(Bernoulli::flip(Epsilon::new(1.0).unwrap()).unwrap());
+        let game = Bit::new(1.0);
         let stream = Stream { seed: 9, measurement: 2 };
         let games = 2 * PIECE + 17;
         let seen = play(&game, games, stream, 1).unwrap();
@@ -254,12 +319,43 @@ mod tests {
     #[test]
     fn delta_explains_what_is_rare_and_sides_are_found() {
         let seen = Seen::new(vec![990_000, 10_000], vec![1_000_000, 0]);
-        let event = seen.promising(Delta::ZERO, 1e-6);
-        assert_eq!(event, Event { at_least: 1, likelier: World::First });
-        assert!(seen.limits(&event, Delta::ZERO, 1e-6).unwrap().lower > 6.0);
+        let chosen = seen.promising(Delta::ZERO, 1e-6);
+        assert_eq!(chosen, event(&[false, true], World::First));
+        assert!(seen.limits(&chosen, Delta::ZERO, 1e-6).unwrap().lower > 6.0);
         let explained = Delta::new(0.011).unwrap();
-        assert_eq!(seen.limits(&event, explained, 1e-6).unwrap().lower, 0.0);
+        assert_eq!(seen.limits(&chosen, explained, 1e-6).unwrap().lower, 0.0);
         let mirrored = Seen::new(vec![1_000_000, 0], vec![990_000, 10_000]);
         assert_eq!(mirrored.promising(Delta::ZERO, 1e-6).likelier, World::Second);
+    }
+
+    /// A bit that is never off shows in the lower tail alone, in whichever world it is: there the upper tail says 0.7.
+    #[test]
+    fn a_bit_that_is_never_off_shows_in_the_lower_tail() {
+        let (never_off, fair) = (vec![0, 1_000_000], vec![500_000, 500_000]);
+        for seen in [Seen::new(never_off.clone(), fair.clone()), Seen::new(fair, never_off)] {
+            let chosen = seen.promising(Delta::ZERO, 1e-6);
+            assert!(seen.limits(&chosen, Delta::ZERO, 1e-6).unwrap().lower > 9.0, "{chosen:?}");
+        }
+    }
+
+    /// What no tail shows: an outcome in the middle that is three times as likely in one world. All tails and their
+    /// complements say ln 2 at most.
+    #[test]
+    fn the_likeliest_outcomes_are_found_wherever_they_are() {
+        let (middle, ends) = (vec![200_000, 600_000, 200_000], vec![400_000, 200_000, 400_000]);
+        for seen in [Seen::new(middle.clone(), ends.clone()), Seen::new(ends, middle)] {
+            let chosen = seen.promising(Delta::ZERO, 1e-6);
+            let limits = seen.limits(&chosen, Delta::ZERO, 1e-6).unwrap();
+            let truth = 3.0_f64.ln();
+            assert!(limits.lower < truth && truth < limits.upper, "{chosen:?} {limits:?}");
+            assert!(limits.lower > 0.97 * truth, "{chosen:?} {limits:?}");
+        }
+    }
+
+    #[test]
+    fn rounds_add_up() {
+        let (one, other) = (Seen::new(vec![1, 2], vec![3, 4]), Seen::new(vec![10, 20], vec![30, 40]));
+        assert_eq!(Seen::sum([&one, &other]), Seen::new(vec![11, 22], vec![33, 44]));
+        assert_eq!(Seen::sum([&other]), other);
     }
 }

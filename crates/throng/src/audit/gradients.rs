@@ -1,7 +1,10 @@
 //! The game on a report about a gradient: a respondent has one gradient of full length, or the opposite one.
 
+use std::convert::Infallible;
+
 use anyhow::Result;
 use chacha20::ChaCha8Rng;
+use chacha20::rand_core::{Rng, SeedableRng, TryCryptoRng, TryRng};
 use throng_dp::randomizer::gradient::{Direction, Seed, UNIT};
 use throng_dp::{Gradient, PrivUnit, Randomizer};
 
@@ -10,6 +13,21 @@ use super::game::{Game, Statistic, World};
 /// Reports of [`Gradient`]: does the reported side of the direction agree with the first gradient?
 #[derive(Debug)]
 pub struct Signs(Gradient);
+
+/// The same for a few seeds, whose directions are known: all that a report says about a gradient it says given its seed, and
+/// half of the time goes into directions.
+#[derive(Debug)]
+pub struct SignsOfFewSeeds {
+    mechanism: Gradient,
+    /// With the side of its direction that the first gradient is on.
+    seeds: Vec<(Seed, bool)>,
+}
+
+/// A respondent's randomness, but for the seed of the direction, which is given.
+struct GivenSeed<'a> {
+    seed: Seed,
+    rng: &'a mut ChaCha8Rng,
+}
 
 /// Reports of [`PrivUnit`]: is the direction in the first gradient's cap, in the other's, or in neither?
 #[derive(Debug)]
@@ -27,6 +45,42 @@ impl Signs {
     /// Two parameters: the guarantee does not depend on how many there are, and the time does.
     pub const DIMENSION: usize = GRADIENT.len();
 }
+
+impl SignsOfFewSeeds {
+    /// A mechanism over [`Signs::DIMENSION`] parameters with a clipping norm of at most 1.
+    pub fn new(mechanism: Gradient) -> Self {
+        let mut rng = ChaCha8Rng::from_seed(*b"throng audit: seeds of direction");
+        let seeds = (0..FEW_SEEDS).map(|_| {
+            let mut seed = Seed::default();
+            rng.fill_bytes(&mut seed);
+            (seed, component(seed) >= 0.0)
+        });
+        Self { mechanism, seeds: seeds.collect() }
+    }
+}
+
+impl TryRng for GivenSeed<'_> {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        self.rng.try_next_u32()
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        self.rng.try_next_u64()
+    }
+
+    /// The randomizer asks for bytes once: for the seed.
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        if bytes.len() == self.seed.len() {
+            bytes.copy_from_slice(&self.seed);
+            return Ok(());
+        }
+        self.rng.try_fill_bytes(bytes)
+    }
+}
+
+impl TryCryptoRng for GivenSeed<'_> {}
 
 impl Caps {
     /// A mechanism over [`Signs::DIMENSION`] parameters with a clipping norm of at most 1.
@@ -51,6 +105,21 @@ impl Game for Signs {
             let agrees = (component >= 0.0) == report.positive;
             counts[0][usize::from(agrees)] += 1;
             counts[1][component_outcome(component)] += 1;
+        }
+        Ok(())
+    }
+}
+
+impl Game for SignsOfFewSeeds {
+    fn statistics(&self) -> Vec<Statistic> {
+        vec![Statistic { name: "side of the direction", outcomes: 2 }]
+    }
+
+    fn play(&self, world: World, games: u64, counts: &mut [Vec<u64>], rng: &mut ChaCha8Rng) -> Result<()> {
+        let gradient = gradient(world);
+        for (_, &(seed, side)) in (0..games).zip(self.seeds.iter().cycle()) {
+            let report = self.mechanism.randomize(Some(&gradient), &mut GivenSeed { seed, rng })?;
+            counts[0][usize::from(side == report.positive)] += 1;
         }
         Ok(())
     }
@@ -101,3 +170,4 @@ fn component_outcome(component: f64) -> usize {
 }
 
 const COMPONENT_OUTCOMES: usize = 64;
+const FEW_SEEDS: usize = 64;

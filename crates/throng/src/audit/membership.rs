@@ -22,7 +22,7 @@ pub struct Attacked {
     pub data: String,
     /// How many were trained on, and as many others there are.
     pub members: usize,
-    /// How many steps the training had.
+    /// How many steps the attacked training had.
     pub steps: u64,
     /// The share of test examples that the model is right about.
     pub accuracy: f64,
@@ -51,14 +51,16 @@ pub fn audit(
     let half = Labelled { training: members, ..data.clone() };
     let plan = Plan::of(half.clone(), set, choices)?;
     let (others, _) = plan.model.prepare(set, Labelled { test: others.clone(), training: others, ..data })?;
-    let trained = match noiseless {
-        false => Run::start(&plan, Randomness::numbered(seed))?.to_end(|_| ())?,
-        true => {
-            let (protocol, steps) = (ProtocolName::Plain, Some(NOISELESS_STEPS));
-            let plain = Choices { protocol, steps, epsilon_central: None, ..choices.clone() };
-            let plain = Plan::of(half, set, &plain)?;
-            Run::start(&plain, Randomness::numbered(seed))?.to_end(|_| ())?
-        }
+    let train = |plan: &Plan| -> Result<_> {
+        let trained = Run::start(plan, Randomness::numbered(seed))?.to_end(|_| ())?;
+        Ok((trained, plan.settings.steps))
+    };
+    let (trained, steps) = if noiseless {
+        let (protocol, steps) = (ProtocolName::Plain, Some(NOISELESS_STEPS));
+        let plain = Choices { protocol, steps, epsilon_central: None, ..choices.clone() };
+        train(&Plan::of(half, set, &plain)?)?
+    } else {
+        train(&plan)?
     };
     let questions = Questions { delta: Delta::new(choices.delta)?, confidence, relabellings: RELABELLINGS };
     let members = &plan.data.training;
@@ -67,7 +69,7 @@ pub fn audit(
     Ok(Attacked {
         data: plan.data.name.clone(),
         members: members.len(),
-        steps: plan.settings.steps,
+        steps,
         accuracy: trained.last().map_or(0.0, |point| point.accuracy),
         epsilon_central,
         delta: choices.delta,
@@ -115,8 +117,10 @@ mod tests {
         let kept = audit(unlearnable(1).unwrap(), None, &few(), 0.95, false, 1).unwrap();
         assert_eq!(kept.verdict, Verdict::Kept, "{kept:?}");
         assert!(kept.attack.epsilon_limit < 0.2, "{kept:?}");
+        assert!((1..=20).contains(&kept.steps), "{kept:?}");
         let broken = audit(unlearnable(1).unwrap(), None, &few(), 0.95, true, 1).unwrap();
         assert_eq!(broken.verdict, Verdict::Broken, "{broken:?}");
         assert!(broken.epsilon_central <= 1.0 && broken.attack.p_value <= 0.001, "{broken:?}");
+        assert_eq!(broken.steps, NOISELESS_STEPS);
     }
 }

@@ -1,12 +1,14 @@
 //! The game on a report: a respondent holds a value or nothing, and all that they send is seen with its sender.
 //!
-//! Reports are made by the encoder that respondents run. Of each, three numbers are looked at: how many of the bits that
+//! Reports are made by the encoder that respondents run. Of each, some numbers are looked at: how many of the bits that
 //! belong to the value are set, which is all that a right randomizer lets the value change; how many right beside them;
-//! and how many elsewhere. The last two catch randomizers that are wrong in some other way.
+//! how many elsewhere; and which bits are set, where there are few. All but the first catch randomizers that are wrong in
+//! some other way.
 
 use anyhow::Result;
 use chacha20::ChaCha8Rng;
-use throng_dp::{BitRandomizer, Epsilon, Mechanism, Value};
+use throng_dp::fragmenting::exposed_epsilon;
+use throng_dp::{BitRandomizer, Coins, Epsilon, Mechanism, Value};
 use throng_encode::Encoder;
 
 use super::game::{Game, Statistic, World};
@@ -18,9 +20,8 @@ pub struct Reports {
     value: Value,
     own: Own,
     epochs: Epochs,
-    /// The most bits of the value that are told apart.
-    own_max: usize,
     elsewhere: Scale,
+    statistics: Vec<Statistic>,
 }
 
 /// What is seen of a respondent.
@@ -32,9 +33,9 @@ pub enum Epochs {
     Several(u32),
 }
 
-/// Which attributes belong to the value.
+/// Which attributes belong to a value.
 #[derive(Debug)]
-enum Own {
+pub(super) enum Own {
     /// These.
     Bits(Vec<u32>),
     /// One cell in every row of a sketch.
@@ -51,41 +52,28 @@ struct Scale {
 impl Reports {
     /// Reports on a value in the middle of the domain; of records, of every attribute's.
     pub fn new(mechanism: Mechanism, epochs: Epochs) -> Result<Self> {
-        let (value, own) = match (mechanism.sketch(), mechanism.record()) {
-            (Some(sketch), _) => {
-                let value = sketch.shape().domain / 2;
-                let of_row = (0..sketch.shape().rows).map(|row| sketch.cell(row, value));
-                let of_row = of_row.collect::<Result<_, _>>()?;
-                (Value::from(value), Own::Cells { cells: sketch.shape().cells, of_row })
-            }
-            (None, Some(record)) => {
-                let layout = record.layout();
-                let middle = |attribute| {
-                    let range = layout.range(attribute);
-                    Some(((range.end - range.start) / 2) as u32)
-                };
-                let values: Vec<Option<u32>> = (0..layout.count() as usize).map(middle).collect();
-                let bits = layout.bits(&values)?;
-                (Value::from(values), Own::Bits(bits))
-            }
-            (None, None) => {
-                let value = mechanism.domain() / 2;
-                (Value::from(value), Own::Bits(vec![value as u32]))
-            }
-        };
-        let times = match epochs {
-            Epochs::One => 1,
-            Epochs::Several(epochs) => epochs,
-        };
-        let bits = match &own {
-            Own::Bits(bits) => bits.len() as u32,
-            Own::Cells { .. } => mechanism.sketch().map_or(1, BitRandomizer::differing_bits),
-        };
+        let (value, own) = Own::middle(&mechanism)?;
+        let times = epochs.times();
         let draws = u64::from(mechanism.coins().draws()) * u64::from(times);
-        let own_max = (draws * u64::from(bits)).min(OUTCOMES_MAX as u64) as usize;
+        let own_max = (draws * own.bits()).min(OUTCOMES_MAX as u64) as usize;
         let mean = mechanism.fragments_expected() * f64::from(times);
         let elsewhere = Scale { mean, width: (mean.sqrt() / 4.0).max(1.0) };
-        Ok(Self { encoder: Encoder::new(mechanism), value, own, epochs, own_max, elsewhere })
+        let mut statistics = vec![
+            Statistic { name: "bits of the value", outcomes: own_max + 1 },
+            Statistic { name: "bits beside it", outcomes: 2 * own_max + 1 },
+            Statistic { name: "bits elsewhere", outcomes: SCALE_OUTCOMES },
+        ];
+        if draws == 1 && mechanism.attributes() <= PATTERN_BITS {
+            statistics.push(Statistic { name: "which bits", outcomes: 1 << mechanism.attributes() });
+        }
+        Ok(Self { encoder: Encoder::new(mechanism), value, own, epochs, elsewhere, statistics })
+    }
+
+    /// The same, and nothing but the value's own bits is looked at: for mechanisms over hardly any others.
+    pub fn own_bits(mechanism: Mechanism, epochs: Epochs) -> Result<Self> {
+        let mut reports = Self::new(mechanism, epochs)?;
+        reports.statistics.truncate(1);
+        Ok(reports)
     }
 
     /// What is promised about them (removal).
@@ -93,6 +81,17 @@ impl Reports {
         match epochs {
             Epochs::One => mechanism.guarantee().epsilon(),
             Epochs::Several(_) => mechanism.floor().epsilon(),
+        }
+    }
+
+    /// What they really spend. Over several epochs the promise is for any number of them: fewer say less.
+    pub fn spent(mechanism: &Mechanism, epochs: Epochs) -> Epsilon {
+        match (epochs, mechanism.coins()) {
+            (Epochs::Several(epochs), Coins::Fragments { backstop, fragment, tau }) => {
+                let bits = mechanism.sketch().map_or(1, BitRandomizer::differing_bits);
+                exposed_epsilon(backstop.epsilon(), fragment.epsilon(), tau * epochs).times(bits)
+            }
+            _ => Self::claimed(mechanism, epochs),
         }
     }
 
@@ -123,11 +122,7 @@ impl Reports {
 
 impl Game for Reports {
     fn statistics(&self) -> Vec<Statistic> {
-        vec![
-            Statistic { name: "bits of the value", outcomes: self.own_max + 1 },
-            Statistic { name: "bits beside it", outcomes: 2 * self.own_max + 1 },
-            Statistic { name: "bits elsewhere", outcomes: SCALE_OUTCOMES },
-        ]
+        self.statistics.clone()
     }
 
     fn play(&self, world: World, games: u64, counts: &mut [Vec<u64>], rng: &mut ChaCha8Rng) -> Result<()> {
@@ -138,16 +133,17 @@ impl Game for Reports {
         let (mut fragments, mut more) = (Vec::new(), Vec::new());
         for _ in 0..games {
             self.fragments(value, (&mut fragments, &mut more), rng)?;
-            let (mut own, mut beside) = (0, 0);
+            let (mut own, mut beside, mut pattern) = (0, 0, 0);
             for &fragment in &fragments {
                 match self.own.distance(fragment) {
                     0 => own += 1,
                     1 => beside += 1,
                     _ => {}
                 }
+                pattern |= 1_usize << (fragment % PATTERN_BITS as u32);
             }
             let elsewhere = self.elsewhere.outcome((fragments.len() - own - beside) as f64);
-            for (counts, outcome) in counts.iter_mut().zip([own, beside, elsewhere]) {
+            for (counts, outcome) in counts.iter_mut().zip([own, beside, elsewhere, pattern]) {
                 let last = counts.len() - 1;
                 counts[outcome.min(last)] += 1;
             }
@@ -156,7 +152,60 @@ impl Game for Reports {
     }
 }
 
+impl Epochs {
+    fn times(self) -> u32 {
+        match self {
+            Self::One => 1,
+            Self::Several(epochs) => epochs,
+        }
+    }
+}
+
 impl Own {
+    /// A value in the middle of the domain (of records, of every attribute's), and the attributes that belong to it.
+    pub(super) fn middle(mechanism: &Mechanism) -> Result<(Value, Self)> {
+        Ok(match (mechanism.sketch(), mechanism.record()) {
+            (Some(sketch), _) => {
+                let value = sketch.shape().domain / 2;
+                let of_row = (0..sketch.shape().rows).map(|row| sketch.cell(row, value));
+                let of_row = of_row.collect::<Result<_, _>>()?;
+                (Value::from(value), Self::Cells { cells: sketch.shape().cells, of_row })
+            }
+            (None, Some(record)) => {
+                let layout = record.layout();
+                let middle = |attribute| {
+                    let range = layout.range(attribute);
+                    Some(((range.end - range.start) / 2) as u32)
+                };
+                let values: Vec<Option<u32>> = (0..layout.count() as usize).map(middle).collect();
+                let bits = layout.bits(&values)?;
+                (Value::from(values), Self::Bits(bits))
+            }
+            (None, None) => {
+                let value = mechanism.domain() / 2;
+                (Value::from(value), Self::Bits(vec![value as u32]))
+            }
+        })
+    }
+
+    /// How many of them can be set in one report: one of a sketch's sampled row.
+    pub(super) fn bits(&self) -> u64 {
+        match self {
+            Self::Bits(bits) => bits.len() as u64,
+            Self::Cells { .. } => 1,
+        }
+    }
+
+    /// Whether an attribute is one of them.
+    pub(super) fn holds(&self, attribute: u32) -> bool {
+        self.distance(attribute) == 0
+    }
+
+    /// How often they occur among fragments.
+    pub(super) fn count(&self, fragments: &[u32]) -> u64 {
+        fragments.iter().filter(|&&fragment| self.holds(fragment)).count() as u64
+    }
+
     /// How far an attribute is from the nearest that belongs to the value: 0, 1, or more.
     #[inline]
     fn distance(&self, attribute: u32) -> u32 {
@@ -175,4 +224,6 @@ impl Scale {
 }
 
 const OUTCOMES_MAX: usize = 512;
+/// Up to so many bits, every set of them is an outcome.
+const PATTERN_BITS: u64 = 6;
 const SCALE_OUTCOMES: usize = 64;

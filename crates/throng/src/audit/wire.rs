@@ -1,8 +1,9 @@
 //! What the network and every hop can see of an answer, and whether it says what was answered.
 //!
 //! What was recorded is a list of numbers for every sight and every case. Numbers and lengths have to be the same for
-//! everyone in every case. What is drawn at random (times, places in a body, what TLS adds) has to have the same law,
-//! which two samples are tested for by the largest distance between their distribution functions (Kolmogorov and
+//! everyone in every case, and there has to be as much of everything: what is missing is seen as well as what is there.
+//! What is drawn at random (times, places in a body, what TLS adds) has to have the same law, which two samples are tested
+//! for by the largest distance between their distribution functions (Kolmogorov and
 //! Smirnov). For two samples of n numbers it exceeds sqrt(ln(e/α)/n) with a probability below α, whatever the law and
 //! whatever n is (F. Wei and R. M. Dudley, "Two-sample Dvoretzky–Kiefer–Wolfowitz inequalities", 2012).
 
@@ -44,8 +45,10 @@ impl Case {
 pub enum Rule {
     /// They are one number, in all cases and equally often.
     Same,
-    /// They have one law in all cases.
+    /// They have one law in all cases, and there are equally many.
     Alike,
+    /// They have one law in all cases. How many there are is the randomizer's doing: a body may have no fragment.
+    AlikeWhereSeen,
 }
 
 /// Numbers that somebody sees.
@@ -86,7 +89,7 @@ impl Views {
 
     /// Judges every sight. That any that should be alike is called broken though it is, has a probability below `error`.
     pub fn judge(&self, error: f64) -> Vec<Judged> {
-        let alike = self.seen.keys().filter(|sight| sight.rule == Rule::Alike).count();
+        let alike = self.seen.keys().filter(|sight| sight.rule != Rule::Same).count();
         let each = error / (PAIRS.len() * alike.max(1)) as f64;
         self.seen.iter().map(|(sight, numbers)| judge(sight, numbers, each)).collect()
     }
@@ -95,7 +98,8 @@ impl Views {
 fn judge(sight: &Sight, numbers: &[Vec<u64>; 3], error: f64) -> Judged {
     let (broken, shown) = match sight.rule {
         Rule::Same => same(numbers),
-        Rule::Alike => alike(numbers, error),
+        Rule::Alike if !equally_often(numbers) => (true, ranges(numbers)),
+        Rule::Alike | Rule::AlikeWhereSeen => alike(numbers, error),
     };
     Judged { sight: sight.clone(), verdict: Verdict::of(broken), shown }
 }
@@ -103,14 +107,18 @@ fn judge(sight: &Sight, numbers: &[Vec<u64>; 3], error: f64) -> Judged {
 fn same(numbers: &[Vec<u64>; 3]) -> (bool, String) {
     let first = numbers[0].first();
     let constant = numbers.iter().flatten().all(|number| Some(number) == first);
-    let often = numbers.iter().all(|list| list.len() == numbers[0].len());
-    match (first, constant && often) {
+    match (first, constant && equally_often(numbers)) {
         (Some(number), true) => (false, format!("{number} for everyone")),
-        _ => {
-            let case = |case: Case| format!("{}: {}", case.name(), range(&numbers[case as usize]));
-            (true, Case::ALL.map(case).join("; "))
-        }
+        _ => (true, ranges(numbers)),
     }
+}
+
+fn equally_often(numbers: &[Vec<u64>; 3]) -> bool {
+    numbers.iter().all(|list| list.len() == numbers[0].len())
+}
+
+fn ranges(numbers: &[Vec<u64>; 3]) -> String {
+    Case::ALL.map(|case| format!("{}: {}", case.name(), range(&numbers[case as usize]))).join("; ")
 }
 
 /// "3 (once)", "1 to 3 (30 times)".
@@ -212,6 +220,17 @@ mod tests {
         let early = |case, i| Some(time(case, i, if case == Case::Nothing { 36_000 } else { 60_000 }));
         assert_eq!(verdict(Rule::Alike, early), Verdict::Broken);
         assert_eq!(verdict(Rule::Alike, |_, _| Some(5)), Verdict::Kept);
+        // Nothing is there to be compared: that is what is seen.
+        let absent = |case, i| (case != Case::Nothing).then(|| time(case, i, 60_000));
+        assert_eq!(verdict(Rule::Alike, absent), Verdict::Broken);
+        let one_less = |case, i| (case != Case::Other || i > 0).then(|| time(case, i, 60_000));
+        assert_eq!(verdict(Rule::Alike, one_less), Verdict::Broken);
+        assert_eq!(verdict(Rule::AlikeWhereSeen, one_less), Verdict::Kept);
+        let few_and_early = |case, i| {
+            (case != Case::Other || i > 100)
+                .then(|| time(case, i, if case == Case::Other { 20_000 } else { 60_000 }))
+        };
+        assert_eq!(verdict(Rule::AlikeWhereSeen, few_and_early), Verdict::Broken);
         assert_eq!(verdict(Rule::Alike, |case, _| Some(case as u64)), Verdict::Broken);
     }
 

@@ -4,9 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::learn::{DataArg, RandomizerArg};
-use crate::audit::local::RandomizerName;
-use crate::learning::{ModelName, ProtocolName};
+use super::learn::TrainingArgs;
+use crate::audit::randomizers::RandomizerName;
 use crate::simulation::Mode;
 
 /// The arguments of `throng audit`.
@@ -41,8 +40,8 @@ pub enum AuditCommand {
     /// A release: a lower bound of epsilon_central from many games, beside what every bound claims
     ///
     /// The number of fragments of one value is drawn many times, with a respondent who holds it and with one who has
-    /// nothing to say; the attacker knows all else. The survey's own delta is too small to be sampled, so bounds are
-    /// compared at larger ones.
+    /// nothing to say; the attacker knows all else. A delta such as 1e-6 is too small to be sampled well, so bounds are
+    /// compared at larger ones; what a survey claims is tried at its own delta too.
     Central(CentralArgs),
 
     /// Live processes: can hops or the network tell two values apart, or a value from none?
@@ -83,7 +82,7 @@ Examples:
       what a survey names, at its own epsilon_local
   throng audit local --randomizer one-hot,sketch --epsilon 8 --broken
       randomizers that spend 1.05 times what they claim: exit code 1
-  throng audit local --randomizer one-hot --epsilon 0.1,1,4,13 --self-check 20
+  throng audit local --epsilon 0.1,1,4,8 --self-check 20
       20 seeds: are right ones always passed, and broken ones caught in 19 of 20?")]
 pub struct LocalArgs {
     /// Survey files, as `throng plan` writes them, instead of the randomizers by name
@@ -94,7 +93,7 @@ pub struct LocalArgs {
     #[arg(long, value_enum, value_name = "NAME", value_delimiter = ',')]
     pub randomizer: Vec<RandomizerName>,
 
-    /// The budgets that they are made with; several with commas
+    /// The epsilon_local that they claim; several with commas
     #[arg(
         long,
         value_name = "E",
@@ -126,7 +125,7 @@ Examples:
   throng audit central --respondents 1000000 --epsilon-local 8 --at-delta 0.001
       a crowd and a randomizer of your own
   throng audit central --survey survey.toml
-      the crowd and the randomizer of a survey
+      the crowd and the randomizer of a survey, against what it claims
   throng audit central --respondents 50 --epsilon-local 2 --mode respondent --games 200000
       everyone's report is drawn and counted
   throng audit central --broken
@@ -228,49 +227,9 @@ Examples:
   throng audit membership --broken
       a training that leaves its noise out: exit code 1")]
 pub struct MembershipArgs {
-    /// What to learn from
-    #[arg(value_enum, value_name = "DATA", default_value_t = DataArg::Census)]
-    pub source: DataArg,
-
-    /// The directory that has the folder of a picture set, or the file of csv
-    #[arg(long, value_name = "DIR|FILE", env = "THRONG_DATASETS")]
-    pub data: Option<PathBuf>,
-
-    /// With csv: the column that is learned from the others
-    #[arg(long, value_name = "COLUMN")]
-    pub target: Option<String>,
-
-    /// The model [default: the paper's network for 28 x 28 pixels; hog for cifar-10; linear for tables]
-    #[arg(long, value_enum)]
-    pub model: Option<ModelName>,
-
-    /// How gradients reach the server
-    #[arg(long, value_enum, default_value_t = ProtocolName::Local)]
-    pub protocol: ProtocolName,
-
-    /// The randomizer of reports
-    #[arg(long, value_enum, default_value_t = RandomizerArg::Sign)]
-    pub randomizer: RandomizerArg,
-
-    /// What each report guarantees by itself (replacement)
-    #[arg(long, value_name = "E", default_value_t = 1.9, allow_negative_numbers = true)]
-    pub epsilon_local: f64,
-
-    /// How many reports a step collects [default: what suits the data]
-    #[arg(long, value_name = "M")]
-    pub batch: Option<u64>,
-
-    /// How many steps, at most [default: what suits the model]
-    #[arg(long, value_name = "T")]
-    pub steps: Option<u64>,
-
-    /// What the training may cost (replacement) [default: what its steps cost]
-    #[arg(long, value_name = "E", allow_negative_numbers = true)]
-    pub epsilon_central: Option<f64>,
-
-    /// The probability that epsilon_central is exceeded
-    #[arg(long, value_name = "D", default_value_t = 1e-5, allow_negative_numbers = true)]
-    pub delta: f64,
+    /// What is trained, and what it promises.
+    #[command(flatten)]
+    pub training: TrainingArgs,
 
     /// Audit a training that leaves its noise out, on labels that only memory can know
     #[arg(long, conflicts_with_all = ["source", "target", "model"])]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use throng_learn::{Average, MechanismName, Simulation};
 
-use crate::learning::{Mode, ModelName, ProtocolName};
+use crate::learning::{Choices, Mode, ModelName, ProtocolName};
 
 /// The arguments of `throng learn`.
 #[derive(Args, Debug)]
@@ -27,6 +27,66 @@ Examples:
 With --out, a training that was stopped (Ctrl-C, kill -9, a power cut) goes on where it was if the same command is
 run again. Exit code 1: not even one step fits --epsilon-central.")]
 pub struct LearnArgs {
+    /// What is trained, and what each report and all of them may cost.
+    #[command(flatten)]
+    pub training: TrainingArgs,
+
+    /// How many reports each example's gradient is the subject of [default: 20 for the paper's network, otherwise 1]
+    #[arg(long, value_name = "TAU", help_heading = "Protocol")]
+    pub reports_each: Option<u32>,
+
+    /// Whose reports they are taken to be
+    #[arg(long, value_enum, default_value_t = Mode::SimulateBatch, help_heading = "Protocol")]
+    pub mode: Mode,
+
+    /// How the sum of a step's reports is made [default: chunk; with --mode deploy literal]
+    #[arg(long, value_enum, help_heading = "Protocol")]
+    pub simulation: Option<SimulationArg>,
+
+    /// With --mode deploy: those who are not asked send chaff, which earns credit for sampling
+    #[arg(long, help_heading = "Protocol")]
+    pub cover: bool,
+
+    /// With --protocol central: the standard deviation of the server's noise, in clipping norms
+    #[arg(long, value_name = "X", allow_negative_numbers = true, help_heading = "Protocol")]
+    pub noise: Option<f64>,
+
+    /// The clipping norm [default: what suits the model]
+    #[arg(long, value_name = "L", allow_negative_numbers = true, help_heading = "Training")]
+    pub clip: Option<f64>,
+
+    /// The learning rate of the first step [default: what suits the model, the noise and the number of steps]
+    #[arg(long, value_name = "R", allow_negative_numbers = true, help_heading = "Training")]
+    pub rate: Option<f64>,
+
+    /// Which model comes out [default: what suits the model]
+    #[arg(long, value_enum, help_heading = "Training")]
+    pub average: Option<AverageArg>,
+
+    /// How many trainings, each with other randomness [default: 3; with --mode deploy 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = "Training")]
+    pub seeds: Option<u64>,
+
+    /// What the randomness of the first training comes from; the next has the next number [default: random, and shown]
+    #[arg(long, value_name = "S", help_heading = "Training")]
+    pub seed: Option<u64>,
+
+    /// Measure on a fifth of the training examples, held out, and leave the test examples alone
+    #[arg(long, help_heading = "Result")]
+    pub held_out: bool,
+
+    /// Write a checkpoint after every so many steps [default: a twentieth of all]
+    #[arg(long, value_name = "N", requires = "out", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Result")]
+    pub checkpoint_every: Option<u64>,
+
+    /// Write model.safetensors, card.md, curve.csv, curve.png and result.json to this directory, and go on from there
+    #[arg(long, value_name = "DIR", help_heading = "Result")]
+    pub out: Option<PathBuf>,
+}
+
+/// What every training is told, also one that is trained to be attacked.
+#[derive(Args, Debug)]
+pub struct TrainingArgs {
     /// What to learn from
     #[arg(value_enum, value_name = "DATA", default_value_t = DataArg::Census)]
     pub source: DataArg,
@@ -65,26 +125,6 @@ pub struct LearnArgs {
     #[arg(long, value_name = "M", help_heading = "Protocol")]
     pub batch: Option<u64>,
 
-    /// How many reports each example's gradient is the subject of [default: 20 for the paper's network, otherwise 1]
-    #[arg(long, value_name = "TAU", help_heading = "Protocol")]
-    pub reports_each: Option<u32>,
-
-    /// Whose reports they are taken to be
-    #[arg(long, value_enum, default_value_t = Mode::SimulateBatch, help_heading = "Protocol")]
-    pub mode: Mode,
-
-    /// How the sum of a step's reports is made [default: chunk; with --mode deploy literal]
-    #[arg(long, value_enum, help_heading = "Protocol")]
-    pub simulation: Option<SimulationArg>,
-
-    /// With --mode deploy: those who are not asked send chaff, which earns credit for sampling
-    #[arg(long, help_heading = "Protocol")]
-    pub cover: bool,
-
-    /// With --protocol central: the standard deviation of the server's noise, in clipping norms
-    #[arg(long, value_name = "X", allow_negative_numbers = true, help_heading = "Protocol")]
-    pub noise: Option<f64>,
-
     /// What the training may cost (replacement): it has as many steps as fit, or central as much noise as it takes
     #[arg(long, value_name = "E", allow_negative_numbers = true, help_heading = "Protocol")]
     pub epsilon_central: Option<f64>,
@@ -102,38 +142,6 @@ pub struct LearnArgs {
     /// How many steps, at most [default: what suits the model; 2000 for the paper's network]
     #[arg(long, value_name = "T", help_heading = "Training")]
     pub steps: Option<u64>,
-
-    /// The clipping norm [default: what suits the model]
-    #[arg(long, value_name = "L", allow_negative_numbers = true, help_heading = "Training")]
-    pub clip: Option<f64>,
-
-    /// The learning rate of the first step [default: what suits the model, the noise and the number of steps]
-    #[arg(long, value_name = "R", allow_negative_numbers = true, help_heading = "Training")]
-    pub rate: Option<f64>,
-
-    /// Which model comes out [default: what suits the model]
-    #[arg(long, value_enum, help_heading = "Training")]
-    pub average: Option<AverageArg>,
-
-    /// How many trainings, each with other randomness [default: 3; with --mode deploy 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = "Training")]
-    pub seeds: Option<u64>,
-
-    /// What the randomness of the first training comes from; the next has the next number [default: random, and shown]
-    #[arg(long, value_name = "S", help_heading = "Training")]
-    pub seed: Option<u64>,
-
-    /// Measure on a fifth of the training examples, held out, and leave the test examples alone
-    #[arg(long, help_heading = "Result")]
-    pub held_out: bool,
-
-    /// Write a checkpoint after every so many steps [default: a twentieth of all]
-    #[arg(long, value_name = "N", requires = "out", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Result")]
-    pub checkpoint_every: Option<u64>,
-
-    /// Write model.safetensors, card.md, curve.csv, curve.png and result.json to this directory, and go on from there
-    #[arg(long, value_name = "DIR", help_heading = "Result")]
-    pub out: Option<PathBuf>,
 }
 
 /// What to learn from.
@@ -167,6 +175,22 @@ impl From<RandomizerArg> for MechanismName {
         match arg {
             RandomizerArg::Sign => Self::Sign,
             RandomizerArg::PrivUnit => Self::PrivUnit,
+        }
+    }
+}
+
+impl From<&TrainingArgs> for Choices {
+    fn from(args: &TrainingArgs) -> Self {
+        Self {
+            model: args.model,
+            protocol: args.protocol,
+            randomizer: args.randomizer.into(),
+            epsilon_local: args.epsilon_local,
+            batch: args.batch,
+            steps: args.steps,
+            epsilon_central: args.epsilon_central,
+            delta: args.delta,
+            ..Self::default()
         }
     }
 }

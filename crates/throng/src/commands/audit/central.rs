@@ -6,31 +6,38 @@ use anyhow::{Context, Result, ensure};
 use indicatif::HumanCount;
 use serde::Serialize;
 use throng_account::amplification::exact;
-use throng_dp::{BitRandomizer, Delta, Epsilon, OneHot};
+use throng_account::bound::Bound;
+use throng_account::terms::Terms;
+use throng_dp::{CentralGuarantee, Delta, Epsilon, Mechanism, OneHot, Removal};
 use throng_wire::Survey;
+use throng_wire::survey::Encoding;
 
 use super::{Sure, conclude, verdict_line};
 use crate::audit::Verdict;
-use crate::audit::central::{Crowd, Found, Questions, one_hot_of};
+use crate::audit::central::{Claimed, Crowd, Found, Questions};
 use crate::audit::game::Stream;
 use crate::cli::audit::CentralArgs;
 use crate::commands::Format;
 
 pub(super) fn run(args: &CentralArgs, format: Format) -> Result<()> {
     let sure = Sure::check(&args.sureness)?;
-    let crowd = crowd(args)?;
+    let (crowd, claim) = crowd(args)?;
     let deltas = args.at_delta.iter().map(|&delta| {
         ensure!(delta > 0.0 && delta < 1.0, "--at-delta is {delta}; give numbers between 0 and 1");
         Ok(Delta::new(delta)?)
     });
-    let questions =
-        Questions { deltas: deltas.collect::<Result<_>>()?, games: args.games, error: sure.error() };
+    let deltas = deltas.collect::<Result<_>>()?;
+    let questions = Questions { deltas, claim, games: args.games, error: sure.error() };
     let found = crowd.audit(&questions, Stream { seed: sure.seed, measurement: 0 })?;
-    let verdict = Verdict::all(found.iter().flat_map(|one| &one.bounds).map(|one| one.verdict));
+    let verdict = Verdict::all(found.iter().map(Found::verdict));
     let result = CentralResult {
         respondents: crowd.respondents,
         holders: crowd.holders,
-        epsilon_local: crowd.one_hot.coin().epsilon().value(),
+        epsilon_local: crowd.mechanism.floor().epsilon().value(),
+        claimed: claim.map(|claim| Guarantee {
+            epsilon_central: claim.epsilon().value(),
+            delta: claim.delta().value(),
+        }),
         neighbors: "removal",
         games: args.games,
         confidence: sure.confidence,
@@ -38,8 +45,7 @@ pub(super) fn run(args: &CentralArgs, format: Format) -> Result<()> {
         verdict,
         found,
     };
-    let broken = "a release says more about a respondent than a bound claims";
-    conclude(&result, || text(&result, sure), verdict, broken, format)
+    conclude(&result, || text(&result, sure), verdict, &result.broken().to_lowercase(), format)
 }
 
 /// The result of `throng audit central`. The names are stable.
@@ -48,6 +54,7 @@ struct CentralResult {
     respondents: u64,
     holders: u64,
     epsilon_local: f64,
+    claimed: Option<Guarantee>,
     neighbors: &'static str,
     games: u64,
     confidence: f64,
@@ -56,26 +63,62 @@ struct CentralResult {
     found: Vec<Found>,
 }
 
-/// The crowd, as typed or as a survey has it.
-fn crowd(args: &CentralArgs) -> Result<Crowd> {
-    let (respondents, one_hot) = match &args.survey {
+/// What a survey claims.
+#[derive(Debug, Serialize)]
+struct Guarantee {
+    epsilon_central: f64,
+    delta: f64,
+}
+
+impl CentralResult {
+    /// What is broken, if anything is.
+    fn broken(&self) -> &'static str {
+        let bound = self.found.iter().flat_map(|found| &found.bounds).any(|one| one.verdict.is_broken());
+        if bound {
+            "A release says more about a respondent than a bound claims"
+        } else {
+            "A release says more about a respondent than its survey claims"
+        }
+    }
+}
+
+/// The crowd, as typed or as a survey has it, with what the survey claims.
+fn crowd(args: &CentralArgs) -> Result<(Crowd, Option<CentralGuarantee<Removal>>)> {
+    let (respondents, mechanism, terms, claim) = match &args.survey {
         Some(path) => {
             let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
             let survey = Survey::from_toml(&text).with_context(|| format!("in {}", path.display()))?;
-            let honest = survey.crowd.respondents_min as f64 * survey.crowd.honest_fraction;
-            (honest.floor() as u64, one_hot_of(&survey.mechanism()?)?)
+            let terms = throng_encode::terms(&survey)?;
+            let least = survey.crowd.respondents_min;
+            // A claim that its own accountant refuses is tried as well, on those who are said to be honest.
+            let honest = terms.guarantee(least).map_or_else(
+                |_| (least as f64 * survey.crowd.honest_fraction).floor() as u64,
+                |kept| kept.honest,
+            );
+            let claim = terms.claimed;
+            (honest, narrow(survey).mechanism()?, terms, Some(claim))
         }
         None => {
             let (central, delta) = (args.epsilon_central, args.delta);
+            let (central, delta) =
+                (Epsilon::new(central).context("--epsilon-central")?, Delta::new(delta).context("--delta")?);
             let local = match args.epsilon_local {
                 Some(local) => Epsilon::new(local).context("--epsilon-local")?,
-                None => {
-                    let central = Epsilon::new(central).context("--epsilon-central")?;
-                    let delta = Delta::new(delta).context("--delta")?;
-                    exact::epsilon_local_certified(args.respondents, central, delta)?
-                }
+                None => exact::epsilon_local_certified(args.respondents, central, delta)?,
             };
-            (args.respondents, OneHot::new(2, local)?)
+            let mechanism = Mechanism::OneHot(OneHot::new(2, local)?);
+            let terms = Terms {
+                coins: mechanism.coins(),
+                width: mechanism.domain(),
+                rows: None,
+                instances: 1,
+                envelopes: 1,
+                honest_fraction: 1.0,
+                deletion: None,
+                claimed: CentralGuarantee::new(central, delta),
+                bound: Bound::named("exact")?,
+            };
+            (args.respondents, mechanism, terms, None)
         }
     };
     ensure!(respondents >= 2, "a crowd of {respondents} hides nobody; give at least 2 respondents");
@@ -85,7 +128,15 @@ fn crowd(args: &CentralArgs) -> Result<Crowd> {
         "--holders {} is more than the others there are; give at most {others}",
         args.holders
     );
-    Ok(Crowd { respondents, holders: args.holders, others, one_hot, mode: args.mode })
+    Ok((Crowd { respondents, holders: args.holders, others, mechanism, mode: args.mode, terms }, claim))
+}
+
+/// A survey whose sketch has two cells in a row. All others have nothing to do with the value, and there may be a million.
+fn narrow(mut survey: Survey) -> Survey {
+    if let Encoding::Sketch { cells, .. } = &mut survey.encoding {
+        *cells = 2;
+    }
+    survey
 }
 
 fn text(result: &CentralResult, sure: Sure) -> String {
@@ -97,26 +148,24 @@ fn text(result: &CentralResult, sure: Sure) -> String {
         result.neighbors,
         HumanCount(result.games)
     );
+    if let Some(claimed) = &result.claimed {
+        text += &format!(
+            "the survey claims epsilon_central {}, delta {:e}\n",
+            claimed.epsilon_central, claimed.delta
+        );
+    }
     for found in &result.found {
         text += &format!("\nat delta {}: epsilon_central is at least {:.4}\n", found.delta, found.lower);
         text += &format!("  {:<12}{:>10}{:>22}\n", "bound", "claims", "times the lower bound");
-        for one in &found.bounds {
-            text += &match (one.claimed, one.looseness) {
-                (Some(claimed), Some(looseness)) => {
-                    format!("  {:<12}{claimed:>10.4}{looseness:>22.2}  {}\n", one.bound, one.verdict.word())
-                }
-                (Some(claimed), None) => {
-                    format!("  {:<12}{claimed:>10.4}{:>22}  {}\n", one.bound, "", one.verdict.word())
-                }
-                (None, _) => format!("  {:<12}{:>10}\n", one.bound, "none here"),
-            };
-        }
+        text.extend(found.claim.iter().chain(&found.bounds).map(line));
     }
-    let kept = "No bound was exceeded.";
-    text + &verdict_line(
-        result.verdict,
-        sure,
-        kept,
-        "A release says more about a respondent than a bound claims",
-    )
+    let kept = "Nothing that is claimed was exceeded.";
+    text + &verdict_line(result.verdict, sure, kept, result.broken())
+}
+
+/// What is claimed by one bound, or by the survey.
+fn line(one: &Claimed) -> String {
+    let Some(claimed) = one.claimed else { return format!("  {:<12}{:>10}\n", one.bound, "none here") };
+    let looseness = one.looseness.map_or_else(String::new, |looseness| format!("{looseness:.2}"));
+    format!("  {:<12}{claimed:>10.4}{looseness:>22}  {}\n", one.bound, one.verdict.word())
 }

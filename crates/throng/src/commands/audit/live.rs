@@ -1,6 +1,6 @@
 //! The live part of `throng audit wire`: real parties, respondents who answer them, and what is seen of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -123,7 +123,7 @@ impl Town {
                     views.see(network, "time in the epoch", Rule::Alike, case, time);
                     if let Some(place) = self.place_of_lowest(&body.route, &body.bytes)? {
                         let hops = format!("instance {instance}, both hops and analyzer");
-                        views.see(hops, "place of a fragment in a body", Rule::Alike, case, place);
+                        views.see(hops, "place of a fragment in a body", Rule::AlikeWhereSeen, case, place);
                     }
                 }
                 views.see("network", "order of instances", Rule::Alike, case, order(&times));
@@ -132,7 +132,8 @@ impl Town {
         Ok(started.elapsed().as_secs_f64() / (3 * answers) as f64)
     }
 
-    /// Has the same respondents answer in three epochs, one for each case, and records what is seen.
+    /// Has the same respondents answer in three epochs, one for each case, and records what is seen. With `lazy` those who
+    /// have nothing to say send to the first instance only.
     pub(super) fn see_epochs(
         &self,
         (respondents, answer_s): (u64, f64),
@@ -163,48 +164,36 @@ impl Town {
             "the answers were not ready when the epoch began: this machine is busy; try a longer --epoch-s"
         );
         let mut latencies = Latencies::default();
+        let mut reached = Vec::new();
         for (epoch, case) in (first..).zip(Case::ALL) {
+            let mut instances = BTreeSet::new();
             let start_ms = epoch * epoch_ms;
             eprintln!("epoch      {} of 3: all {respondents} answer with {}", epoch - first + 1, case.name());
             stop.wait(Duration::from_millis(epoch_ms * 3), || Ok(now_ms() > start_ms))?;
             for (one, rng) in &mut people {
                 stop.check()?;
                 let lazy = lazy && case == Case::Nothing;
-                let sent = self.send(one, lazy, start_ms + epoch_ms - 1, rng)?;
+                let sent = send(one, lazy, start_ms + epoch_ms - 1, rng)?;
                 self.see_upload(&sent, case, views)?;
                 latencies[case as usize].extend(sent.iter().map(|sent| sent.took_us));
+                instances.extend(sent.iter().map(|sent| sent.instance));
             }
+            reached.push(instances);
             ensure!(
                 now_ms() < start_ms + epoch_ms,
                 "not everything could be sent while the epoch lasted: this machine is busy; try a longer --epoch-s"
             );
         }
         // Hops take a while after the end of an epoch; the next one does not wait for it.
-        for (epoch, case) in (first..).zip(Case::ALL) {
-            self.see_hops(epoch, (case, lazy && case == Case::Nothing), views, stop)?;
+        let mut statements = 0;
+        for ((epoch, case), reached) in (first..).zip(Case::ALL).zip(&reached) {
+            statements += self.see_hops(epoch, (case, reached), views, stop)?;
         }
+        ensure!(
+            statements > 0,
+            "no hop has said what became of any epoch: this machine is busy; try a longer --epoch-s"
+        );
         Ok(latencies)
-    }
-
-    /// Sends all that one respondent has for an epoch, by a clock that says that it is due.
-    fn send(
-        &self,
-        one: &mut Respondent,
-        lazy: bool,
-        now_ms: u64,
-        rng: &mut ChaCha20Rng,
-    ) -> Result<Vec<Sent>> {
-        // Nobody shares a connection with anybody.
-        let sender = Sender::new(Limits { idle_connections_max: 0, ..Limits::default() })?;
-        let recorder = Recorder { sender, lazy, sent: Mutex::default() };
-        let pass = one.send_due(&recorder, now_ms, rng)?;
-        if let Some(problem) = pass.problems.into_iter().next() {
-            return Err(problem);
-        }
-        let sent = recorder.sent.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let excuses = || pass.retried.iter().chain(&pass.lost).cloned().collect::<Vec<_>>().join("; ");
-        ensure!(lazy || sent.len() == self.fronts.len(), "a first hop did not take a body: {}", excuses());
-        Ok(sent)
     }
 
     /// What the network and the first hops see of one respondent.
@@ -246,30 +235,43 @@ impl Town {
         Ok(())
     }
 
-    /// What every hop has signed about an epoch, once it has. A hop that nobody sent to has nothing to sign.
-    fn see_hops(&self, epoch: u64, (case, lazy): (Case, bool), views: &mut Views, stop: &Stop) -> Result<()> {
+    /// What every hop has signed about an epoch, once it has, and how many have. A hop that nobody sent to may have
+    /// nothing to sign, and is not waited for as long; whatever is missing is seen to be missing.
+    fn see_hops(
+        &self,
+        epoch: u64,
+        (case, reached): (Case, &BTreeSet<u32>),
+        views: &mut Views,
+        stop: &Stop,
+    ) -> Result<usize> {
         let mut all = Vec::new();
         let end_s = self.bundle.survey().survey().epoch_end_s(epoch);
         stop.wait(EPOCH_MAX, || Ok(now_s() >= end_s))?;
-        let most = if lazy { LAZY_STATEMENTS_MAX } else { STATEMENTS_MAX };
-        let there = stop.wait(most, || {
-            all = outcomes(&self.bundle, epoch)?;
-            Ok(all.iter().all(|(_, outcome)| outcome.is_some()))
-        })?;
-        ensure!(there || lazy, "not every hop has said within {} s what became of the epoch", most.as_secs());
+        let expected =
+            |place: Place| matches!(place, Place::Hop { instance, .. } if reached.contains(&instance));
+        for (most, awaits_all) in [(STATEMENTS_MAX, false), (QUIET_MAX, true)] {
+            stop.wait(most, || {
+                all = outcomes(&self.bundle, epoch)?;
+                Ok(all.iter().all(|&(place, outcome)| outcome.is_some() || !(awaits_all || expected(place))))
+            })?;
+        }
         // Statements were asked for through the fronts, too.
         self.fronts.iter().try_for_each(|front| front.take().map(drop))?;
-        for (place, outcome) in all {
+        for &(place, outcome) in &all {
             let Place::Hop { instance, hop } = place else { continue };
             let who = format!("instance {instance}, hop {hop}");
+            if outcome.is_none() && expected(place) {
+                eprintln!("note       {who} has not said what became of an epoch ({})", case.name());
+            }
             let (respondents, received) = match outcome {
                 Some(Outcome::Released { respondents, received, .. }) => (respondents, received),
                 Some(Outcome::Destroyed) | None => (0, 0),
             };
+            views.see(&who, "statements about the epoch", Rule::Same, case, outcome.is_some().into());
             views.see(&who, "respondents in the epoch", Rule::Same, case, respondents);
             views.see(&who, "envelopes in the epoch", Rule::Same, case, received);
         }
-        Ok(())
+        Ok(all.iter().filter(|(_, outcome)| outcome.is_some()).count())
     }
 
     /// Where in a body the fragment with the lowest number is, if there is any: for this all parties have to work together.
@@ -323,6 +325,22 @@ impl Transport for Recorder {
     }
 }
 
+/// Sends all that one respondent has for an epoch, by a clock that says that it is due. What a first hop did not take, or was
+/// not sent, is missing: whoever looks on sees that, whatever the reason is.
+fn send(one: &mut Respondent, lazy: bool, now_ms: u64, rng: &mut ChaCha20Rng) -> Result<Vec<Sent>> {
+    // Nobody shares a connection with anybody.
+    let sender = Sender::new(Limits { idle_connections_max: 0, ..Limits::default() })?;
+    let recorder = Recorder { sender, lazy, sent: Mutex::default() };
+    let pass = one.send_due(&recorder, now_ms, rng)?;
+    if let Some(problem) = pass.problems.into_iter().next() {
+        return Err(problem);
+    }
+    for excuse in pass.retried.iter().chain(&pass.lost) {
+        eprintln!("note       a first hop did not take a body: {excuse}");
+    }
+    Ok(recorder.sent.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
 /// What a case answers with.
 fn value(case: Case) -> Option<u64> {
     match case {
@@ -352,5 +370,7 @@ const DOMAIN: u64 = 16;
 const FILES_S: f64 = 0.05;
 /// Longer than any epoch.
 const EPOCH_MAX: Duration = Duration::from_secs(3700);
+/// How long a hop that was sent something may take to say what became of it.
 const STATEMENTS_MAX: Duration = Duration::from_secs(60);
-const LAZY_STATEMENTS_MAX: Duration = Duration::from_secs(5);
+/// How long one is waited for that was sent nothing.
+const QUIET_MAX: Duration = Duration::from_secs(5);

@@ -14,25 +14,17 @@ use crate::learning::{Choices, ProtocolName};
 pub(super) fn run(args: &MembershipArgs, format: Format) -> Result<()> {
     let sure = Sure::check(&args.sureness)?;
     ensure!(
-        args.protocol != ProtocolName::Plain,
+        args.training.protocol != ProtocolName::Plain,
         "--protocol plain promises nothing that could be broken; use local or central"
     );
-    let broken_target = args.broken && args.epsilon_central.is_none();
-    let choices = Choices {
-        model: args.model,
-        protocol: args.protocol,
-        randomizer: args.randomizer.into(),
-        epsilon_local: args.epsilon_local,
-        batch: args.batch,
-        steps: args.steps,
-        epsilon_central: if broken_target { Some(1.0) } else { args.epsilon_central },
-        delta: args.delta,
-        ..Choices::default()
-    };
+    let mut choices = Choices::from(&args.training);
+    if args.broken {
+        choices.epsilon_central = choices.epsilon_central.or(Some(1.0));
+    }
     let (data, set) = if args.broken {
         (unlearnable(sure.seed)?, None)
     } else {
-        let source = learn::source(args.source, args.data.as_deref(), args.target.as_deref())?;
+        let source = learn::source(&args.training)?;
         (source.open()?, source.pictures())
     };
     eprintln!("trains on half of {} examples of {}", HumanCount(data.training.len() as u64), data.name);

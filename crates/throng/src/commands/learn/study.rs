@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use getrandom::rand_core::Rng;
 use throng_learn::Randomness;
 
-use crate::cli::learn::{DataArg, LearnArgs};
+use crate::cli::learn::{DataArg, LearnArgs, TrainingArgs};
 use crate::dataset::PictureSet;
 use crate::entropy::system_rng;
 use crate::learning::{Checkpoint, Choices, Mode, Plan, Source, Statement};
@@ -40,8 +40,7 @@ impl Study {
             !deploy || args.seeds.is_none_or(|runs| runs == 1),
             "--seeds with --mode deploy: every training asks the same people again and costs as much again; leave it out"
         );
-        let plan =
-            Plan::new(&source(args.source, args.data.as_deref(), args.target.as_deref())?, &choices(args))?;
+        let plan = Plan::new(&source(&args.training)?, &choices(args))?;
         let runs = args.seeds.unwrap_or(if deploy { 1 } else { 3 });
         let mut study = Self {
             mode: args.mode,
@@ -121,11 +120,8 @@ pub(super) fn remove(path: &Path) -> Result<()> {
 }
 
 /// What to learn from, as it is typed.
-pub(in crate::commands) fn source(
-    name: DataArg,
-    data: Option<&Path>,
-    target: Option<&str>,
-) -> Result<Source> {
+pub(in crate::commands) fn source(args: &TrainingArgs) -> Result<Source> {
+    let (name, data, target) = (args.source, args.data.as_deref(), args.target.as_deref());
     let set = match name {
         DataArg::Census => None,
         DataArg::Mnist => Some(PictureSet::Mnist),
@@ -152,12 +148,6 @@ pub(in crate::commands) fn source(
 
 fn choices(args: &LearnArgs) -> Choices {
     Choices {
-        model: args.model,
-        protocol: args.protocol,
-        randomizer: args.randomizer.into(),
-        epsilon_local: args.epsilon_local,
-        batch: args.batch,
-        steps: args.steps,
         reports_each: args.reports_each,
         mode: args.mode,
         simulation: args.simulation.map(Into::into),
@@ -165,10 +155,9 @@ fn choices(args: &LearnArgs) -> Choices {
         rate: args.rate,
         average: args.average.map(Into::into),
         noise: args.noise,
-        epsilon_central: args.epsilon_central,
-        delta: args.delta,
         cover: args.cover,
         held_out: args.held_out,
+        ..Choices::from(&args.training)
     }
 }
 
