@@ -139,6 +139,7 @@ mod tests {
             width: mechanism.domain(),
             rows: mechanism.sketch().map(|sketch| sketch.shape().rows),
             instances: 1,
+            receiving: 1,
             envelopes: 100,
             honest_fraction: 1.0,
             deletion: None,

@@ -88,7 +88,9 @@ fn crowd(args: &CentralArgs) -> Result<(Crowd, Option<CentralGuarantee<Removal>>
         Some(path) => {
             let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
             let survey = Survey::from_toml(&text).with_context(|| format!("in {}", path.display()))?;
-            let terms = throng_encode::terms(&survey)?;
+            // As a respondent's check has it: the label whose fragments go to the fewest instances.
+            let fewest = survey.label_numbers().min_by_key(|&label| survey.receiving(label).len());
+            let terms = throng_encode::terms(&survey, fewest.unwrap_or(0))?;
             let least = survey.crowd.respondents_min;
             // A claim that its own accountant refuses is tried as well, on those who are said to be honest.
             let honest = terms.guarantee(least).map_or_else(
@@ -112,6 +114,7 @@ fn crowd(args: &CentralArgs) -> Result<(Crowd, Option<CentralGuarantee<Removal>>
                 width: mechanism.domain(),
                 rows: None,
                 instances: 1,
+                receiving: 1,
                 envelopes: 1,
                 honest_fraction: 1.0,
                 deletion: None,
