@@ -313,7 +313,7 @@ mod tests {
                 receiving == [2]
             );
         }
-        assert!(of(Some(0), 1).is_none() && of(Some(3), 1).is_none() && of(None, 4).is_none());
+        assert!(of(Some(0), 1).is_none() && of(Some(3), 1).is_none(), "no such labels");
     }
 
     const PROFILES: &str = r#"
