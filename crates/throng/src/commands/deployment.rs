@@ -189,9 +189,12 @@ impl Deployment {
     /// The file that the party's operator would write.
     fn config(&self, place: Place) -> String {
         if place == Place::Analyzer {
-            return "identity = \".\"\ndata = \"data\"\noperator_listen = \"127.0.0.1:0\"\n\n[budget]\nepsilon_central = 10\ndelta = 1e-5\n\n\
-                    [[surveys]]\nsurvey = \"../survey.toml\"\npopulation = \"everyone here\"\n"
-                .into();
+            // With a dashboard it would ask hops how they are, and whoever counts connections would count that.
+            let dashboard = if self.fronts.is_empty() { "operator_listen = \"127.0.0.1:0\"\n" } else { "" };
+            return format!(
+                "identity = \".\"\ndata = \"data\"\n{dashboard}\n[budget]\nepsilon_central = 10\ndelta = 1e-5\n\n\
+                 [[surveys]]\nsurvey = \"../survey.toml\"\npopulation = \"everyone here\"\n"
+            );
         }
         let port = self.port(place);
         let credentials = match place {

@@ -121,7 +121,8 @@ impl AnalyzerServer {
                     pulse: vitals.worker(&format!("analyzer for instance {instance}"), &name),
                     watched: watched.clone(),
                     contacts: contacts.clone(),
-                    asking: Asking::default(),
+                    // For those who look at the dashboard, and for nobody else.
+                    asking: has_dashboard.then(Asking::default),
                 };
                 let (stop, stopped) = mpsc::channel();
                 let ended = ended.clone();

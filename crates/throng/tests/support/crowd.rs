@@ -153,9 +153,8 @@ fn formatted(estimates: &Estimates) -> Vec<(String, String)> {
 
 /// The estimates and standard errors of a release, as its table has them.
 pub(crate) fn table(release: &serde_json::Value) -> Vec<(String, String)> {
-    let files = release["files"].as_array().unwrap().iter().map(|file| file.as_str().unwrap());
-    let table = files.into_iter().find(|file| file.ends_with("estimates.csv")).unwrap();
-    let text = fs::read_to_string(table).unwrap();
+    let dir = std::path::Path::new(release["directory"].as_str().unwrap());
+    let text = fs::read_to_string(dir.join("estimates.csv")).unwrap();
     // The last columns: estimate, standard error, significant.
     let line = |line: &str| {
         let mut cells = line.rsplit(',').skip(1).map(str::to_owned);

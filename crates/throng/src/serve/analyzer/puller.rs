@@ -43,7 +43,7 @@ pub(super) struct Puller {
     pub(super) pulse: Pulse,
     pub(super) watched: Watched,
     pub(super) contacts: Contacts,
-    pub(super) asking: Asking,
+    pub(super) asking: Option<Asking>,
 }
 
 /// What a puller does, each of which can fail while the others do not.
@@ -141,7 +141,9 @@ impl Puller {
         let refreshed = self.survey.refresh(self.late_epochs.saturating_mul(patience));
         self.note(Work::Keys, refreshed);
         self.watched.key_epochs_left.store(self.survey.key_epochs_left(), Ordering::Relaxed);
-        self.asking.round((&self.survey, self.instance), &self.client, &self.handle, &self.contacts);
+        if let Some(asking) = &mut self.asking {
+            asking.round((&self.survey, self.instance), &self.client, &self.handle, &self.contacts);
+        }
         if self.waits.are_over(&Work::Take) {
             let taken = self.take_waiting(stop);
             let failing = taken.as_ref().err().map(reasons::of);
