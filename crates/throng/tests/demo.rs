@@ -37,7 +37,7 @@ fn read_until(child: &mut Child, beginning: &str) -> Vec<(String, u32)> {
 
 /// The same, with the address of the dashboard if it was named.
 fn read_until_with_dashboard(child: &mut Child, beginning: &str) -> (Vec<(String, u32)>, Option<String>) {
-    let (mut processes, mut dashboard) = (Vec::new(), None);
+    let (mut processes, mut dashboard, mut said) = (Vec::new(), None, String::new());
     let mut lines = BufReader::new(child.stderr.as_mut().unwrap()).lines();
     while let Some(Ok(line)) = lines.next() {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -50,8 +50,9 @@ fn read_until_with_dashboard(child: &mut Child, beginning: &str) -> (Vec<(String
         if line.starts_with(beginning) {
             return (processes, dashboard);
         }
+        said += &format!("{line}\n");
     }
-    panic!("the demo never said {beginning}");
+    panic!("the demo never said {beginning}, but:\n{said}");
 }
 
 /// What the dashboard answers.

@@ -9,12 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
+use getrandom::rand_core::Rng;
 use hyper::{HeaderMap, Method};
 use serde::Serialize;
 use throng_wire::survey::{Instance, Parties, Party};
 use throng_wire::{EpochStatement, Outcome, Place, Route, Signed, Survey};
 
 use crate::bundle::Bundle;
+use crate::entropy::system_rng;
 use crate::net::client::{Client, Limits, SendError};
 use crate::net::{Outgoing, paths};
 
@@ -25,6 +27,8 @@ pub(super) struct Deployment {
     dir: PathBuf,
     program: PathBuf,
     ports: BTreeMap<Place, u16>,
+    /// Keep others from taking the port of a party before it starts.
+    held: BTreeMap<Place, TcpListener>,
     /// Where others reach a party, if not where it listens.
     fronts: BTreeMap<Place, u16>,
     processes: Vec<(Running, Child)>,
@@ -51,8 +55,9 @@ impl Deployment {
     /// A deployment in an empty directory.
     pub(super) fn new(dir: PathBuf) -> Result<Self> {
         let program = std::env::current_exe().context("where is this program?")?;
-        let (ports, fronts, processes, commands) = (BTreeMap::new(), BTreeMap::new(), Vec::new(), Vec::new());
-        Ok(Self { dir, program, ports, fronts, processes, dashboard: None, commands })
+        let (ports, held, fronts) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let (processes, commands) = (Vec::new(), Vec::new());
+        Ok(Self { dir, program, ports, held, fronts, processes, dashboard: None, commands })
     }
 
     /// Others are to reach a party at this port, where somebody has to hand on what comes.
@@ -90,13 +95,11 @@ impl Deployment {
     /// Makes the keys of all parties, names them in the survey, and has all of them sign it.
     pub(super) fn make_parties(&mut self, draft: &Survey, step: impl Fn() -> Result<()>) -> Result<()> {
         let places: Vec<Place> = draft.places().collect();
-        // Bound together, so that no two are the same.
-        let listeners: Vec<TcpListener> =
-            places.iter().map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
-        for (place, listener) in places.iter().zip(&listeners) {
+        for place in &places {
+            let listener = held_port()?;
             self.ports.insert(*place, listener.local_addr()?.port());
+            self.held.insert(*place, listener);
         }
-        drop(listeners);
         let mut named = BTreeMap::new();
         for place in &places {
             step()?;
@@ -145,6 +148,7 @@ impl Deployment {
             let arguments = ["serve", kind, "--config", &config];
             self.commands.push(typed(&arguments) + " &");
             let log = File::create(self.path(format!("{role}/log")))?;
+            drop(self.held.remove(&place));
             let mut child = self.command(&arguments).stdout(Stdio::piped()).stderr(log).spawn()?;
             let mut line = String::new();
             let stdout = child.stdout.take().context("a process without output")?;
@@ -226,6 +230,22 @@ impl Drop for Deployment {
     }
 }
 
+/// A port that nobody listens on, below those that systems give away by themselves: what comes and goes on this machine until
+/// its party starts takes none of those.
+fn held_port() -> Result<TcpListener> {
+    let mut rng = system_rng()?;
+    let span = u32::from(PORTS.end() - PORTS.start());
+    let mut any = || PORTS.start() + (rng.next_u32() % span) as u16;
+    let tried = std::iter::repeat_with(|| TcpListener::bind(("127.0.0.1", any())));
+    tried.take(PORT_TRIES).find_map(Result::ok).with_context(|| {
+        let (first, last) = (PORTS.start(), PORTS.end());
+        format!("found no free port between {first} and {last} of 127.0.0.1: end what listens there")
+    })
+}
+
+const PORTS: std::ops::RangeInclusive<u16> = 20_000..=32_000;
+const PORT_TRIES: usize = 1000;
+
 /// What an analyzer says before the address of its dashboard.
 const DASHBOARD: &str = "dashboard on ";
 
@@ -261,4 +281,19 @@ fn typed(arguments: &[&str]) -> String {
     };
     let words: Vec<String> = arguments.iter().map(quoted).collect();
     format!("throng {}", words.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_held_port_is_nobody_elses_and_below_those_of_clients() {
+        let held: Vec<TcpListener> = (0..50).map(|_| held_port().unwrap()).collect();
+        for listener in &held {
+            let address = listener.local_addr().unwrap();
+            assert!(PORTS.contains(&address.port()));
+            assert!(TcpListener::bind(address).is_err(), "{address} is taken");
+        }
+    }
 }
