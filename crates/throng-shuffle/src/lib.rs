@@ -14,6 +14,7 @@
 //! | envelopes of one length, and a batch of them | [`Records`], [`Manifest`] |
 
 mod batch;
+mod buckets;
 mod channel;
 mod crowd;
 mod distinct;

@@ -5,18 +5,20 @@
 //! independent and uniform the whole order is uniform (Rao 1961, Sandelius 1962). The bucket of a record is a hash of it
 //! under a secret key, which makes throws of distinct records independent and uniform, and puts equal records, which
 //! have to be found and dropped, into one bucket, where the same hash, kept beside the record, finds them. The hash is
-//! SipHash-2-4, a pseudorandom function made for short inputs.
+//! SipHash-1-3, made for tables whose users may be hostile. Nobody's anonymity leans on it: a bucket depends on what a record
+//! is, never on where it stood, so that even with a known key the order tells no more than the records themselves.
 //!
 //! In both passes a thread reads, one shuffles (with the pool's help) and others hash and write, on buffers that go round
 //! between them.
 
 use std::io::{self, Read};
-use std::{mem, thread};
+use std::thread;
 
 use crate::batch::{BatchReader, BatchWriter, Manifest};
+use crate::buckets::{Buckets, Piece, Room, Staying, write_pieces};
 use crate::distinct::keep_distinct;
 use crate::draw::derive;
-use crate::ring::{Fill, Use, joined, ring};
+use crate::ring::{Fill, joined, ring};
 use crate::sip::sip;
 use crate::store::{Store, StoreFile};
 use crate::{Error, Permutation, Records, Seed};
@@ -51,9 +53,13 @@ impl Shuffle<'_> {
             return self.written(output, |shuffled| self.permute(&all, seed, 0, shuffled).map(drop));
         }
         let names: Vec<String> = (0..1_u32 << bits).map(|bucket| self.bucket_name(bucket)).collect();
-        let output = BatchWriter::create(self.store, self.output, self.length)?;
-        self.scatter(&names, bits, &derive(seed, "scatter", 0), keep)?;
-        let manifest = self.collect(&names, seed, output)?;
+        // What an earlier try has left is emptied meanwhile.
+        let (output, staying) = thread::scope(|scope| {
+            let output = scope.spawn(|| BatchWriter::create(self.store, self.output, self.length));
+            let staying = self.scatter(&names, &derive(seed, "scatter", 0), keep)?;
+            Ok::<_, Error>((joined(output)?, staying))
+        })?;
+        let manifest = self.collect(&names, staying, seed, output)?;
         self.store.remove_all(&names)?;
         Ok(manifest)
     }
@@ -101,16 +107,36 @@ impl Shuffle<'_> {
         Records::from_bytes(self.length, all)
     }
 
-    /// First pass: every record that is kept into its bucket.
+    /// How many records a bucket has on average.
+    fn mean(&self, buckets: usize) -> u64 {
+        self.records.div_ceil(buckets as u64)
+    }
+
+    /// Whether a bucket can be read while another is permuted.
+    fn reads_ahead(&self, buckets: usize) -> bool {
+        u128::from(self.mean(buckets)) * self.length as u128 * COPIES_AHEAD <= self.memory as u128
+    }
+
+    /// A quarter of the memory waits to be written, and another one is for the parts that are read. What the second pass
+    /// leaves of the rest is room for pieces that are never written; they are at most half of a bucket.
+    fn room(&self, buckets: usize) -> Room {
+        let piece_len = 1 << (self.memory / 4 / buckets).clamp(BUFFER / 2, BUFFER_MAX).ilog2();
+        let copies = if self.reads_ahead(buckets) { COPIES_AHEAD } else { COPIES };
+        let bucket = u128::from(self.mean(buckets)) * self.length as u128;
+        let second = bucket * copies + (self.memory / OUT_PARTS * OUT_BUFFERS) as u128;
+        let left = (self.memory as u128).saturating_sub(second).min(self.memory as u128 * 3 / 8);
+        let staying = (left / buckets as u128).min(bucket / 2);
+        Room { piece_len, pieces: staying as usize / piece_len }
+    }
+
+    /// First pass: every record that is kept into its bucket. Returns what is not in its file.
     fn scatter(
         &self,
         names: &[String],
-        bits: u32,
         key: &Seed,
         keep: impl Fn(u64) -> bool,
-    ) -> Result<(), Error> {
-        // A quarter of the memory waits to be written; another one is for the parts that are read.
-        let piece_len = 1 << (self.memory / 4 / names.len()).clamp(BUFFER / 2, BUFFER_MAX).ilog2();
+    ) -> Result<Vec<Staying>, Error> {
+        let bits = names.len().ilog2();
         let mut files = names
             .iter()
             .map(|name| self.store.create(name))
@@ -121,7 +147,7 @@ impl Shuffle<'_> {
             let reading = scope.spawn(move || read_parts(&mut input, &fill));
             let (full, write) = ring::<Vec<Piece>>(2);
             let writing = scope.spawn(move || write_pieces(&mut files, &write));
-            let mut buckets = Buckets::new(names.len(), piece_len);
+            let mut buckets = Buckets::new(names.len(), self.room(names.len()));
             let (mut place, mut hashes) = (0, Vec::new());
             while let Some(part) = parts.full() {
                 let mut part = Records::from_bytes(self.length, part)?;
@@ -135,23 +161,28 @@ impl Shuffle<'_> {
                 let Some(used) = full.empty() else { break };
                 full.pass_on(buckets.full(used));
             }
-            if let Some(used) = full.empty() {
-                full.pass_on(buckets.rest(used));
-            }
+            let (rest, staying) = buckets.rest(full.empty().unwrap_or_default());
+            full.pass_on(rest);
             drop((parts, full));
             joined(writing)?;
             joined(reading)?;
-            self.check_count(place)
+            self.check_count(place)?;
+            Ok(staying)
         })
     }
 
     /// Second pass: bucket after bucket, each in a random order.
-    fn collect(&self, names: &[String], seed: &Seed, output: BatchWriter) -> Result<Manifest, Error> {
-        let mean = self.records.div_ceil(names.len() as u64);
-        let ahead = u128::from(mean) * self.length as u128 * COPIES_AHEAD <= self.memory as u128;
+    fn collect(
+        &self,
+        names: &[String],
+        staying: Vec<Staying>,
+        seed: &Seed,
+        output: BatchWriter,
+    ) -> Result<Manifest, Error> {
+        let ahead = self.reads_ahead(names.len());
         thread::scope(|scope| {
             let (fill, buckets) = ring::<Vec<u8>>(if ahead { 2 } else { 1 });
-            let reading = scope.spawn(move || self.read_buckets(names, mean, &fill));
+            let reading = scope.spawn(move || self.read_buckets(names, staying, &fill));
             let manifest = self.written(output, |shuffled| {
                 let mut bucket = 0;
                 while let Some(bytes) = buckets.full() {
@@ -207,12 +238,18 @@ impl Shuffle<'_> {
     }
 
     /// Reads one bucket after another, and empties what it has read.
-    fn read_buckets(&self, names: &[String], mean: u64, fill: &Fill<Vec<u8>>) -> Result<(), Error> {
+    fn read_buckets(
+        &self,
+        names: &[String],
+        staying: Vec<Staying>,
+        fill: &Fill<Vec<u8>>,
+    ) -> Result<(), Error> {
         // Eight deviations above the mean: distinct records are not more than that in any bucket.
+        let mean = self.mean(names.len());
         let len = (mean + 8 * mean.isqrt() + 8) as usize * self.hashed_length();
-        for name in names {
+        for (name, first) in names.iter().zip(staying) {
             let Some(used) = fill.empty() else { break };
-            fill.pass_on(self.read_bucket(name, len, used)?);
+            fill.pass_on(self.read_bucket(name, first, len, used)?);
             // It is removed for good with all others, but takes no room until then.
             self.store.create(name)?;
         }
@@ -221,8 +258,17 @@ impl Shuffle<'_> {
 
     /// All records of a bucket, but for some that are there twice if they are more than `len` bytes: whoever sends one
     /// record many times fills one bucket, and must not fill the memory.
-    fn read_bucket(&self, name: &str, mut len: usize, mut bytes: Vec<u8>) -> Result<Vec<u8>, Error> {
+    fn read_bucket(
+        &self,
+        name: &str,
+        first: Staying,
+        mut len: usize,
+        mut bytes: Vec<u8>,
+    ) -> Result<Vec<u8>, Error> {
         bytes.clear();
+        bytes.reserve_exact(len);
+        first.iter().for_each(|piece| bytes.extend_from_slice(piece));
+        drop(first);
         let mut file = self.store.read(name)?;
         loop {
             let wanted = len - bytes.len();
@@ -270,80 +316,6 @@ fn retain(part: &mut Records, place: &mut u64, keep: impl Fn(u64) -> bool) {
     let (start, count) = (*place, part.len() as u64);
     part.retain(|index| keep(start + index as u64));
     *place += count;
-}
-
-/// Some records of one bucket, each with its hash.
-struct Piece {
-    bucket: usize,
-    bytes: Vec<u8>,
-}
-
-/// What waits to be written to each bucket.
-struct Buckets {
-    waiting: Vec<Vec<u8>>,
-    piece_len: usize,
-    full: Vec<Piece>,
-    /// The memory of pieces that are written.
-    used: Vec<Vec<u8>>,
-}
-
-impl Buckets {
-    fn new(count: usize, piece_len: usize) -> Self {
-        Self { waiting: vec![Vec::new(); count], piece_len, full: Vec::new(), used: Vec::new() }
-    }
-
-    fn add(&mut self, bucket: usize, record: &[u8], hash: u64) {
-        self.append(bucket, record);
-        self.append(bucket, &hash.to_le_bytes());
-    }
-
-    /// Pieces have one length, whatever records have, and so begin where pages of the file do.
-    fn append(&mut self, bucket: usize, mut bytes: &[u8]) {
-        let waiting = &mut self.waiting[bucket];
-        while bytes.len() >= self.piece_len - waiting.len() {
-            let (now, later) = bytes.split_at(self.piece_len - waiting.len());
-            waiting.extend_from_slice(now);
-            let next = self.used.pop().unwrap_or_else(|| Vec::with_capacity(self.piece_len));
-            self.full.push(Piece { bucket, bytes: mem::replace(waiting, next) });
-            bytes = later;
-        }
-        waiting.extend_from_slice(bytes);
-    }
-
-    /// All pieces that are full, for others that are written.
-    fn full(&mut self, mut written: Vec<Piece>) -> Vec<Piece> {
-        self.used.extend(written.drain(..).map(|piece| {
-            let mut bytes = piece.bytes;
-            bytes.clear();
-            bytes
-        }));
-        mem::replace(&mut self.full, written)
-    }
-
-    /// All that is left, at the end.
-    fn rest(mut self, written: Vec<Piece>) -> Vec<Piece> {
-        let waiting = mem::take(&mut self.waiting).into_iter().enumerate();
-        self.full.extend(waiting.map(|(bucket, bytes)| Piece { bucket, bytes }));
-        self.full(written)
-    }
-}
-
-/// Writes each piece to its bucket, half of the buckets at a time on a core. Buckets need not survive a crash: the input is still
-/// there, and the draw is the same.
-fn write_pieces(files: &mut [Box<dyn StoreFile>], full: &Use<Vec<Piece>>) -> Result<(), Error> {
-    while let Some(pieces) = full.full() {
-        let half = files.len() / 2;
-        let (low, high) = files.split_at_mut(half);
-        let mut of_low = pieces.iter().filter(|piece| piece.bucket < half);
-        let mut of_high = pieces.iter().filter(|piece| piece.bucket >= half);
-        let (low, high) = rayon::join(
-            || of_low.try_for_each(|piece| low[piece.bucket].write_all(&piece.bytes)),
-            || of_high.try_for_each(|piece| high[piece.bucket - half].write_all(&piece.bytes)),
-        );
-        low.and(high)?;
-        full.give_back(pieces);
-    }
-    Ok(())
 }
 
 /// Keeps each record of a bucket once.
@@ -536,7 +508,7 @@ mod tests {
         };
         // Any eight bytes are the hash of 92: equal ones of equal records.
         let hashed = Shuffle { length: 92, ..shuffle };
-        let bucket = hashed.read_bucket("spool", 1000, Vec::new()).unwrap();
+        let bucket = hashed.read_bucket("spool", Vec::new(), 1000, Vec::new()).unwrap();
         assert!(bucket.len() <= 1000 && bucket.capacity() <= 2000, "{} {}", bucket.len(), bucket.capacity());
         let mut left = Records::from_bytes(100, bucket).unwrap();
         keep_distinct_hashed(&mut left).unwrap();
@@ -544,26 +516,50 @@ mod tests {
         assert_eq!(run(&store, 100, 1004, 1 << 18, &seed(3)).len(), 4);
     }
 
+    /// What stays in memory is part of its bucket, and what is sent twice is found wherever it is.
     #[test]
-    fn pieces_of_a_bucket_have_one_length_and_are_its_records() {
-        let mut buckets = Buckets::new(2, 16);
-        let records: Vec<Vec<u8>> = (0..20).map(|number| vec![number; 10]).collect();
-        let mut expected = [Vec::new(), Vec::new()];
-        for (number, record) in records.iter().enumerate() {
-            buckets.add(number % 2, record, number as u64);
-            expected[number % 2].extend([&record[..], &(number as u64).to_le_bytes()].concat());
+    fn buckets_are_what_stays_in_memory_and_what_is_in_files() {
+        let numbers: Vec<u64> = (0..22_000).chain(0..22_000).collect();
+        let store = MemoryStore::new();
+        let bytes: Vec<u8> =
+            numbers.iter().flat_map(|number| [*number, 5]).flat_map(u64::to_be_bytes).collect();
+        store.create("spool").unwrap().write_all(&bytes).unwrap();
+        let records = numbers.len() as u64;
+        let shuffle =
+            Shuffle { store: &store, input: "spool", length: 16, records, output: "batch", memory: 1 << 20 };
+        let buckets = 1 << shuffle.bucket_bits().unwrap();
+        assert_eq!((buckets, shuffle.room(buckets)), (8, Room { piece_len: 1 << 15, pieces: 1 }));
+        let manifest = shuffle.run(&seed(1), |_| true).unwrap();
+        assert_eq!(shuffle.run(&seed(1), |_| true).unwrap(), manifest, "one order");
+        let mut left: Vec<u64> = store
+            .bytes("batch")
+            .unwrap()
+            .as_chunks()
+            .0
+            .iter()
+            .map(|one: &[u8; 16]| u64::from_be_bytes(*one.first_chunk().unwrap()))
+            .collect();
+        left.sort_unstable();
+        assert!(left.into_iter().eq(0..22_000));
+    }
+
+    #[test]
+    fn what_stays_leaves_room_for_both_passes() {
+        let store = MemoryStore::new();
+        let mut used = 0;
+        for memory in (18..32).map(|bits| 1_usize << bits) {
+            for (length, records) in (1..60).map(|size| (7 * size, (memory * size / 40 / (7 * size)) as u64))
+            {
+                let shuffle = Shuffle { store: &store, input: "i", length, records, output: "o", memory };
+                let buckets = 1 << shuffle.bucket_bits().unwrap();
+                let Room { piece_len, pieces } = shuffle.room(buckets);
+                let (staying, bucket) = (pieces * piece_len, shuffle.mean(buckets) as usize * length);
+                assert!(staying * 2 <= bucket && staying * buckets <= memory / 8 * 3);
+                assert!(pieces == 0 || staying * buckets + COPIES as usize * bucket <= memory);
+                used += pieces;
+            }
         }
-        let whole = buckets.full(Vec::new());
-        assert!(whole.len() == 2 * (10 * 18 / 16) && whole.iter().all(|piece| piece.bytes.len() == 16));
-        let mut written = [Vec::new(), Vec::new()];
-        for piece in whole.into_iter().chain(buckets.rest(Vec::new())) {
-            written[piece.bucket].extend(piece.bytes);
-        }
-        assert_eq!(written, expected);
-        // A record that is longer than a piece is in several.
-        let mut buckets = Buckets::new(1, 16);
-        buckets.add(0, &[7; 40], 7);
-        assert_eq!(buckets.full(Vec::new()).len(), 3);
+        assert!(used > 0);
     }
 
     #[test]
