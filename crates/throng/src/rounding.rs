@@ -2,16 +2,20 @@
 
 /// What is at most this, to four places.
 pub fn at_most(value: f64) -> f64 {
-    let near = (value * PLACES).round() / PLACES;
-    if near >= value { near } else { ((value * PLACES).round() + 1.0) / PLACES }
+    at_most_to(4, value)
+}
+
+/// What is at most this, to so many places.
+pub fn at_most_to(places: i32, value: f64) -> f64 {
+    let scale = 10.0_f64.powi(places);
+    let near = (value * scale).round();
+    if near / scale >= value { near / scale } else { (near + 1.0) / scale }
 }
 
 /// What is at least this, to four places.
 pub fn at_least(value: f64) -> f64 {
     -at_most(-value)
 }
-
-const PLACES: f64 = 1e4;
 
 #[cfg(test)]
 mod tests {
@@ -36,6 +40,7 @@ mod tests {
         for step in 1..20_000 {
             let value = f64::from(step) * 0.001_234_567_89;
             assert!(at_most(value) >= value && at_most(value) < value + 1.001e-4);
+            assert!(at_most_to(6, value) >= value && at_most_to(6, value) < value + 1.001e-6);
             assert!(at_least(value) <= value && at_least(value) > value - 1.001e-4);
         }
     }

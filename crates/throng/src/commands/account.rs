@@ -16,6 +16,7 @@ use throng_dp::{CentralGuarantee, Delta, Epsilon};
 
 use super::{Format, print};
 use crate::cli::AccountArgs;
+use crate::rounding::{at_most, at_most_to};
 
 /// Answers one question, or a file of them.
 pub fn run(args: &AccountArgs, format: Format) -> Result<()> {
@@ -193,8 +194,10 @@ impl Account {
             match (answer.epsilon_local, answer.epsilon_central) {
                 (Some(local), Some(central)) => writeln!(
                     text,
-                    "{:<10}{local:>15.4}{central:>17.6}{:>14.2}  {}",
+                    "{:<10}{:>15.4}{:>17.6}{:>14.2}  {}",
                     answer.bound,
+                    at_most(local),
+                    at_most_to(6, central),
                     answer.noise_std.unwrap_or(f64::NAN),
                     answer.source
                 )?,
@@ -217,7 +220,7 @@ impl Account {
                     left.of_instances,
                     left.exposed_fragments,
                     if left.exposed_fragments == 1 { "" } else { "s" },
-                    left.epsilon_exposed
+                    at_most(left.epsilon_exposed)
                 )?;
             }
         }

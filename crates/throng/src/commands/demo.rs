@@ -27,6 +27,7 @@ use crate::exit::Refusal;
 use crate::out_dir::OutDir;
 use crate::picture::Picture;
 use crate::progress;
+use crate::rounding::at_most;
 use crate::terminal::Canvas;
 pub(crate) use drawing::{cat, shares};
 pub use result::{DemoResult, Seen};
@@ -162,7 +163,7 @@ impl Demo {
             "plan       epsilon_central {EPSILON_CENTRAL}, delta {DELTA} from {} respondents: epsilon_local {:.4}, \
              {envelopes} envelopes",
             HumanCount(crowd.parse()?),
-            number("epsilon_floor")
+            at_most(number("epsilon_floor"))
         ));
         let seals = HumanCount(work.seals);
         say(&format!(

@@ -19,6 +19,7 @@ use crate::cli::learn::LearnArgs;
 use crate::learning::{Checkpoint, Plan, Point, Run, accuracies, card, curve_csv, curve_png, safetensors};
 use crate::memory::peak_rss_bytes;
 use crate::progress;
+use crate::rounding::at_most;
 
 /// Trains, writes the files where asked to, and prints the result.
 pub fn run(args: &LearnArgs, format: Format) -> Result<()> {
@@ -108,9 +109,10 @@ fn stopped(study: &Study, at: &mut Checkpoint, run: &Run<'_>) -> anyhow::Error {
 
 fn say(bar: &ProgressBar, number: usize, runs: usize, steps: u64, point: &Point) {
     let run = if runs > 1 { format!("run {} of {runs}, ", number + 1) } else { String::new() };
-    let cost = point
-        .epsilon_central
-        .map_or_else(|| "no guarantee".into(), |epsilon| format!("epsilon_central {epsilon:.4} so far"));
+    let cost = point.epsilon_central.map_or_else(
+        || "no guarantee".into(),
+        |epsilon| format!("epsilon_central {:.4} so far", at_most(epsilon)),
+    );
     let accuracy = 100.0 * point.accuracy;
     bar.suspend(|| eprintln!("{run}step {} of {steps}: accuracy {accuracy:.2} %, {cost}", point.step));
 }

@@ -20,6 +20,7 @@ use super::{Format, print};
 use crate::cli::{EncodingArg, PlanArgs};
 use crate::exit::Refusal;
 use crate::out_dir::OutDir;
+use crate::rounding::at_most;
 
 /// Plans a survey, prints it, and writes its file where asked to.
 pub fn run(args: &PlanArgs, format: Format) -> Result<()> {
@@ -309,8 +310,11 @@ impl Planned {
         if let Some(fragment) = self.epsilon_fragment {
             line("each report fragment", format!("epsilon_fragment {fragment}"))?;
         }
-        let left: Vec<String> =
-            self.epsilon_if_instances_compromised.iter().map(|epsilon| format!("{epsilon:.3}")).collect();
+        let left: Vec<String> = self
+            .epsilon_if_instances_compromised
+            .iter()
+            .map(|&epsilon| format!("{:.4}", at_most(epsilon)))
+            .collect();
         line("bad instances + analyzer", format!("1 to {}: epsilon {}", left.len(), left.join(", ")))?;
         line(
             "respondents",
@@ -364,8 +368,9 @@ impl Planned {
             line(
                 "one more report fragment",
                 format!(
-                    "{envelopes} envelopes, error {:.1}, one bad instance: epsilon {:.3}",
-                    more.standard_error, more.epsilon_if_one_instance_compromised
+                    "{envelopes} envelopes, error {:.1}, one bad instance: epsilon {:.4}",
+                    more.standard_error,
+                    at_most(more.epsilon_if_one_instance_compromised)
                 ),
             )?;
         }

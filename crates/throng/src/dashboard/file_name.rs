@@ -7,9 +7,13 @@ use throng_wire::SignedSurvey;
 pub(super) fn of_release(signed: &SignedSurvey, label: u32, epoch: u64, file: &str) -> String {
     let labels = signed.survey().labels.as_ref();
     let named = labels.and_then(|labels| labels.names.get((label as usize).checked_sub(1)?));
-    let label = named.map(|name| format!("-label-{}", joined(&[&label.to_string(), &plain(name)])));
     let survey = joined(&[&plain(&signed.survey().name), &format!("{:.8}", signed.hash().to_string())]);
-    format!("{survey}{}-epoch-{epoch}-{file}", label.unwrap_or_default())
+    format!("{survey}{}-epoch-{epoch}-{file}", named.map_or_else(String::new, |name| of_label(label, name)))
+}
+
+/// The part of a name that says which label.
+fn of_label(number: u32, name: &str) -> String {
+    format!("-label-{}", joined(&[&number.to_string(), &plain(name)]))
 }
 
 /// The file of a survey that is planned.
@@ -56,5 +60,12 @@ mod tests {
         }
         let long = of_draft(&format!("{} {}", "a".repeat(LEN_MAX - 1), "b".repeat(300)));
         assert_eq!(long, format!("survey-{}.toml", "a".repeat(LEN_MAX - 1)));
+    }
+
+    #[test]
+    fn labels_of_which_no_letter_is_left_have_names_of_their_own() {
+        let names =
+            [(1, "de"), (2, "日本"), (3, "中国"), (4, "a/../b")].map(|(number, name)| of_label(number, name));
+        assert_eq!(names, ["-label-1-de", "-label-2", "-label-3", "-label-4-a-b"]);
     }
 }

@@ -6,6 +6,8 @@ use clap::ValueEnum;
 use indicatif::HumanCount;
 use serde::Serialize;
 
+use crate::rounding::at_most_to;
+
 /// Whose reports a simulation is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
@@ -263,10 +265,7 @@ fn short(epsilon: f64) -> String {
         return epsilon.to_string();
     }
     let digits = (3 - epsilon.log10().floor() as i32).clamp(0, 9);
-    let unit = 10f64.powi(digits);
-    // What is a short number already stays as it is; others go to the next one.
-    let rounded = ((epsilon * unit) * (1.0 - 1e-12)).ceil() / unit;
-    format!("{rounded:.*}", digits as usize)
+    format!("{:.*}", digits as usize, at_most_to(digits, epsilon))
 }
 
 #[cfg(test)]

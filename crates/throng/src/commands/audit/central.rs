@@ -18,6 +18,7 @@ use crate::audit::central::{Claimed, Crowd, Found, Questions};
 use crate::audit::game::Stream;
 use crate::cli::audit::CentralArgs;
 use crate::commands::Format;
+use crate::rounding::{at_least, at_most};
 
 pub(super) fn run(args: &CentralArgs, format: Format) -> Result<()> {
     let sure = Sure::check(&args.sureness)?;
@@ -147,7 +148,7 @@ fn text(result: &CentralResult, sure: Sure) -> String {
         "{} respondents, {} others hold the value; epsilon_local {:.4}, {} neighbors, {} games in each world\n",
         HumanCount(result.respondents),
         HumanCount(result.holders),
-        result.epsilon_local,
+        at_most(result.epsilon_local),
         result.neighbors,
         HumanCount(result.games)
     );
@@ -158,7 +159,11 @@ fn text(result: &CentralResult, sure: Sure) -> String {
         );
     }
     for found in &result.found {
-        text += &format!("\nat delta {}: epsilon_central is at least {:.4}\n", found.delta, found.lower);
+        text += &format!(
+            "\nat delta {}: epsilon_central is at least {:.4}\n",
+            found.delta,
+            at_least(found.lower)
+        );
         text += &format!("  {:<12}{:>10}{:>22}\n", "bound", "claims", "times the lower bound");
         text.extend(found.claim.iter().chain(&found.bounds).map(line));
     }
@@ -170,5 +175,5 @@ fn text(result: &CentralResult, sure: Sure) -> String {
 fn line(one: &Claimed) -> String {
     let Some(claimed) = one.claimed else { return format!("  {:<12}{:>10}\n", one.bound, "none here") };
     let looseness = one.looseness.map_or_else(String::new, |looseness| format!("{looseness:.2}"));
-    format!("  {:<12}{claimed:>10.4}{looseness:>22}  {}\n", one.bound, one.verdict.word())
+    format!("  {:<12}{:>10.4}{looseness:>22}  {}\n", one.bound, at_most(claimed), one.verdict.word())
 }

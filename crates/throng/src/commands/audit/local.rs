@@ -18,6 +18,7 @@ use crate::audit::randomizers::RandomizerName;
 use crate::cli::audit::LocalArgs;
 use crate::commands::{Format, print};
 use crate::progress;
+use crate::rounding::{at_least, at_most};
 
 pub(super) fn run(args: &LocalArgs, format: Format) -> Result<()> {
     let sure = Sure::check(&args.sureness)?;
@@ -89,8 +90,8 @@ fn text(result: &LocalResult, sure: Sure) -> String {
             "{:<26}{:<13}{:>10.4}{:>13.4}{:>7.1} %{:>15}  {}{}\n",
             one.name,
             one.neighbors,
-            one.claimed,
-            one.lower,
+            at_most(one.claimed),
+            at_least(one.lower),
             100.0 * one.lower / one.claimed,
             HumanCount(one.reports).to_string(),
             one.verdict.word(),

@@ -10,6 +10,7 @@ use crate::audit::verdict::percent;
 use crate::cli::audit::MembershipArgs;
 use crate::commands::{Format, learn};
 use crate::learning::{Choices, ProtocolName};
+use crate::rounding::{at_least, at_most};
 
 pub(super) fn run(args: &MembershipArgs, format: Format) -> Result<()> {
     let sure = Sure::check(&args.sureness)?;
@@ -61,7 +62,8 @@ fn text(attacked: &Attacked, sure: Sure) -> String {
             "promised",
             format!(
                 "epsilon_central {:.4}, delta {:e} (replacement)",
-                attacked.epsilon_central, attacked.delta
+                at_most(attacked.epsilon_central),
+                attacked.delta
             ),
         ),
         (
@@ -75,7 +77,9 @@ fn text(attacked: &Attacked, sure: Sure) -> String {
             "found",
             format!(
                 "epsilon {:.4} at a confidence of {confidence}; {:.4} as the paper computes it, {:.4} tightly, without one",
-                attack.epsilon_limit, attack.epsilon_as_paper, attack.epsilon_tight
+                at_least(attack.epsilon_limit),
+                attack.epsilon_as_paper,
+                attack.epsilon_tight
             ),
         ),
     ];

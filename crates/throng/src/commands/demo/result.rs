@@ -17,6 +17,7 @@ use crate::analysis::published::TABLE;
 use crate::bundle::Bundle;
 use crate::commands::deployment::outcomes;
 use crate::picture::Picture;
+use crate::rounding::at_most;
 
 /// The result of `throng demo`. The names are stable. Errors are in respondents per pixel.
 #[derive(Clone, Debug, Serialize)]
@@ -208,8 +209,11 @@ impl fmt::Display for DemoResult {
         line(
             "this release",
             format!(
-                "epsilon_central {:.3}, delta {:e} ({}, bound {}),",
-                self.epsilon_central, self.delta, self.neighbors, self.bound
+                "epsilon_central {:.4}, delta {:e} ({}, bound {}),",
+                at_most(self.epsilon_central),
+                self.delta,
+                self.neighbors,
+                self.bound
             ),
         )?;
         line(
@@ -220,7 +224,10 @@ impl fmt::Display for DemoResult {
                 HumanCount(self.respondents_min)
             ),
         )?;
-        line("whatever fails", format!("epsilon_local {:.3} ({})", self.epsilon_local, self.neighbors))?;
+        line(
+            "whatever fails",
+            format!("epsilon_local {:.4} ({})", at_most(self.epsilon_local), self.neighbors),
+        )?;
         if self.instances_present.len() < self.instances as usize {
             let present: Vec<String> = self.instances_present.iter().map(u32::to_string).collect();
             line(
@@ -229,14 +236,14 @@ impl fmt::Display for DemoResult {
             )?;
         }
         let left = &self.epsilon_if_instances_compromised;
-        let first = left.first().copied().unwrap_or(self.epsilon_local);
+        let first = at_most(left.first().copied().unwrap_or(self.epsilon_local));
         line(
             "collusion",
             "hops of an instance alone learn who took part; with the analyzer, all hops".into(),
         )?;
         line(
             "",
-            format!("of one instance would get what passed there: epsilon {first:.3} at most is left."),
+            format!("of one instance would get what passed there: epsilon {first:.4} at most is left."),
         )?;
         line("", "One honest hop in each instance is enough for the release's guarantee.".into())?;
         line("who saw what", String::new())?;

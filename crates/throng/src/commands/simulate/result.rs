@@ -10,6 +10,7 @@ use throng_dp::estimate::clip;
 use throng_dp::{Coins, Neighbors, Removal};
 
 use super::Study;
+use crate::rounding::at_most;
 use crate::simulation::{Mode, Simulated};
 
 /// The result of `throng simulate`. The names are stable. Errors and counts are in respondents.
@@ -197,20 +198,25 @@ impl fmt::Display for SimulateResult {
             "a release",
             format!(
                 "epsilon_central {:.4}, delta {:e} ({}, bound {}, {} honest respondents)",
-                self.epsilon_central,
+                at_most(self.epsilon_central),
                 self.delta,
                 self.neighbors,
                 self.bound,
                 HumanCount(self.honest_respondents)
             ),
         )?;
-        line("whatever fails", format!("epsilon_local {:.4} ({})", self.epsilon_local, self.neighbors))?;
+        line(
+            "whatever fails",
+            format!("epsilon_local {:.4} ({})", at_most(self.epsilon_local), self.neighbors),
+        )?;
         if self.report_fragments > 1 {
             line(
                 "each fragment",
                 format!(
                     "epsilon {:.4} if exposed alone, one of {} (epsilon_fragment {:.4})",
-                    self.epsilon_exposed, self.report_fragments, self.epsilon_fragment
+                    at_most(self.epsilon_exposed),
+                    self.report_fragments,
+                    at_most(self.epsilon_fragment)
                 ),
             )?;
         }
