@@ -189,7 +189,14 @@ impl<'a> Training<'a> {
         f: impl Fn(&mut Room, usize, &[usize]) -> T + Sync,
     ) -> Vec<T> {
         let groups = chosen.par_chunks(len).enumerate();
-        groups.map_init(Room::default, |room, (number, group)| f(room, number, group)).collect()
+        groups
+            .map(|(number, group)| {
+                let mut room = self.spare.rooms().pop().unwrap_or_default();
+                let result = f(&mut room, number, group);
+                self.spare.rooms().push(room);
+                result
+            })
+            .collect()
     }
 
     /// Calls `f` with the gradients of a few examples at a time, and their norms.
@@ -237,16 +244,17 @@ impl<'a> Training<'a> {
 }
 
 /// What a thread works in, from one group to the next.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Room {
     workspace: Option<Workspace<f32>>,
     gradients: Vec<f32>,
 }
 
-/// Vectors that steps before have used: fresh memory for millions of numbers costs as much as a gradient.
+/// What steps before have used: fresh memory for millions of numbers costs as much as a gradient.
 #[derive(Debug, Default)]
 struct Spare {
     vectors: Mutex<Vec<Vec<f32>>>,
+    rooms: Mutex<Vec<Room>>,
 }
 
 impl Spare {
@@ -264,6 +272,10 @@ impl Spare {
     /// Whoever panicked with the lock in hand left whole vectors.
     fn vectors(&self) -> MutexGuard<'_, Vec<Vec<f32>>> {
         self.vectors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn rooms(&self) -> MutexGuard<'_, Vec<Room>> {
+        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -336,7 +336,7 @@ Examples:
   throng experiment learning --quick
       whether training works, in seconds; without --quick and with --data DIR --out DIR it takes hours, and goes on
       where it was stopped
-  throng experiment learning --only convex,targets --runs 3 --data DIR --out learning
+  throng experiment learning --only convex,targets --data DIR --out learning
       some parts
   throng experiment unified --json | jq '.rows[] | select(.agrees | not)'
       cells that do not agree as they should")]
@@ -365,7 +365,7 @@ pub struct ExperimentArgs {
     #[arg(long, value_name = "PART", value_delimiter = ',', help_heading = "Learning")]
     pub only: Vec<Part>,
 
-    /// How many runs each mean is over [default: 10; with --quick 2]
+    /// How many runs each mean is over [default: 10 for curves, 3 for the rest; with --quick 2]
     #[arg(long, value_name = "N", help_heading = "Learning")]
     pub runs: Option<u64>,
 

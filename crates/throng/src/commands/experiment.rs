@@ -82,7 +82,7 @@ pub fn run(args: &ExperimentArgs, format: Format) -> Result<()> {
 fn options(args: &ExperimentArgs) -> learning::Options {
     learning::Options {
         only: args.only.clone(),
-        runs: args.runs.unwrap_or(if args.quick { 2 } else { 10 }),
+        runs: args.runs,
         examples: args.examples.unwrap_or(500),
         quick: args.quick,
     }

@@ -61,8 +61,8 @@ pub enum Part {
 pub struct Options {
     /// What to measure; nothing means all that does not have to be named.
     pub only: Vec<Part>,
-    /// How many runs each mean is over.
-    pub runs: u64,
+    /// How many runs each mean is over; if nobody says, as many as can be waited for.
+    pub runs: Option<u64>,
     /// How many examples simulate a batch for the paper's network.
     pub examples: u64,
     /// A few steps on small drawn pictures, to see that everything works.
@@ -73,6 +73,8 @@ pub struct Options {
 #[derive(Clone, Debug)]
 struct Scale {
     runs: u64,
+    /// Runs of less than a minute.
+    short_runs: u64,
     quick: bool,
     examples: u64,
     /// How many respondents are left for a network that was trained before, and on what it was.
@@ -87,7 +89,7 @@ pub const ABOUT: &str = "training by LDP-SGD: table, curves, membership, convex 
 
 /// Measures some parts. `out` is where finished runs are kept.
 pub fn run(lab: &Lab, options: &Options, out: Option<&Path>) -> Result<Vec<Section>> {
-    ensure!(options.runs > 0, "no runs make no mean; give --runs 1 or more");
+    ensure!(options.runs != Some(0), "no runs make no mean; give --runs 1 or more");
     ensure!(
         (1..=2_000).contains(&options.examples) && 2_000 % options.examples == 0,
         "{} examples cannot simulate a batch of 2,000; give --examples 500 or another divisor of 2,000",
@@ -103,7 +105,8 @@ pub fn run(lab: &Lab, options: &Options, out: Option<&Path>) -> Result<Vec<Secti
     }
     let pretrained = place.pretrained();
     let scale = Scale {
-        runs: options.runs,
+        runs: options.runs(3),
+        short_runs: options.runs(10),
         quick: options.quick,
         examples: options.examples,
         learned_respondents: pretrained.as_ref().map_or(50_000, |network| network.public.respondents_left()),
@@ -132,6 +135,10 @@ pub fn run(lab: &Lab, options: &Options, out: Option<&Path>) -> Result<Vec<Secti
 }
 
 impl Options {
+    fn runs(&self, default: u64) -> u64 {
+        self.runs.unwrap_or(if self.quick { 2 } else { default })
+    }
+
     fn parts(&self) -> Vec<Part> {
         let all = Part::value_variants().iter().copied();
         match self.only.as_slice() {
@@ -211,12 +218,19 @@ mod tests {
 
     impl Scale {
         pub(super) fn for_tests() -> Self {
-            Self { runs: 2, quick: true, examples: 500, learned_respondents: 50_000, learned_from: None }
+            Self {
+                runs: 2,
+                short_runs: 2,
+                quick: true,
+                examples: 500,
+                learned_respondents: 50_000,
+                learned_from: None,
+            }
         }
     }
 
     fn options(only: &[Part], quick: bool) -> Options {
-        Options { only: only.to_vec(), runs: 1, examples: 500, quick }
+        Options { only: only.to_vec(), runs: Some(1), examples: 500, quick }
     }
 
     fn paper<'a>(sections: &'a [Section], table: &'a str) -> impl Iterator<Item = f64> {
@@ -304,7 +318,7 @@ mod tests {
     #[test]
     fn nonsense_is_refused() {
         let refusal = |options: &Options| run(&Lab::for_tests(None), options, None).unwrap_err().to_string();
-        assert!(refusal(&Options { runs: 0, ..options(&[], true) }).contains("--runs 1"));
+        assert!(refusal(&Options { runs: Some(0), ..options(&[], true) }).contains("--runs 1"));
         assert!(refusal(&Options { examples: 300, ..options(&[], true) }).contains("--examples 500"));
     }
 }

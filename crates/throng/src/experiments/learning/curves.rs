@@ -14,7 +14,8 @@ use crate::plot::{Axis, Plot, Series, Style};
 
 /// The long run of one batch size.
 pub(super) fn job(scale: &Scale, set: PictureSet, reports: u64) -> Result<Job> {
-    Ok(Job { checkpoints: CHECKPOINTS.to_vec(), ..recipes::cnn(scale, set, reports, LONG)? })
+    let job = recipes::cnn(scale, set, reports, LONG)?;
+    Ok(Job { checkpoints: CHECKPOINTS.to_vec(), runs: scale.short_runs, ..job })
 }
 
 pub(super) fn jobs(scale: &Scale) -> Result<Vec<Job>> {
@@ -34,7 +35,7 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
              epsilon_central is certified, under replacement, at delta 1e-5.",
             people(LONG as f64),
             recipes::EPSILON_LOCAL,
-            scale.runs
+            scale.short_runs
         ),
         scale.settings_from(),
     ];

@@ -36,7 +36,7 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
              at delta 1e-5, and is below 1 or not much above. \"Paper\" is its best cell for the same pictures, at epsilon_central 18 \
              by its own accounting. Edges are fixed functions of a picture: nothing is trained before. PrivUnit is a randomizer \
              with less noise than the paper's sign at the same epsilon_local. Sampling counts: epsilon_central is for an observer \
-             who cannot tell who was asked in which step. Means over {} runs, at least three of which make a fair mean.",
+             who cannot tell who was asked in which step. Means over {} runs or more, at least three of which make a fair mean.",
             scale.runs
         ),
         scale.settings_from(),
