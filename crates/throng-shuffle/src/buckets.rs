@@ -20,30 +20,30 @@ pub(crate) type Staying = Vec<Vec<u8>>;
 
 /// How long pieces are, and how many of each bucket stay in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Room {
-    pub(crate) piece_len: usize,
-    pub(crate) pieces: usize,
+pub(crate) struct Pieces {
+    pub(crate) len: usize,
+    pub(crate) staying: usize,
 }
 
 /// What stays of each bucket, and what waits to be written.
 pub(crate) struct Buckets {
     waiting: Vec<Vec<u8>>,
     staying: Vec<Staying>,
-    room: Room,
+    pieces: Pieces,
     full: Vec<Piece>,
     /// The memory of pieces that are written.
     used: Vec<Vec<u8>>,
 }
 
 impl Buckets {
-    pub(crate) fn new(count: usize, room: Room) -> Self {
+    pub(crate) fn new(count: usize, pieces: Pieces) -> Self {
         let (waiting, staying) = (vec![Vec::new(); count], vec![Vec::new(); count]);
-        Self { waiting, staying, room, full: Vec::new(), used: Vec::new() }
+        Self { waiting, staying, pieces, full: Vec::new(), used: Vec::new() }
     }
 
     pub(crate) fn add(&mut self, bucket: usize, record: &[u8], hash: u64) {
         let (waiting, hash) = (&mut self.waiting[bucket], hash.to_le_bytes());
-        if waiting.len() + record.len() + hash.len() < self.room.piece_len {
+        if waiting.len() + record.len() + hash.len() < self.pieces.len {
             waiting.extend_from_slice(record);
             waiting.extend_from_slice(&hash);
         } else {
@@ -55,13 +55,13 @@ impl Buckets {
     /// Pieces have one length, whatever records have, and so begin where pages of the file do.
     fn append(&mut self, bucket: usize, mut bytes: &[u8]) {
         let (waiting, staying) = (&mut self.waiting[bucket], &mut self.staying[bucket]);
-        let Room { piece_len, pieces } = self.room;
-        while bytes.len() >= piece_len - waiting.len() {
-            let (now, later) = bytes.split_at(piece_len - waiting.len());
+        let Pieces { len, staying: most } = self.pieces;
+        while bytes.len() >= len - waiting.len() {
+            let (now, later) = bytes.split_at(len - waiting.len());
             waiting.extend_from_slice(now);
-            let next = self.used.pop().unwrap_or_else(|| Vec::with_capacity(piece_len));
+            let next = self.used.pop().unwrap_or_else(|| Vec::with_capacity(len));
             let full = mem::replace(waiting, next);
-            if staying.len() < pieces {
+            if staying.len() < most {
                 staying.push(full);
             } else {
                 self.full.push(Piece { bucket, bytes: full });
@@ -111,11 +111,11 @@ pub(crate) fn write_pieces(files: &mut [Box<dyn StoreFile>], full: &Use<Vec<Piec
 mod tests {
     use super::*;
 
-    const ROOM: Room = Room { piece_len: 16, pieces: 0 };
+    const SIXTEEN: Pieces = Pieces { len: 16, staying: 0 };
 
     /// Twenty records over two buckets: all pieces, what stays, and what each bucket is.
-    fn thrown(pieces: usize) -> (Vec<Piece>, Vec<Staying>, [Vec<u8>; 2]) {
-        let mut buckets = Buckets::new(2, Room { pieces, ..ROOM });
+    fn thrown(staying: usize) -> (Vec<Piece>, Vec<Staying>, [Vec<u8>; 2]) {
+        let mut buckets = Buckets::new(2, Pieces { staying, ..SIXTEEN });
         let mut expected = [Vec::new(), Vec::new()];
         for number in 0..20_usize {
             let record = vec![number as u8; 10];
@@ -123,26 +123,26 @@ mod tests {
             expected[number % 2].extend([&record[..], &(number as u64).to_le_bytes()].concat());
         }
         let mut all = buckets.full(Vec::new());
-        assert!(all.iter().all(|piece| piece.bytes.len() == ROOM.piece_len));
-        assert_eq!(all.len(), 2 * (10 * 18 / 16 - pieces));
-        let (rest, staying) = buckets.rest(Vec::new());
+        assert!(all.iter().all(|piece| piece.bytes.len() == SIXTEEN.len));
+        assert_eq!(all.len(), 2 * (10 * 18 / 16 - staying));
+        let (rest, stayed) = buckets.rest(Vec::new());
         all.extend(rest);
-        (all, staying, expected)
+        (all, stayed, expected)
     }
 
     #[test]
     fn pieces_of_a_bucket_have_one_length_and_are_its_records() {
-        for pieces in [0, 1, 3, 11] {
-            let (written, staying, expected) = thrown(pieces);
-            assert!(staying.iter().all(|one| one.len() == pieces));
-            let mut buckets: Vec<Vec<u8>> = staying.iter().map(|one| one.concat()).collect();
+        for staying in [0, 1, 3, 11] {
+            let (written, stayed, expected) = thrown(staying);
+            assert!(stayed.iter().all(|one| one.len() == staying));
+            let mut buckets: Vec<Vec<u8>> = stayed.iter().map(|one| one.concat()).collect();
             for piece in written {
                 buckets[piece.bucket].extend(piece.bytes);
             }
             assert_eq!(buckets, expected);
         }
         // A record that is longer than a piece is in several.
-        let mut buckets = Buckets::new(1, ROOM);
+        let mut buckets = Buckets::new(1, SIXTEEN);
         buckets.add(0, &[7; 40], 7);
         assert_eq!(buckets.full(Vec::new()).len(), 3);
     }

@@ -15,7 +15,7 @@ use std::io::{self, Read};
 use std::thread;
 
 use crate::batch::{BatchReader, BatchWriter, Manifest};
-use crate::buckets::{Buckets, Piece, Room, Staying, write_pieces};
+use crate::buckets::{Buckets, Piece, Pieces, Staying, write_pieces};
 use crate::distinct::keep_distinct;
 use crate::draw::derive;
 use crate::ring::{Fill, joined, ring};
@@ -119,14 +119,14 @@ impl Shuffle<'_> {
 
     /// A quarter of the memory waits to be written, and another one is for the parts that are read. What the second pass
     /// leaves of the rest is room for pieces that are never written; they are at most half of a bucket.
-    fn room(&self, buckets: usize) -> Room {
-        let piece_len = 1 << (self.memory / 4 / buckets).clamp(BUFFER / 2, BUFFER_MAX).ilog2();
+    fn pieces(&self, buckets: usize) -> Pieces {
+        let len = 1 << (self.memory / 4 / buckets).clamp(BUFFER / 2, BUFFER_MAX).ilog2();
         let copies = if self.reads_ahead(buckets) { COPIES_AHEAD } else { COPIES };
         let bucket = u128::from(self.mean(buckets)) * self.length as u128;
         let second = bucket * copies + (self.memory / OUT_PARTS * OUT_BUFFERS) as u128;
         let left = (self.memory as u128).saturating_sub(second).min(self.memory as u128 * 3 / 8);
         let staying = (left / buckets as u128).min(bucket / 2);
-        Room { piece_len, pieces: staying as usize / piece_len }
+        Pieces { len, staying: staying as usize / len }
     }
 
     /// First pass: every record that is kept into its bucket. Returns what is not in its file.
@@ -147,7 +147,7 @@ impl Shuffle<'_> {
             let reading = scope.spawn(move || read_parts(&mut input, &fill));
             let (full, write) = ring::<Vec<Piece>>(2);
             let writing = scope.spawn(move || write_pieces(&mut files, &write));
-            let mut buckets = Buckets::new(names.len(), self.room(names.len()));
+            let mut buckets = Buckets::new(names.len(), self.pieces(names.len()));
             let (mut place, mut hashes) = (0, Vec::new());
             while let Some(part) = parts.full() {
                 let mut part = Records::from_bytes(self.length, part)?;
@@ -528,7 +528,7 @@ mod tests {
         let shuffle =
             Shuffle { store: &store, input: "spool", length: 16, records, output: "batch", memory: 1 << 20 };
         let buckets = 1 << shuffle.bucket_bits().unwrap();
-        assert_eq!((buckets, shuffle.room(buckets)), (8, Room { piece_len: 1 << 15, pieces: 1 }));
+        assert_eq!((buckets, shuffle.pieces(buckets)), (8, Pieces { len: 1 << 15, staying: 1 }));
         let manifest = shuffle.run(&seed(1), |_| true).unwrap();
         assert_eq!(shuffle.run(&seed(1), |_| true).unwrap(), manifest, "one order");
         let mut left: Vec<u64> = store
@@ -552,8 +552,8 @@ mod tests {
             {
                 let shuffle = Shuffle { store: &store, input: "i", length, records, output: "o", memory };
                 let buckets = 1 << shuffle.bucket_bits().unwrap();
-                let Room { piece_len, pieces } = shuffle.room(buckets);
-                let (staying, bucket) = (pieces * piece_len, shuffle.mean(buckets) as usize * length);
+                let Pieces { len, staying: pieces } = shuffle.pieces(buckets);
+                let (staying, bucket) = (pieces * len, shuffle.mean(buckets) as usize * length);
                 assert!(staying * 2 <= bucket && staying * buckets <= memory / 8 * 3);
                 assert!(pieces == 0 || staying * buckets + COPIES as usize * bucket <= memory);
                 used += pieces;
