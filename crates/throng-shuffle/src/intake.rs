@@ -1,24 +1,26 @@
 //! What hop 1 takes in one epoch: one body of each respondent, whatever its label, sealed as it came.
 //!
-//! A respondent is known by HMAC(epoch key, id), and the body that they sent by HMAC(epoch key, id | label | hash of
-//! body). The key is in a file of its own and erased when the epoch closes; what is left then tells nobody who took part.
+//! A respondent is known by HMAC(epoch key, id), and the label and body that they sent by a number that nobody can work out without
+//! the epoch key: to send other bytes with the same number is a guess of 64 bits, each of which is an upload. The key is in a file of
+//! its own and erased when the epoch closes; what is left then tells nobody who took part.
 //!
 //! Each label has a file. Uploads are written to it in groups, each with one sync. A group begins with a mark that says
 //! where it stands: that it is there shows that all before it was synced, so what is not whole before a mark is damage, and
-//! what is not whole after the last one was never acknowledged. A record is: the two tags (16 bytes each), the receipt's
+//! what is not whole after the last one was never acknowledged. A record is: the respondent's tag (16 bytes), the receipt's
 //! time bucket (8), the body's length (4), the body, and 8 bytes of a hash. Bodies are not opened before the epoch closes.
 
+use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, HashMap};
 use std::io::{self, BufReader, Read};
 
 use rand_core::CryptoRng;
-use throng_wire::{Digest, Hasher, Mac};
+use throng_wire::{Digest, HashedMap, Hasher, Mac};
 use zeroize::Zeroizing;
 
 use crate::channel::{KEY, UPLOADS};
+use crate::sip::sip_one;
 use crate::store::{Store, StoreFile, read_full, read_small};
-use crate::{Channel, Error, Refusal};
+use crate::{Channel, Error, Refusal, Seed};
 
 /// A body that came, before it is taken.
 #[derive(Clone)]
@@ -66,26 +68,33 @@ impl std::fmt::Debug for Upload {
 /// The uploads of one epoch, while it lasts.
 pub(crate) struct Intake {
     epoch: u64,
-    mac: Mac,
-    known: HashMap<Tag, Known>,
+    tags: Tags,
+    known: HashedMap<Tag, Known>,
     files: BTreeMap<u32, UploadFile>,
-    /// The memory of groups that are written, for the next ones.
-    used: Vec<Vec<u8>>,
 }
 
-/// Uploads of one label that share a mark and a sync.
-struct Group {
-    /// Room for the mark, and the records.
-    bytes: Vec<u8>,
-    ids: Vec<Tag>,
+/// What stands for respondents and for what they sent, under the epoch's key.
+struct Tags {
+    mac: Mac,
+    bodies: Zeroizing<Seed>,
 }
 
-impl Group {
-    /// An empty one, in memory that was used before.
-    fn new(mut bytes: Vec<u8>) -> Self {
-        bytes.clear();
-        bytes.resize(MARK_LEN, 0);
-        Self { bytes, ids: Vec::new() }
+impl Tags {
+    fn new(key: &[u8; 32]) -> Self {
+        let mac = Mac::new(key);
+        let bodies = Zeroizing::new(mac.tag(&[b"bodies"]));
+        Self { mac, bodies }
+    }
+
+    fn respondent(&self, id: &Digest) -> Tag {
+        *self.mac.tag(&[b"id", id.as_bytes()]).first_chunk().unwrap_or(&[0; 16])
+    }
+
+    fn body(&self, label: u32, digest: &Digest) -> u64 {
+        let mut bytes = [0; 4 + 32];
+        bytes[..4].copy_from_slice(&label.to_be_bytes());
+        bytes[4..].copy_from_slice(digest.as_bytes());
+        sip_one(&bytes, &self.bodies)
     }
 }
 
@@ -101,7 +110,8 @@ type Tag = [u8; 16];
 
 #[derive(Clone, Copy)]
 struct Known {
-    body: Tag,
+    /// What stands for label and body.
+    body: u64,
     time_bucket: u64,
 }
 
@@ -123,21 +133,24 @@ impl Intake {
         body_len_max: usize,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Self, Error> {
-        let (mut known, mut files) = (HashMap::new(), BTreeMap::new());
+        let (mut records, mut files) = (Vec::new(), BTreeMap::new());
         for label in labels {
             let channel = Channel { label, epoch };
-            let Some(mut records) = UploadReader::open(store, channel, body_len_max)? else { continue };
-            while let Some(record) = records.next_record()? {
-                known.insert(record.id, record.known);
+            let Some(mut reader) = UploadReader::open(store, channel, body_len_max)? else { continue };
+            while let Some(UploadRecord { id, time_bucket, digest, .. }) = reader.next_record()? {
+                records.push((label, id, time_bucket, digest));
             }
             // What follows the last whole record was not acknowledged.
             let mut file = UploadFile::open(store, channel)?;
-            file.len = records.whole;
+            file.len = reader.whole;
             file.file.truncate(file.len)?;
             files.insert(label, file);
         }
-        let key = epoch_key(store, epoch, known.is_empty(), rng)?;
-        Ok(Self { epoch, mac: Mac::new(&key), known, files, used: Vec::new() })
+        let tags = Tags::new(&*epoch_key(store, epoch, records.is_empty(), rng)?);
+        let known = records.into_iter().map(|(label, id, time_bucket, digest)| {
+            (id, Known { body: tags.body(label, &digest), time_bucket })
+        });
+        Ok(Self { epoch, known: known.collect(), tags, files })
     }
 
     /// Takes a group of uploads with one sync for each label. What is `Ok` survives a crash when this returns, and says
@@ -149,36 +162,34 @@ impl Intake {
         time_bucket: u64,
         room: Room,
     ) -> Vec<Result<u64, Refusal>> {
-        let mut fresh: BTreeMap<u32, Group> = BTreeMap::new();
+        let mut fresh: BTreeMap<u32, Vec<(Tag, &Upload)>> = BTreeMap::new();
         let mut ids = Vec::with_capacity(uploads.len());
         let mut taken: Vec<Result<u64, Refusal>> = uploads
             .iter()
             .map(|upload| {
-                let (id, body) = self.tags(upload);
+                let id = self.tags.respondent(&upload.id);
+                let body = self.tags.body(upload.channel.label, &upload.digest);
                 ids.push(id);
                 match self.known.get(&id) {
                     Some(known) if known.body == body => Ok(known.time_bucket),
                     Some(_) => Err(Refusal::Conflict),
                     None if self.known.len() >= room.respondents => Err(Refusal::Full),
                     None => {
-                        let known = Known { body, time_bucket };
-                        let used = || Group::new(self.used.pop().unwrap_or_default());
-                        let group = fresh.entry(upload.channel.label).or_insert_with(used);
-                        write_record(&mut group.bytes, id, known, upload);
-                        group.ids.push(id);
-                        self.known.insert(id, known);
+                        fresh.entry(upload.channel.label).or_default().push((id, upload));
+                        self.known.insert(id, Known { body, time_bucket });
                         Ok(time_bucket)
                     }
                 }
             })
             .collect();
         let mut all_written = true;
-        for (label, mut group) in fresh {
-            if self.write(store, label, &mut group.bytes, room).is_err() {
-                self.known.retain(|id, _| !group.ids.contains(id));
+        for (label, group) in fresh {
+            if self.write(store, label, &group, time_bucket, room).is_err() {
+                for (id, _) in &group {
+                    self.known.remove(id);
+                }
                 all_written = false;
             }
-            self.used.push(group.bytes);
         }
         // Those that were known before are as safe as they were; those that could not be written are not known.
         for (id, taken) in ids.iter().zip(&mut taken) {
@@ -189,44 +200,51 @@ impl Intake {
         taken
     }
 
-    fn write(&mut self, store: &dyn Store, label: u32, group: &mut [u8], room: Room) -> Result<(), Error> {
+    fn write(
+        &mut self,
+        store: &dyn Store,
+        label: u32,
+        group: &[(Tag, &Upload)],
+        time_bucket: u64,
+        room: Room,
+    ) -> Result<(), Error> {
         let channel = Channel { label, epoch: self.epoch };
         let file = match self.files.entry(label) {
             Entry::Occupied(file) => file.into_mut(),
             Entry::Vacant(none) => none.insert(UploadFile::open(store, channel)?),
         };
-        if file.broken || file.len + group.len() as u64 > room.bytes {
+        let len = group.iter().map(|(_, upload)| OVERHEAD + upload.body.len()).sum::<usize>() + MARK_LEN;
+        if file.broken || file.len + len as u64 > room.bytes {
             return Err(Refusal::Full.into());
         }
-        file.write(group)
-    }
-
-    fn tags(&self, upload: &Upload) -> (Tag, Tag) {
-        let label = upload.channel.label.to_be_bytes();
-        let id = self.mac.tag(&[b"id", upload.id.as_bytes()]);
-        let body = self.mac.tag(&[b"body", upload.id.as_bytes(), &label, upload.digest.as_bytes()]);
-        (short(id), short(body))
+        file.write(group, time_bucket, len as u64)
     }
 }
 
 impl UploadFile {
     fn open(store: &dyn Store, channel: Channel) -> Result<Self, Error> {
-        Ok(Self { file: store.append(&channel.file(UPLOADS))?, len: 0, broken: false })
+        Ok(Self { file: store.append_groups(&channel.file(UPLOADS))?, len: 0, broken: false })
     }
 
     /// Marks a group, writes it and syncs it, or takes it back.
-    fn write(&mut self, group: &mut [u8]) -> Result<(), Error> {
-        group[..MARK_LEN].copy_from_slice(&mark(self.len));
-        let written = self.file.write_all(group).and_then(|()| self.file.sync());
+    fn write(&mut self, group: &[(Tag, &Upload)], time_bucket: u64, len: u64) -> Result<(), Error> {
+        let written = self.write_records(group, time_bucket).and_then(|()| self.file.sync());
         match written {
-            Ok(()) => {
-                self.len += group.len() as u64;
-                // Bodies are read when the epoch is over.
-                self.file.set_aside();
-            }
+            Ok(()) => self.len += len,
             Err(_) => self.broken = self.file.truncate(self.len).is_err(),
         }
         Ok(written?)
+    }
+
+    fn write_records(&mut self, group: &[(Tag, &Upload)], time_bucket: u64) -> io::Result<()> {
+        self.file.write_all(&mark(self.len))?;
+        for (id, upload) in group {
+            let head = head(*id, time_bucket, upload.body.len());
+            self.file.write_all(&head)?;
+            self.file.write_all(&upload.body)?;
+            self.file.write_all(&check_of(&head, &upload.digest))?;
+        }
+        Ok(())
     }
 }
 
@@ -240,8 +258,9 @@ pub(crate) struct UploadReader {
 
 struct UploadRecord {
     id: Tag,
-    known: Known,
+    time_bucket: u64,
     body: Vec<u8>,
+    digest: Digest,
 }
 
 impl UploadReader {
@@ -290,20 +309,20 @@ impl UploadReader {
     fn read_record(&mut self, bytes: &mut Vec<u8>) -> Result<Option<UploadRecord>, Error> {
         self.read_to(bytes, HEAD_LEN)?;
         let Some(head) = bytes.get(..HEAD_LEN) else { return Ok(None) };
-        let len = u32::from_be_bytes([head[40], head[41], head[42], head[43]]) as usize;
+        let len = u32::from_be_bytes([head[24], head[25], head[26], head[27]]) as usize;
         if len > self.body_len_max {
             return Ok(None);
         }
         self.read_to(bytes, len + OVERHEAD)?;
         let Some((head, rest)) = bytes.split_at_checked(HEAD_LEN) else { return Ok(None) };
         let Some((body, check)) = rest.split_at_checked(len) else { return Ok(None) };
-        if check_of(head, &Digest::of(body)) != check {
+        let digest = Digest::of(body);
+        if check_of(head, &digest) != check {
             return Ok(None);
         }
         let (id, rest) = head.split_first_chunk().unwrap_or((&[0; 16], &[]));
-        let (body_tag, rest) = rest.split_first_chunk().unwrap_or((&[0; 16], &[]));
         let time_bucket = rest.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
-        Ok(Some(UploadRecord { id: *id, known: Known { body: *body_tag, time_bucket }, body: body.to_vec() }))
+        Ok(Some(UploadRecord { id: *id, time_bucket, body: body.to_vec(), digest }))
     }
 
     fn read_to(&mut self, bytes: &mut Vec<u8>, len: usize) -> Result<(), Error> {
@@ -322,15 +341,13 @@ impl UploadReader {
     }
 }
 
-fn write_record(bytes: &mut Vec<u8>, id: Tag, known: Known, upload: &Upload) {
-    let start = bytes.len();
-    bytes.extend(id);
-    bytes.extend(known.body);
-    bytes.extend(known.time_bucket.to_be_bytes());
-    bytes.extend((upload.body.len() as u32).to_be_bytes());
-    let check = check_of(&bytes[start..], &upload.digest);
-    bytes.extend(&upload.body);
-    bytes.extend(check);
+/// What stands before a body.
+fn head(id: Tag, time_bucket: u64, body_len: usize) -> [u8; HEAD_LEN] {
+    let mut head = [0; HEAD_LEN];
+    head[..16].copy_from_slice(&id);
+    head[16..24].copy_from_slice(&time_bucket.to_be_bytes());
+    head[24..].copy_from_slice(&(body_len as u32).to_be_bytes());
+    head
 }
 
 /// The mark of a group that begins at this place: no tag of a respondent is all ones.
@@ -373,14 +390,10 @@ fn epoch_key(
     Ok(key)
 }
 
-fn short(tag: [u8; 32]) -> Tag {
-    *tag.first_chunk().unwrap_or(&[0; 16])
-}
-
 /// What one respondent of an epoch takes in memory, about.
 pub(crate) const KNOWN_LEN: usize = 96;
 
 const MARK_LEN: usize = 16 + 8;
-const HEAD_LEN: usize = 16 + 16 + 8 + 4;
+const HEAD_LEN: usize = 16 + 8 + 4;
 const CHECK_LEN: usize = 8;
 const OVERHEAD: usize = HEAD_LEN + CHECK_LEN;

@@ -25,6 +25,12 @@ pub(crate) fn sip(records: &Records, key: &Seed, hashes: &mut Vec<u64>) {
     });
 }
 
+/// A pseudorandom number of some bytes, under the first half of a seed.
+pub(crate) fn sip_one(bytes: &[u8], key: &Seed) -> u64 {
+    let [hash, _] = pair_hash(key, (bytes, bytes));
+    hash
+}
+
 /// The hashes of two records of one length.
 fn pair_hash(key: &Seed, (one, other): (&[u8], &[u8])) -> [u64; 2] {
     let half = |start| u64::from_le_bytes(std::array::from_fn(|place| key[start + place]));

@@ -13,6 +13,12 @@ pub trait Store: Send + Sync {
     /// Goes on with a file at its end; one that does not exist is started.
     fn append(&self, name: &str) -> io::Result<Box<dyn StoreFile>>;
 
+    /// The same, for a file that is not read before it is closed: what is written may wait in memory until it is synced, and what
+    /// is read back may have zeros behind what was written.
+    fn append_groups(&self, name: &str) -> io::Result<Box<dyn StoreFile>> {
+        self.append(name)
+    }
+
     /// Reads a file from its start, or tells that there is none (`ErrorKind::NotFound`).
     fn read(&self, name: &str) -> io::Result<Box<dyn Read + Send>>;
 
@@ -41,9 +47,6 @@ pub trait StoreFile: Write + Send {
     fn twin(&self) -> io::Result<Option<Box<dyn StoreFile>>> {
         Ok(None)
     }
-
-    /// What was synced is not read for a while, and need not be kept in memory. It is as safe as before.
-    fn set_aside(&mut self) {}
 }
 
 /// All of a small file, or `None` if there is none.

@@ -1,11 +1,9 @@
 //! How the first hops know that respondents are distinct: a secret of each, and another token of it for every hop.
 
-use std::collections::HashSet;
-
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use crate::digest::{Digest, Mac, SurveyHash};
+use crate::digest::{Digest, HashedSet, Mac, SurveyHash};
 use crate::place::Place;
 use crate::{Error, hex};
 
@@ -86,7 +84,7 @@ impl std::fmt::Debug for Token {
 /// Who may answer at one hop: the hashes of their tokens. Knowing it lets nobody answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CredentialList {
-    ids: HashSet<Digest>,
+    ids: HashedSet<Digest>,
 }
 
 impl CredentialList {

@@ -1,5 +1,8 @@
 //! SHA-256, and what it is taken of.
 
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher as TableHasher};
+
 use aws_lc_rs::digest::{Context, SHA256, digest};
 use aws_lc_rs::hmac;
 
@@ -81,6 +84,30 @@ impl Mac {
     }
 }
 
+/// A table of what is known by hashes: of [`Digest`]s, or of whatever [`Mac`] gives. They need not be hashed again to find
+/// their places, since nobody can choose many of them that begin alike without trying for as long.
+pub type HashedMap<K, V> = HashMap<K, V, BuildHasherDefault<FirstBytes>>;
+
+/// A set of them.
+pub type HashedSet<K> = HashSet<K, BuildHasherDefault<FirstBytes>>;
+
+/// Takes the first eight bytes for all of them.
+#[derive(Debug, Default)]
+pub struct FirstBytes(u64);
+
+impl TableHasher for FirstBytes {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = bytes.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    }
+
+    /// Lengths, which are all the same.
+    fn write_usize(&mut self, _: usize) {}
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 /// The hash that names a survey: SHA-256 of its canonical JSON. It is bound into every seal and every signature.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SurveyHash([u8; 32]);
@@ -114,7 +141,25 @@ hex_form!(SurveyHash, 32, "a survey's hash");
 
 #[cfg(test)]
 mod tests {
+    use std::hash::BuildHasher;
+
     use super::*;
+
+    #[test]
+    fn tables_of_hashes_tell_them_apart() {
+        let hashes: Vec<Digest> = (0..1000_u32).map(|number| Digest::of(&number.to_be_bytes())).collect();
+        let table: HashedMap<Digest, usize> = hashes.iter().copied().zip(0..).collect();
+        assert!(hashes.iter().zip(0..).all(|(hash, number)| table.get(hash) == Some(&number)));
+        let mut other = *hashes[0].as_bytes();
+        other[31] ^= 1;
+        assert_eq!(
+            table.get(&Digest::new(other)),
+            None,
+            "hashes that begin alike are not taken for one another"
+        );
+        let place = |bytes: [u8; 16]| BuildHasherDefault::<FirstBytes>::default().hash_one(bytes);
+        assert_ne!(place([1; 16]), place([2; 16]), "and those that do not have places of their own");
+    }
 
     #[test]
     fn the_hash_is_sha_256() {

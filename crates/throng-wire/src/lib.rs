@@ -31,7 +31,7 @@ pub mod survey;
 
 pub use address::Address;
 pub use credential::{Credential, CredentialList, Token};
-pub use digest::{Digest, Hasher, Mac, SurveyHash};
+pub use digest::{Digest, HashedMap, HashedSet, Hasher, Mac, SurveyHash};
 pub use envelope::Layout;
 pub use error::Error;
 pub use fragment::Fragment;

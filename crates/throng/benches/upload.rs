@@ -27,21 +27,23 @@ use std::{env, fs, thread};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::http::header::AUTHORIZATION;
 use axum::routing::post;
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use tempfile::TempDir;
 use throng::bundle::Bundle;
 use throng::file_store::FileStore;
 use throng::keygen::{self, Deployment, Party, read_layer_keys};
+use throng::net::body::Timed;
 use throng::net::server::{Limits, Server};
-use throng::net::{Outgoing, Problem, Transport, Upload, paths, tls};
+use throng::net::{Answer, Outgoing, Problem, Shortcut, Transport, Upload, paths, tls};
 use throng::serve::group_commit::GroupCommit;
 use throng::serve::shuffler::crowd_rule;
 use throng_shuffle::{Channel, Hop, HopConfig, Upload as Taken};
@@ -303,16 +305,18 @@ fn serve(kind: &str, dir: &Path) -> Result<()> {
         if kind == "bare" {
             return serve_bare(bare).await;
         }
-        let router = match kind {
-            "limited" => bare,
-            "durable" => Router::new().fallback(durable).with_state(Arc::new(Intake::open(dir, &home)?)),
-            _ => bail!("there is no server {kind}"),
-        };
         let any = ([127, 0, 0, 1], 0).into();
         let unlimited = Limits { requests_per_s_max: u32::MAX, ..Limits::default() };
         let server = Server::bind(any, Transport::Plain, unlimited).await?;
         println!("http://{}", server.address()?);
-        server.serve(router, std::future::pending()).await
+        match kind {
+            "limited" => server.serve(bare, std::future::pending()).await,
+            "durable" => {
+                let intake = Arc::new(Intake::open(dir, &home)?);
+                server.serve_with(Uploads(intake), Router::new(), std::future::pending()).await
+            }
+            _ => bail!("there is no server {kind}"),
+        }
     })
 }
 
@@ -364,7 +368,24 @@ impl Intake {
     }
 }
 
-async fn durable(State(intake): State<Arc<Intake>>, request: Request) -> Result<Outgoing, Problem> {
+/// Uploads as `throng serve shuffler` takes them, but for the receipt.
+#[derive(Clone)]
+struct Uploads(Arc<Intake>);
+
+impl Shortcut for Uploads {
+    fn takes<B>(&self, request: &Request<B>) -> bool {
+        paths::upload(request.uri().path()).is_some()
+    }
+
+    async fn answer(&self, request: Request<Timed<Incoming>>) -> Response<Answer> {
+        match durable(&self.0, request).await {
+            Ok(empty) => Answer::short(empty),
+            Err(problem) => Answer::routed(problem),
+        }
+    }
+}
+
+async fn durable(intake: &Intake, request: Request<Timed<Incoming>>) -> Result<Outgoing, Problem> {
     let refused = || Problem::new(StatusCode::BAD_REQUEST, "bench", "this bench sends no such thing");
     let route = paths::upload(request.uri().path()).ok_or_else(refused)?;
     let token = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());

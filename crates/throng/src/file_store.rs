@@ -1,14 +1,16 @@
 //! A hop's store in a directory: append-only files and fdatasync, nothing to install.
 
+mod group_file;
+
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::num::NonZeroU64;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{Advice, fadvise};
 use throng_shuffle::{Store, StoreFile};
+
+use group_file::GroupFile;
 
 /// Files in a directory that nobody else can read, and that no other process uses.
 pub struct FileStore {
@@ -45,9 +47,8 @@ impl FileStore {
     fn file(&self, name: &str, options: &mut OpenOptions) -> io::Result<Box<dyn StoreFile>> {
         self.crash.operation();
         let file = options.create(true).mode(0o600).open(self.directory.join(name))?;
-        let len = file.metadata()?.len();
-        let (handle, crash) = (Some(Arc::clone(&self.handle)), Arc::clone(&self.crash));
-        Ok(Box::new(OpenFile { file, len, aside: 0, handle, crash }))
+        let (directory, crash) = (Some(Arc::clone(&self.handle)), Arc::clone(&self.crash));
+        Ok(Box::new(OpenFile { file, directory, crash }))
     }
 
     /// Takes a name away, not yet for good; says whether there was such a file.
@@ -68,6 +69,12 @@ impl Store for FileStore {
 
     fn append(&self, name: &str) -> io::Result<Box<dyn StoreFile>> {
         self.file(name, OpenOptions::new().append(true))
+    }
+
+    fn append_groups(&self, name: &str) -> io::Result<Box<dyn StoreFile>> {
+        self.crash.operation();
+        let (directory, crash) = (Arc::clone(&self.handle), Arc::clone(&self.crash));
+        Ok(Box::new(GroupFile::open(self.directory.join(name), directory, crash)?))
     }
 
     fn read(&self, name: &str) -> io::Result<Box<dyn Read + Send>> {
@@ -96,20 +103,15 @@ impl Store for FileStore {
 /// A file that is being written.
 struct OpenFile {
     file: File,
-    len: u64,
-    /// Up to where it was set aside.
-    aside: u64,
     /// The directory, until the file's name was synced: it may be there, and not be on disk yet.
-    handle: Option<Arc<File>>,
+    directory: Option<Arc<File>>,
     crash: Arc<Crash>,
 }
 
 impl Write for OpenFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.crash.operation();
-        let written = self.file.write(bytes)?;
-        self.len += written as u64;
-        Ok(written)
+        self.file.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -119,36 +121,29 @@ impl Write for OpenFile {
 
 impl StoreFile for OpenFile {
     fn sync(&mut self) -> io::Result<()> {
-        self.crash.operation();
-        self.file.sync_data()?;
-        if let Some(directory) = &self.handle {
-            directory.sync_all()?;
-            self.handle = None;
-        }
-        Ok(())
+        sync_file(&self.file, &mut self.directory, &self.crash)
     }
 
     fn truncate(&mut self, len: u64) -> io::Result<()> {
-        self.file.set_len(len)?;
-        (self.len, self.aside) = (len, self.aside.min(len / PAGE * PAGE));
-        Ok(())
+        self.file.set_len(len)
     }
 
     fn twin(&self) -> io::Result<Option<Box<dyn StoreFile>>> {
-        let (file, handle, crash) = (self.file.try_clone()?, self.handle.clone(), Arc::clone(&self.crash));
-        Ok(Some(Box::new(OpenFile { file, len: self.len, aside: self.aside, handle, crash })))
+        let (file, directory, crash) =
+            (self.file.try_clone()?, self.directory.clone(), Arc::clone(&self.crash));
+        Ok(Some(Box::new(OpenFile { file, directory, crash })))
     }
+}
 
-    /// Memory that the system has in use is cheap to write to, and other memory is not: what is given back here is what
-    /// the next writes take. The last page stays, since they go on in it.
-    fn set_aside(&mut self) {
-        let end = self.len / PAGE * PAGE;
-        if let Some(len) = NonZeroU64::new(end.saturating_sub(self.aside)) {
-            // It is advice: whether it is followed changes nothing that can be read.
-            let _ = fadvise(&self.file, self.aside, Some(len), Advice::DontNeed);
-            self.aside = end;
-        }
+/// Syncs a file, and the first time its name.
+fn sync_file(file: &File, directory: &mut Option<Arc<File>>, crash: &Crash) -> io::Result<()> {
+    crash.operation();
+    file.sync_data()?;
+    if let Some(handle) = directory {
+        handle.sync_all()?;
+        *directory = None;
     }
+    Ok(())
 }
 
 /// Ends the process without a word in the middle of things, so that tests can look at what is left. Not in builds that

@@ -12,6 +12,7 @@ pub mod problem;
 pub mod rate;
 pub mod sender;
 pub mod server;
+pub mod shortcut;
 pub mod tls;
 mod watched;
 
@@ -22,4 +23,5 @@ pub use paths::{InstancePath, RoutePath};
 pub use problem::Problem;
 pub use sender::Sender;
 pub use server::{Peer, Server, Transport};
+pub use shortcut::{Answer, Shortcut};
 pub use tls::Identity;

@@ -7,9 +7,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use axum::BoxError;
 use axum::extract::Request;
-use axum::http::StatusCode;
-use axum::http::header::CONTENT_ENCODING;
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Bytes, Frame, SizeHint};
@@ -39,6 +40,11 @@ impl Outgoing {
     pub fn bytes(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
         Self { left: bytes.len() as u64, source: Source::Bytes(bytes) }
+    }
+
+    /// Says in an answer's head what it is.
+    pub(super) fn describe(head: &mut HeaderMap) {
+        head.insert(CONTENT_TYPE, HeaderValue::from_static(OCTETS));
     }
 
     /// The next `len` bytes of a reader, such as a file.
@@ -98,22 +104,25 @@ impl Body for Outgoing {
 impl IntoResponse for Outgoing {
     fn into_response(self) -> Response {
         let mut response = Response::new(axum::body::Body::new(self));
-        let octets = axum::http::HeaderValue::from_static(OCTETS);
-        response.headers_mut().insert(axum::http::header::CONTENT_TYPE, octets);
+        Self::describe(response.headers_mut());
         response
     }
 }
 
 /// The body of a request as a handler reads it: of known length, never longer than asked for, and not for ever.
 #[derive(Debug)]
-pub struct Upload {
-    body: axum::body::Body,
+pub struct Upload<B = axum::body::Body> {
+    body: B,
     len: u64,
 }
 
-impl Upload {
+impl<B> Upload<B>
+where
+    B: Body<Data = Bytes> + Unpin,
+    B::Error: Into<BoxError>,
+{
     /// The body of a request. Refused before anything is read if it is too long, or does not say how long it is.
-    pub fn new(request: Request, len_max: u64) -> Result<Self, Problem> {
+    pub fn new(request: Request<B>, len_max: u64) -> Result<Self, Problem> {
         if request.headers().contains_key(CONTENT_ENCODING) {
             let detail = "the body has a content encoding; send it as it is";
             return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "encoding", detail));
@@ -144,7 +153,7 @@ impl Upload {
         loop {
             match self.body.frame().await {
                 None => return Ok(None),
-                Some(Err(error)) => return Err(broken(&error)),
+                Some(Err(error)) => return Err(broken(&*error.into())),
                 // Trailers say nothing here.
                 Some(Ok(frame)) => match frame.into_data() {
                     Ok(bytes) if bytes.is_empty() => {}
@@ -172,10 +181,13 @@ impl Upload {
 }
 
 /// A body that has to arrive without long pauses, and in the end.
-pub(crate) struct Timed<B> {
+#[derive(Debug)]
+pub struct Timed<B> {
     body: B,
     pause_max: Duration,
-    end: Instant,
+    all_max: Duration,
+    /// When all of it has to be there, from when it was first waited for.
+    end: Option<Instant>,
     /// For whichever comes first, since setting a timer is what it costs to wait. Most bodies are there at once.
     timer: Option<Pin<Box<Sleep>>>,
     waiting: bool,
@@ -183,29 +195,31 @@ pub(crate) struct Timed<B> {
 
 impl<B> Timed<B> {
     pub(crate) fn new(body: B, pause_max: Duration, all_max: Duration) -> Self {
-        let end = Instant::now() + all_max;
-        Self { body, pause_max, end, timer: None, waiting: false }
+        Self { body, pause_max, all_max, end: None, timer: None, waiting: false }
     }
 }
 
 impl<B> Body for Timed<B>
 where
     B: Body<Data = Bytes> + Unpin,
-    B::Error: Into<axum::BoxError>,
+    B::Error: Into<BoxError>,
 {
     type Data = Bytes;
-    type Error = axum::BoxError;
+    type Error = BoxError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::BoxError>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) {
             self.waiting = false;
             return Poll::Ready(frame.map(|result| result.map_err(Into::into)));
         }
-        let Self { pause_max, end, timer, waiting, .. } = &mut *self;
-        let until = || (*end).min(Instant::now() + *pause_max);
+        let Self { pause_max, all_max, end, timer, waiting, .. } = &mut *self;
+        let mut until = || {
+            let now = Instant::now();
+            (*end.get_or_insert(now + *all_max)).min(now + *pause_max)
+        };
         let timer = match timer {
             None => timer.insert(Box::pin(sleep_until(until()))),
             Some(timer) => {

@@ -1,14 +1,14 @@
 //! The answering side: accepts connections, and gives their requests to a router.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use axum::Router;
 use axum::http::StatusCode;
-use axum::response::IntoResponse;
 use hyper::Request;
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
@@ -26,6 +26,7 @@ use tokio_rustls::TlsAcceptor;
 use super::Problem;
 use super::body::Timed;
 use super::rate::Rate;
+use super::shortcut::{Answer, NoShortcut, Shortcut};
 use super::tls::{self, Identity};
 use super::watched::{Side, Watched};
 
@@ -143,6 +144,16 @@ impl Server {
     /// Serves until `shutdown` is over; then no connection is accepted any more, requests that have begun are finished, and
     /// those that take too long are cut off.
     pub async fn serve(self, router: Router, shutdown: impl Future<Output = ()>) -> Result<()> {
+        self.serve_with(NoShortcut, router, shutdown).await
+    }
+
+    /// The same, with a way past the router.
+    pub async fn serve_with(
+        self,
+        shortcut: impl Shortcut,
+        router: Router,
+        shutdown: impl Future<Output = ()>,
+    ) -> Result<()> {
         let Self { listener, acceptor, limits, rate } = self;
         let places = Arc::new(Semaphore::new(limits.connections_max));
         let (stop, stopped) = watch::channel(());
@@ -158,10 +169,10 @@ impl Server {
                 Some(_) = connections.join_next() => {}
                 accepted = accept(&listener, &places) => {
                     let Some((stream, place)) = accepted else { continue };
-                    let (acceptor, router) = (acceptor.clone(), router.clone());
+                    let (acceptor, handlers) = (acceptor.clone(), (shortcut.clone(), router.clone()));
                     let gate = Gate::new(rate.clone(), stopped.clone(), limits);
                     connections.spawn(async move {
-                        connection(stream, acceptor, router, gate).await;
+                        connection(stream, acceptor, handlers, gate).await;
                         drop(place);
                     });
                 }
@@ -212,7 +223,8 @@ impl Gate {
             let detail = "this server is about to stop; send the same bytes again";
             return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", detail).after_s(1));
         }
-        self.own.take().and_then(|()| self.all.take()).map_err(|wait| {
+        let now = Instant::now();
+        self.own.take(now).and_then(|()| self.all.take(now)).map_err(|wait| {
             let detail = "there are too many requests; send the same bytes again";
             let seconds = wait.as_secs() + 1;
             Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate", detail).after_s(seconds)
@@ -221,35 +233,49 @@ impl Gate {
 }
 
 /// One connection from its handshake to its end. What goes wrong on it concerns nobody else.
-async fn connection(stream: TcpStream, acceptor: Option<TlsAcceptor>, router: Router, gate: Gate) {
+async fn connection(
+    stream: TcpStream,
+    acceptor: Option<TlsAcceptor>,
+    handlers: (impl Shortcut, Router),
+    gate: Gate,
+) {
     // Answers are small, and nobody should wait for a timer to send them.
     let _ = stream.set_nodelay(true);
     let Some(acceptor) = acceptor else {
-        let _ = http(stream, Peer { certificate: None }, router, gate).await;
+        let _ = http(stream, Peer { certificate: None }, handlers, gate).await;
         return;
     };
     if let Ok(Ok(stream)) = timeout(gate.limits.head, acceptor.accept(stream)).await {
         let certificates = stream.get_ref().1.peer_certificates();
         let certificate = certificates.and_then(<[_]>::first).map(|certificate| Digest::of(certificate));
-        let _ = http(stream, Peer { certificate }, router, gate).await;
+        let _ = http(stream, Peer { certificate }, handlers, gate).await;
     }
 }
 
-async fn http<S>(stream: S, peer: Peer, router: Router, gate: Gate) -> Result<(), hyper::Error>
+async fn http<S>(
+    stream: S,
+    peer: Peer,
+    (shortcut, router): (impl Shortcut, Router),
+    gate: Gate,
+) -> Result<(), hyper::Error>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let (limits, mut stopped) = (gate.limits, gate.stopped.clone());
     let router = TowerToHyperService::new(router);
-    let service = service_fn(move |mut request: Request<Incoming>| {
+    let service = service_fn(move |request: Request<Incoming>| {
         let admitted = gate.admit();
-        request.extensions_mut().insert(peer);
-        let router = router.clone();
+        let (shortcut, router) = (shortcut.clone(), router.clone());
         async move {
-            match admitted {
-                Ok(()) => router.call(request.map(|body| timed(body, &limits))).await,
-                Err(problem) => Ok(problem.into_response()),
+            if let Err(problem) = admitted {
+                return Ok::<_, Infallible>(Answer::routed(problem));
             }
+            let mut request = request.map(|body| timed(body, &limits));
+            if shortcut.takes(&request) {
+                return Ok(shortcut.answer(request).await);
+            }
+            request.extensions_mut().insert(peer);
+            router.call(request).await.map(Answer::routed)
         }
     });
     let stream = TokioIo::new(Watched::new(stream, Side::Server, limits.pause));
@@ -262,6 +288,7 @@ where
             .serve_connection(stream, service)
     );
     tokio::select! {
+        biased;
         ended = &mut connection => return ended,
         _ = stopped.changed() => connection.as_mut().graceful_shutdown(),
     }

@@ -155,7 +155,9 @@ impl Shuffler {
             vitals.stop();
             log.info("stopping").write();
         };
-        server.serve(handlers::router(served), stopping).await?;
+        let served = Arc::new(served);
+        let uploads = handlers::Uploads(Arc::clone(&served));
+        server.serve_with(uploads, handlers::router(served), stopping).await?;
         // What a worker is in the middle of it does again, with the same result, at the next start: but let it finish.
         for (stop, worker) in workers {
             drop(stop);

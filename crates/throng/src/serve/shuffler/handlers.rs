@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::header::{ALLOW, AUTHORIZATION};
-use axum::http::{Method, StatusCode};
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
 use axum::{Extension, Router};
-use hyper::body::Bytes;
+use hyper::body::{Bytes, Incoming};
 use throng_shuffle::{Channel, Error, Refusal, Upload as Body};
 use throng_wire::statement::STATEMENT_LEN;
 use throng_wire::{Address, Digest, EpochStatement, Route, Signed, Token};
@@ -18,39 +18,54 @@ use tokio::sync::mpsc;
 use super::Running;
 use crate::clock::{has_jumped_ahead, now_s};
 use crate::entropy::system_rng;
-use crate::net::{InstancePath, Outgoing, Peer, Problem, RoutePath, Upload, paths};
+use crate::net::body::Timed;
+use crate::net::{Answer, InstancePath, Outgoing, Peer, Problem, RoutePath, Shortcut, Upload, paths};
 use crate::serve::reasons;
 use crate::serve::worker::{Blocking, wire_batch};
 
 type Hops = State<Arc<Vec<Running>>>;
 
-/// The router of these hops.
-pub(super) fn router(hops: Vec<Running>) -> Router {
+/// The router of these hops, for all but uploads.
+pub(super) fn router(hops: Arc<Vec<Running>>) -> Router {
     Router::new()
         .route(&paths::pattern("batch"), put(take_batch).get(give_batch))
         .route(&paths::pattern("ack"), post(acknowledge))
         .route(&paths::pattern("statement"), get(statement))
         .route(paths::WAITING, get(waiting))
-        .fallback(take_body)
+        .fallback(unknown)
         .method_not_allowed_fallback(Problem::method)
-        .with_state(Arc::new(hops))
+        .with_state(hops)
 }
 
-/// Uploads, and what is at no path. Uploads have no route of their own: axum would decode and keep every part of their
-/// paths, which are read in place.
-async fn take_body(State(hops): Hops, request: Request) -> Response {
-    match paths::upload(request.uri().path()) {
-        Some(route) if request.method() == Method::POST => {
-            take_body_of(&hops, route, request).await.into_response()
-        }
+/// What is at no path, and what cannot be done at that of uploads.
+async fn unknown(uri: Uri) -> Response {
+    match paths::upload(uri.path()) {
         Some(_) => ([(ALLOW, "POST")], Problem::method().await).into_response(),
         None => Problem::unknown().await.into_response(),
     }
 }
 
-async fn take_body_of(hops: &[Running], route: Route, request: Request) -> Result<Outgoing, Problem> {
+/// Uploads, whose paths are read in place.
+#[derive(Clone)]
+pub(super) struct Uploads(pub(super) Arc<Vec<Running>>);
+
+impl Shortcut for Uploads {
+    fn takes<B>(&self, request: &hyper::Request<B>) -> bool {
+        request.method() == Method::POST && paths::upload(request.uri().path()).is_some()
+    }
+
+    async fn answer(&self, request: hyper::Request<Timed<Incoming>>) -> hyper::Response<Answer> {
+        match take_body(&self.0, request).await {
+            Ok(receipt) => Answer::short(receipt),
+            Err(problem) => Answer::routed(problem),
+        }
+    }
+}
+
+async fn take_body(hops: &[Running], request: hyper::Request<Timed<Incoming>>) -> Result<Outgoing, Problem> {
+    let Some(route) = paths::upload(request.uri().path()) else { return Err(Problem::unknown().await) };
     let (hop, channel) = find(hops, &route).await?;
-    let id = respondent(hop, &request)?;
+    let id = respondent(hop, request.headers())?;
     let layout = hop.hop.layout();
     let upload = Upload::new(request, layout.body_len(layout.envelopes()) as u64)?;
     // A refusal because the epoch is over would be for good.
@@ -222,9 +237,8 @@ fn known(running: &Running, peer: Peer, party: Option<&Address>) -> Result<(), P
 }
 
 /// The respondent's name at this hop, by the token that they show.
-fn respondent(hop: &Running, request: &Request) -> Result<Digest, Problem> {
-    let token = request
-        .headers()
+fn respondent(hop: &Running, head: &HeaderMap) -> Result<Digest, Problem> {
+    let token = head
         .get(AUTHORIZATION)
         .and_then(|value| value.to_str().ok())
         .and_then(|value| value.strip_prefix("Bearer "))
