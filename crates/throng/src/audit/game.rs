@@ -176,6 +176,19 @@ impl Seen {
         order
     }
 
+    /// Between what the probability of an outcome is in a world. Each limit is wrong with probability `error` at most.
+    pub fn probability(&self, world: World, outcome: usize, error: f64) -> Result<(f64, f64)> {
+        let counts = match world {
+            World::First => &self.first,
+            World::Second => &self.second,
+        };
+        let (hits, draws) = (counts[outcome], counts.iter().sum());
+        if draws == 0 {
+            return Ok((0.0, 1.0));
+        }
+        Ok((lower_limit(hits, draws, 1.0 - error)?, upper_limit(hits, draws, 1.0 - error)?))
+    }
+
     /// What an event says that was chosen without a look at these draws. Each limit is wrong with probability `error` at
     /// most.
     pub fn limits(&self, event: &Event, delta: Delta, error: f64) -> Result<Limits> {

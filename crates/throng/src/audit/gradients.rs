@@ -23,15 +23,25 @@ pub struct SignsOfFewSeeds {
     seeds: Vec<(Seed, bool)>,
 }
 
-/// A respondent's randomness, but for the seed of the direction, which is given.
-struct GivenSeed<'a> {
-    seed: Seed,
+/// A respondent's randomness, but for what is given: the seed of the direction, or the first coin.
+struct Given<'a> {
+    seed: Option<Seed>,
+    coin: Option<u64>,
     rng: &'a mut ChaCha8Rng,
 }
 
 /// Reports of [`PrivUnit`]: is the direction in the first gradient's cap, in the other's, or in neither?
 #[derive(Debug)]
 pub struct Caps(PrivUnit);
+
+/// Reports of [`PrivUnit`]: is the direction in the cap of the respondent's own gradient?
+#[derive(Debug)]
+pub struct OwnCap(PrivUnit);
+
+/// Reports of [`PrivUnit`] that are not in the cap of the respondent's own gradient: are they in that of the other world's? Only
+/// those are drawn whose coin says so, which is all that they have to do with the coin.
+#[derive(Debug)]
+pub struct OtherCap(PrivUnit);
 
 /// The gradient of the first world, which is as long as the clipping norm 1.
 const GRADIENT: [f32; 2] = [0.6, -0.8];
@@ -59,7 +69,7 @@ impl SignsOfFewSeeds {
     }
 }
 
-impl TryRng for GivenSeed<'_> {
+impl TryRng for Given<'_> {
     type Error = Infallible;
 
     fn try_next_u32(&mut self) -> Result<u32, Infallible> {
@@ -67,20 +77,20 @@ impl TryRng for GivenSeed<'_> {
     }
 
     fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-        self.rng.try_next_u64()
+        self.coin.take().map_or_else(|| self.rng.try_next_u64(), Ok)
     }
 
     /// The randomizer asks for bytes once: for the seed.
     fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
-        if bytes.len() == self.seed.len() {
-            bytes.copy_from_slice(&self.seed);
-            return Ok(());
+        match self.seed {
+            Some(seed) if bytes.len() == seed.len() => bytes.copy_from_slice(&seed),
+            _ => self.rng.try_fill_bytes(bytes)?,
         }
-        self.rng.try_fill_bytes(bytes)
+        Ok(())
     }
 }
 
-impl TryCryptoRng for GivenSeed<'_> {}
+impl TryCryptoRng for Given<'_> {}
 
 impl Caps {
     /// A mechanism over [`Signs::DIMENSION`] parameters with a clipping norm of at most 1.
@@ -118,7 +128,9 @@ impl Game for SignsOfFewSeeds {
     fn play(&self, world: World, games: u64, counts: &mut [Vec<u64>], rng: &mut ChaCha8Rng) -> Result<()> {
         let gradient = gradient(world);
         for (_, &(seed, side)) in (0..games).zip(self.seeds.iter().cycle()) {
-            let report = self.mechanism.randomize(Some(&gradient), &mut GivenSeed { seed, rng })?;
+            let report = self
+                .mechanism
+                .randomize(Some(&gradient), &mut Given { seed: Some(seed), coin: None, rng })?;
             counts[0][usize::from(side == report.positive)] += 1;
         }
         Ok(())
@@ -137,22 +149,71 @@ impl Game for Caps {
         let (gradient, start) = (gradient(world), self.0.start());
         for _ in 0..games {
             let component = component(self.0.randomize(Some(&gradient), rng)?);
-            let cap = match component {
-                inside if inside > start => 2,
-                opposite if -opposite > start => 0,
-                _ => 1,
-            };
-            counts[0][cap] += 1;
+            counts[0][1 + usize::from(component > start) - usize::from(-component > start)] += 1;
             counts[1][component_outcome(component)] += 1;
         }
         Ok(())
     }
 }
 
+impl OwnCap {
+    /// A mechanism over [`Signs::DIMENSION`] parameters with a clipping norm of at most 1.
+    pub fn new(mechanism: PrivUnit) -> Self {
+        Self(mechanism)
+    }
+}
+
+impl Game for OwnCap {
+    fn statistics(&self) -> Vec<Statistic> {
+        vec![Statistic { name: "own cap", outcomes: 2 }]
+    }
+
+    fn play(&self, world: World, games: u64, counts: &mut [Vec<u64>], rng: &mut ChaCha8Rng) -> Result<()> {
+        let (gradient, side, start) = (gradient(world), side(world), self.0.start());
+        for _ in 0..games {
+            let component = component(self.0.randomize(Some(&gradient), rng)?);
+            counts[0][usize::from(side * component > start)] += 1;
+        }
+        Ok(())
+    }
+}
+
+impl OtherCap {
+    /// A mechanism over [`Signs::DIMENSION`] parameters with a clipping norm of at most 1.
+    pub fn new(mechanism: PrivUnit) -> Self {
+        Self(mechanism)
+    }
+}
+
+impl Game for OtherCap {
+    fn statistics(&self) -> Vec<Statistic> {
+        vec![Statistic { name: "other cap", outcomes: 2 }]
+    }
+
+    fn play(&self, world: World, games: u64, counts: &mut [Vec<u64>], rng: &mut ChaCha8Rng) -> Result<()> {
+        let (gradient, side, start) = (gradient(world), side(world), self.0.start());
+        for _ in 0..games {
+            // No threshold is above this.
+            let mut outside = Given { seed: None, coin: Some(u64::MAX), rng };
+            let component = component(self.0.randomize(Some(&gradient), &mut outside)?);
+            // Whatever the coin did: only of the others is asked where they are.
+            if side * component <= start {
+                counts[0][usize::from(-side * component > start)] += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
 fn gradient(world: World) -> [f32; 2] {
+    GRADIENT.map(|x| side(world) as f32 * x)
+}
+
+/// Where a world's gradient lies along the first one's.
+fn side(world: World) -> f64 {
     match world {
-        World::First => GRADIENT,
-        World::Second => GRADIENT.map(|x| -x),
+        World::First => 1.0,
+        World::Second => -1.0,
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Every randomizer is sampled in two worlds through the code that respondents run, in rounds that double. The draws of
 //! all rounds before choose an event, those of new rounds try it: the choice does not cheat. Limits are
-//! Clopper–Pearson's, with the error probability shared by all rounds, statistics and randomizers.
+//! Clopper–Pearson's, with the error probability shared by all rounds, statistics and randomizers. Where the event that tells is too
+//! rare to wait for, it is reached in two steps that are not.
 
 use std::fmt;
 
@@ -13,7 +14,7 @@ use throng_wire::Survey;
 use throng_wire::survey::Randomizer as SurveyRandomizer;
 
 use super::Verdict;
-use super::game::{Game, Seen, Stream, play};
+use super::game::{Game, Limits, Seen, Stream, World, play};
 use super::labels::DrawnLabels;
 use super::reports::{Epochs, Reports};
 
@@ -31,11 +32,33 @@ pub struct Promise {
     pub(super) trials: Vec<Trial>,
 }
 
-/// A game, and how often it may be played.
+/// What is played, and how often it may be.
 pub(super) struct Trial {
-    pub(super) game: Box<dyn Game>,
+    pub(super) played: Played,
     /// More draws than this are not made in each world.
     pub(super) games_max: u64,
+}
+
+/// How a trial looks for an event that tells the worlds apart.
+pub(super) enum Played {
+    /// One game, in which events are looked for.
+    Game(Box<dyn Game>),
+    /// Two games with one event each, which has outcome 1: that a report is on the side of the respondent's own world; and that it is
+    /// on that of the other world, *given* that it is not on its own. Together they say how likely a report is on the wrong side, which
+    /// may be too rare to be seen.
+    Steps { own: Box<dyn Game>, other: Box<dyn Game> },
+}
+
+impl Trial {
+    /// One game.
+    pub(super) fn game(game: impl Game + 'static, games_max: u64) -> Self {
+        Self { played: Played::Game(Box::new(game)), games_max }
+    }
+
+    /// Two steps.
+    pub(super) fn steps(own: impl Game + 'static, other: impl Game + 'static, games_max: u64) -> Self {
+        Self { played: Played::Steps { own: Box::new(own), other: Box::new(other) }, games_max }
+    }
 }
 
 /// What a measurement found.
@@ -60,6 +83,18 @@ pub struct Measured {
     pub verdict: Verdict,
 }
 
+impl Measured {
+    /// Takes limits into account that the event of a statistic gave.
+    fn note(&mut self, limits: Limits, statistic: &'static str, spent: f64) {
+        if self.statistic.is_empty() || limits.lower > self.lower {
+            (self.lower, self.statistic) = (limits.lower, statistic);
+        }
+        // Only if neither what is spent nor an excess is left open has enough been seen.
+        self.resolved |= limits.lower >= spent / RESOLUTION && limits.upper <= self.claimed * RESOLUTION;
+        self.verdict = Verdict::of(self.lower > self.claimed);
+    }
+}
+
 impl Promise {
     /// Tries to break it. The verdict is wrong about a kept promise with probability `error` at most.
     pub fn measure(&self, error: f64, stream: Stream) -> Result<Measured> {
@@ -75,7 +110,16 @@ impl Promise {
         };
         let each = error / self.trials.len() as f64;
         for (number, trial) in (0..).zip(&self.trials) {
-            self.measure_by(trial, each, stream, number * (ROUNDS + 1), &mut found)?;
+            let first_round = 2 * number * (ROUNDS + 1);
+            match &trial.played {
+                Played::Game(game) => {
+                    self.measure_by(game.as_ref(), trial.games_max, each, (stream, first_round), &mut found)?;
+                }
+                Played::Steps { own, other } => {
+                    let games = [own.as_ref(), other.as_ref()];
+                    self.measure_by_steps(games, trial.games_max, each, (stream, first_round), &mut found)?;
+                }
+            }
             if found.verdict.is_broken() || found.resolved {
                 break;
             }
@@ -87,20 +131,19 @@ impl Promise {
     /// from all rounds before those: the former choice is the better one, the latter has more draws.
     fn measure_by(
         &self,
-        trial: &Trial,
+        game: &dyn Game,
+        games_max: u64,
         error: f64,
-        stream: Stream,
-        first_round: u32,
+        (stream, first_round): (Stream, u32),
         found: &mut Measured,
     ) -> Result<()> {
-        let (game, claimed) = (trial.game.as_ref(), self.claimed.value());
         let statistics = game.statistics();
         let each = error / f64::from(ROUNDS) / statistics.len() as f64 / TRIED_ROUNDS.len() as f64;
         let mut rounds = vec![play(game, FIRST_ROUND, stream, first_round)?];
         let mut reports = FIRST_ROUND;
         for round in 1..=ROUNDS as usize {
             let games = FIRST_ROUND << round;
-            if reports + games > trial.games_max {
+            if reports + games > games_max {
                 break;
             }
             rounds.push(play(game, games, stream, first_round + round as u32)?);
@@ -113,15 +156,53 @@ impl Promise {
                     }
                     let event = seen(&rounds[..from]).promising(Delta::ZERO, each);
                     let limits = seen(&rounds[from..]).limits(&event, Delta::ZERO, each)?;
-                    if found.statistic.is_empty() || limits.lower > found.lower {
-                        (found.lower, found.statistic) = (limits.lower, statistic.name);
-                    }
-                    // Only if neither what is spent nor an excess is left open has enough been seen.
-                    found.resolved |=
-                        limits.lower >= self.spent / RESOLUTION && limits.upper <= claimed * RESOLUTION;
+                    found.note(limits, statistic.name, self.spent);
                 }
             }
-            found.verdict = Verdict::of(found.lower > claimed);
+            if found.verdict.is_broken() || found.resolved {
+                break;
+            }
+        }
+        found.reports += reports;
+        Ok(())
+    }
+
+    /// Plays two steps, in rounds that double, and looks at all of them together: there is nothing to choose.
+    ///
+    /// A report on one world's side is there with some probability in that world, and in the other one with the product of two:
+    /// that it is not on its own side, and that it is then on this one. So limits of the three are limits of ε.
+    fn measure_by_steps(
+        &self,
+        games: [&dyn Game; 2],
+        games_max: u64,
+        error: f64,
+        (stream, first_round): (Stream, u32),
+        found: &mut Measured,
+    ) -> Result<()> {
+        // Three probabilities, which limits of ε on both sides lean on, in each of two directions.
+        let each = error / f64::from(ROUNDS) / 6.0;
+        let mut seen: [Option<Seen>; 2] = [None, None];
+        let mut reports = 0;
+        for round in 0..ROUNDS {
+            let count = FIRST_ROUND << round;
+            if reports + count > games_max {
+                break;
+            }
+            reports += count;
+            for ((game, seen), step) in games.iter().zip(&mut seen).zip(0..) {
+                let new = play(*game, count, stream, first_round + 2 * round + step)?;
+                *seen = Some(Seen::sum(seen.iter().chain(&new[..1])));
+            }
+            let [Some(own), Some(other)] = &seen else { continue };
+            for [here, there] in [World::BOTH, [World::Second, World::First]] {
+                let (own_low, own_high) = own.probability(here, 1, each)?;
+                let (missed_low, missed_high) = own.probability(there, 0, each)?;
+                let (other_low, other_high) = other.probability(there, 1, each)?;
+                // Above the rounding of quotients and logarithms.
+                let lower = (own_low / (missed_high * other_high)).ln() * (1.0 - 1e-14) - 1e-14;
+                let limits = Limits { lower, upper: (own_high / (missed_low * other_low)).ln() };
+                found.note(limits, games[0].statistics()[0].name, self.spent);
+            }
             if found.verdict.is_broken() || found.resolved {
                 break;
             }
@@ -160,7 +241,7 @@ impl Promise {
                 neighbors: Replacement::NAME,
                 claimed,
                 spent: claimed.value(),
-                trials: vec![Trial { game: Box::new(DrawnLabels::new(real)?), games_max: LABELS_MAX }],
+                trials: vec![Trial::game(DrawnLabels::new(real)?, LABELS_MAX)],
             });
         }
         Ok(promises)
@@ -181,8 +262,8 @@ impl Promise {
              fewer values with --randomizer and --epsilon"
         );
         let (claimed, spent, scale) = excess_of(&scaled, epochs, excess)?;
-        let game = Box::new(Reports::new(scaled(scale)?, epochs)?);
-        Ok(Self { name, neighbors: Removal::NAME, claimed, spent, trials: vec![Trial { game, games_max }] })
+        let trials = vec![Trial::game(Reports::new(scaled(scale)?, epochs)?, games_max)];
+        Ok(Self { name, neighbors: Removal::NAME, claimed, spent, trials })
     }
 }
 
@@ -241,7 +322,11 @@ pub(super) const EPOCHS: u32 = 3;
 
 #[cfg(test)]
 mod tests {
+    use chacha20::ChaCha8Rng;
+    use throng_dp::sampling::Bernoulli;
+
     use super::*;
+    use crate::audit::game::Statistic;
     use crate::audit::game::testing::Bit;
 
     /// A kept promise is called broken with a chance of at most 1e-4 each; the seeds are fixed.
@@ -257,7 +342,7 @@ mod tests {
             neighbors: Removal::NAME,
             claimed: Epsilon::new(claimed).unwrap(),
             spent: claimed,
-            trials: vec![Trial { game: Box::new(game), games_max: u64::MAX }],
+            trials: vec![Trial::game(game, u64::MAX)],
         }
     }
 
@@ -285,8 +370,7 @@ mod tests {
     #[test]
     fn games_are_played_until_one_has_seen_enough() {
         let mut promise = promise(1.0, Bit::new(1.0));
-        let game = Box::new(Bit::new(1.0));
-        promise.trials.push(Trial { game, games_max: u64::MAX });
+        promise.trials.push(Trial::game(Bit::new(1.0), u64::MAX));
         let first = measured(&promise, 0);
         assert!(first.resolved, "{first:?}");
         promise.trials[0].games_max = 4 * FIRST_ROUND;
@@ -295,6 +379,37 @@ mod tests {
         promise.trials[1].games_max = 0;
         let neither = measured(&promise, 0);
         assert!(!neither.resolved && neither.lower < 1.0 / RESOLUTION, "{neither:?}");
+    }
+
+    /// Outcome 1 with the probability of a coin, in both worlds.
+    struct Coin(f64);
+
+    impl Game for Coin {
+        fn statistics(&self) -> Vec<Statistic> {
+            vec![Statistic { name: "coin", outcomes: 2 }]
+        }
+
+        fn play(&self, _: World, games: u64, counts: &mut [Vec<u64>], rng: &mut ChaCha8Rng) -> Result<()> {
+            let coin = Bernoulli::from_threshold((self.0 * 2f64.powi(128)) as u128);
+            (0..games).for_each(|_| counts[0][usize::from(coin.draw(rng))] += 1);
+            Ok(())
+        }
+    }
+
+    /// An event of e^-11.5 that is reached in two steps of e^-6.9 and e^-4.6, long before it could be seen itself.
+    #[test]
+    fn two_steps_show_an_event_that_is_hardly_ever_seen() {
+        let (own, other) = (0.999_f64, 0.01);
+        let spent = (own / ((1.0 - own) * other)).ln();
+        for (claimed, verdict) in [(spent, Verdict::Kept), (spent / RESOLUTION, Verdict::Broken)] {
+            let mut promise = promise(claimed, Bit::new(1.0));
+            promise.trials = vec![Trial::steps(Coin(own), Coin(other), u64::MAX)];
+            let found = measured(&promise, 0);
+            assert_eq!(found.verdict, verdict, "{found:?}");
+            assert!(found.lower < spent && found.lower > spent / RESOLUTION, "{found:?}");
+            assert!(found.reports < 2_000_000, "{found:?}");
+            assert_eq!(found.resolved, verdict == Verdict::Kept, "{found:?}");
+        }
     }
 
     const SURVEY: &str = r#"

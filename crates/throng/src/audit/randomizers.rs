@@ -2,7 +2,7 @@
 //!
 //! First whole reports over a few values are drawn. Where a million of them leave open whether ε is exceeded by 5 %, the same
 //! mechanism is drawn over its smallest domain (of signs, for a few seeds), so that no time is spent on what has nothing to
-//! do with the value.
+//! do with the value. PrivUnit looks for a seed that fits, which takes its time: what it says at a large ε is seen in two steps.
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
@@ -14,7 +14,7 @@ use throng_dp::{
     Removal, Repeated, Replacement, ReportFragments, SketchShape,
 };
 
-use super::gradients::{Caps, Signs, SignsOfFewSeeds};
+use super::gradients::{Caps, OtherCap, OwnCap, Signs, SignsOfFewSeeds};
 use super::local::{EPOCHS, Promise, Trial, excess_of, scale_of};
 use super::reports::{Epochs, Reports};
 
@@ -73,8 +73,8 @@ impl RandomizerName {
                 let claimed = spent(1.0)?;
                 let real = made(scale(claimed, excess, spent)?)?;
                 let trials = vec![
-                    Trial { game: Box::new(Signs::new(real.clone())), games_max: FEW_MAX },
-                    Trial { game: Box::new(SignsOfFewSeeds::new(real)), games_max: u64::MAX },
+                    Trial::game(Signs::new(real.clone()), FEW_MAX),
+                    Trial::game(SignsOfFewSeeds::new(real), u64::MAX),
                 ];
                 self.of_gradients(claimed, claimed, trials)
             }
@@ -86,7 +86,12 @@ impl RandomizerName {
                 let spent = |scale| Ok(spent_by(&made(scale)?));
                 let real = made(scale(claimed, excess, spent)?)?;
                 let games_max = (TRIES_MAX / real.tries()) as u64;
-                let trials = vec![Trial { game: Box::new(Caps::new(real)), games_max }];
+                let trials = if claimed.exp() * SIGHTINGS < games_max as f64 {
+                    vec![Trial::game(Caps::new(real), games_max)]
+                } else {
+                    let (own, other) = (OwnCap::new(real.clone()), OtherCap::new(real.clone()));
+                    vec![Trial::game(Caps::new(real), FEW_MAX), Trial::steps(own, other, games_max)]
+                };
                 self.of_gradients(claimed, spent(1.0)?, trials)
             }
             _ => self.of_values(epsilon, excess),
@@ -111,10 +116,7 @@ impl RandomizerName {
             excess_of(|scale| self.mechanism(budget, scale, Width::Few), epochs, excess)?;
         let few = Reports::new(self.mechanism(budget, scale, Width::Few)?, epochs)?;
         let fewest = Reports::own_bits(self.mechanism(budget, scale, Width::Fewest)?, epochs)?;
-        let trials = vec![
-            Trial { game: Box::new(few), games_max: FEW_MAX },
-            Trial { game: Box::new(fewest), games_max: u64::MAX },
-        ];
+        let trials = vec![Trial::game(few, FEW_MAX), Trial::game(fewest, u64::MAX)];
         Ok(Promise { name: self.name(), neighbors: Removal::NAME, claimed, spent, trials })
     }
 
@@ -177,6 +179,8 @@ const BEYOND: f64 = 16.0;
 const FEW_MAX: u64 = 1 << 20;
 /// So many seeds are tried in each world, at most: PrivUnit looks for one that fits.
 const TRIES_MAX: f64 = 3e8;
+/// How often an outcome has to be seen, about, to know its probability well enough.
+const SIGHTINGS: f64 = 200.0;
 
 #[cfg(test)]
 mod tests {
@@ -246,6 +250,28 @@ mod tests {
                 assert_eq!(found.verdict, verdict, "{found:?}");
                 assert!(found.resolved || found.verdict == Verdict::Broken, "{found:?}");
             }
+        }
+    }
+
+    /// In two steps PrivUnit shows at 6 what it shows in one, and at 13 what it hardly would.
+    #[test]
+    fn privunit_shows_its_epsilon_in_two_steps() {
+        let six = |excess: f64| {
+            let made = |scale: f64| -> Result<PrivUnit> {
+                Ok(PrivUnit::new(Signs::DIMENSION, CLIP, Epsilon::new(6.0 * scale)?)?)
+            };
+            let claimed = made(1.0)?.guarantee().epsilon().value();
+            let spent = |scale| Ok(spent_by(&made(scale)?));
+            let real = made(scale(claimed, excess, spent)?)?;
+            let trials = vec![Trial::steps(OwnCap::new(real.clone()), OtherCap::new(real), u64::MAX)];
+            RandomizerName::PrivUnit.of_gradients(claimed, spent(1.0)?, trials)
+        };
+        for (excess, verdict) in [(1.0, Verdict::Kept), (RESOLUTION, Verdict::Broken)] {
+            let found = measured(&six(excess).unwrap(), 1, 0);
+            assert_eq!(found.verdict, verdict, "{found:?}");
+            assert!(found.resolved || verdict == Verdict::Broken, "{found:?}");
+            let large = RandomizerName::PrivUnit.promise(epsilon(13.0), excess).unwrap();
+            assert!(matches!(large.trials[1].played, crate::audit::local::Played::Steps { .. }));
         }
     }
 

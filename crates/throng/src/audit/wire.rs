@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::{Result, ensure};
 use serde::Serialize;
 
 use super::Verdict;
@@ -88,20 +89,46 @@ impl Views {
     }
 
     /// Judges every sight. That any that should be alike is called broken though it is, has a probability below `error`.
-    pub fn judge(&self, error: f64) -> Vec<Judged> {
+    /// Where there are so few numbers that any would pass, nothing is judged.
+    pub fn judge(&self, error: f64) -> Result<Vec<Judged>> {
         let alike = self.seen.keys().filter(|sight| sight.rule != Rule::Same).count();
-        let each = error / (PAIRS.len() * alike.max(1)) as f64;
-        self.seen.iter().map(|(sight, numbers)| judge(sight, numbers, each)).collect()
+        self.seen.iter().map(|(sight, numbers)| judge(sight, numbers, share(alike, error))).collect()
     }
 }
 
-fn judge(sight: &Sight, numbers: &[Vec<u64>; 3], error: f64) -> Judged {
+/// How many numbers each case has to have at least, with so many sights that should be alike: with fewer, those that have nothing in
+/// common would pass.
+pub fn numbers_min(alike: usize, error: f64) -> u64 {
+    (1.0 - share(alike, error).ln()).floor() as u64 + 1
+}
+
+/// What one pair of cases has of the error of all sights that should be alike.
+fn share(alike: usize, error: f64) -> f64 {
+    error / (PAIRS.len() * alike.max(1)) as f64
+}
+
+/// How far apart the distribution functions of two equal laws may be with so many numbers of each.
+fn allowed(size: usize, error: f64) -> f64 {
+    ((1.0 - error.ln()) / size.max(1) as f64).sqrt()
+}
+
+fn judge(sight: &Sight, numbers: &[Vec<u64>; 3], error: f64) -> Result<Judged> {
     let (broken, shown) = match sight.rule {
         Rule::Same => same(numbers),
         Rule::Alike if !equally_often(numbers) => (true, ranges(numbers)),
-        Rule::Alike | Rule::AlikeWhereSeen => alike(numbers, error),
+        Rule::Alike | Rule::AlikeWhereSeen => {
+            let fewest = numbers.iter().map(Vec::len).min().unwrap_or(0);
+            ensure!(
+                allowed(fewest, error) < 1.0,
+                "{}, {}: {fewest} numbers cannot tell anything apart; give more --respondents and --answers, or a lower \
+                 --confidence",
+                sight.who,
+                sight.what
+            );
+            alike(numbers, error)
+        }
     };
-    Judged { sight: sight.clone(), verdict: Verdict::of(broken), shown }
+    Ok(Judged { sight: sight.clone(), verdict: Verdict::of(broken), shown })
 }
 
 fn same(numbers: &[Vec<u64>; 3]) -> (bool, String) {
@@ -138,7 +165,7 @@ fn alike(numbers: &[Vec<u64>; 3], error: f64) -> (bool, String) {
         // The bound is for samples of one size.
         let size = left.len().min(right.len());
         let distance = distance(&left[..size], &right[..size]);
-        let allowed = ((1.0 - error.ln()) / size.max(1) as f64).sqrt();
+        let allowed = allowed(size, error);
         broken |= distance > allowed;
         if distance / allowed >= worst.0 / worst.1 {
             worst = (distance, allowed, pair);
@@ -181,18 +208,34 @@ mod tests {
 
     const ERROR: f64 = 1e-6;
 
-    fn verdict(rule: Rule, number: impl Fn(Case, u64) -> Option<u64>) -> Verdict {
+    fn views(rule: Rule, each: u64, number: impl Fn(Case, u64) -> Option<u64>) -> Views {
         let mut views = Views::default();
         for case in Case::ALL {
-            for i in 0..300 {
+            for i in 0..each {
                 if let Some(number) = number(case, i) {
                     views.see("the network", "something", rule, case, number);
                 }
             }
         }
-        let judged = views.judge(ERROR);
+        views
+    }
+
+    fn verdict(rule: Rule, number: impl Fn(Case, u64) -> Option<u64>) -> Verdict {
+        let judged = views(rule, 300, number).judge(ERROR).unwrap();
         assert_eq!(judged.len(), 1);
         judged[0].verdict
+    }
+
+    /// With one number more, cases that have nothing in common are told apart; with fewer they would pass, so nothing is said.
+    #[test]
+    fn too_few_numbers_are_an_error_and_enough_catch_what_is_wholly_different() {
+        for error in [1e-3, 1e-9] {
+            let least = numbers_min(1, error);
+            let differ = |each| views(Rule::Alike, each, |case, _| Some(case as u64)).judge(error);
+            assert!(differ(least - 1).unwrap_err().to_string().contains("--respondents"));
+            assert_eq!(differ(least).unwrap()[0].verdict, Verdict::Broken, "{error}: {least}");
+        }
+        assert_eq!((numbers_min(13, 1e-3), numbers_min(13, 1e-9)), (12, 26));
     }
 
     #[test]

@@ -3,14 +3,14 @@
 use std::fs;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use indicatif::HumanCount;
 use serde::Serialize;
 
-use super::live::{Latencies, Town};
+use super::live::{ALIKE, Latencies, Town};
 use super::{Sure, conclude, verdict_line};
 use crate::audit::Verdict;
-use crate::audit::wire::{Case, Judged, Views};
+use crate::audit::wire::{Case, Judged, Views, numbers_min};
 use crate::cli::audit::WireArgs;
 use crate::commands::Format;
 use crate::commands::deployment::Deployment;
@@ -19,6 +19,12 @@ use crate::commands::stop::Stop;
 pub(super) fn run(args: &WireArgs, format: Format) -> Result<()> {
     let started = Instant::now();
     let sure = Sure::check(&args.sureness)?;
+    let least = numbers_min(ALIKE, sure.error());
+    ensure!(
+        args.respondents >= least,
+        "--respondents is {}: at this confidence fewer than {least} cannot tell anything apart",
+        args.respondents
+    );
     let stop = Stop::on_signal("stopped; no process of the audit is left, and no temporary file")?;
     let dir = tempfile::Builder::new().prefix("throng-audit-").tempdir().context("no temporary directory")?;
     let deployment = Deployment::new(fs::canonicalize(dir.path())?)?;
@@ -31,7 +37,7 @@ pub(super) fn run(args: &WireArgs, format: Format) -> Result<()> {
     let latencies = town.see_epochs(people, sure.seed, args.broken, &mut views, &stop)?;
     let processes = town.processes();
     drop(town);
-    let sights = views.judge(sure.error());
+    let sights = views.judge(sure.error())?;
     let verdict = Verdict::all(sights.iter().map(|one| one.verdict));
     let result = WireResult {
         respondents: args.respondents,
