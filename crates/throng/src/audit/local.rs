@@ -110,7 +110,7 @@ impl Promise {
         };
         let each = error / self.trials.len() as f64;
         for (number, trial) in (0..).zip(&self.trials) {
-            let first_round = 2 * number * (ROUNDS + 1);
+            let first_round = number * (ROUNDS + 1);
             match &trial.played {
                 Played::Game(game) => {
                     self.measure_by(game.as_ref(), trial.games_max, each, (stream, first_round), &mut found)?;

@@ -6,6 +6,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use indicatif::HumanCount;
+use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use throng_dp::Epsilon;
 use throng_wire::Survey;
@@ -119,6 +120,16 @@ struct Checked {
     passed_s_max: f64,
     /// The longest that a broken one took.
     caught_s_max: f64,
+    /// The most processor time that a right one took, on all cores together: whatever else the machine does.
+    passed_cpu_s_max: f64,
+    /// The most processor time that a broken one took.
+    caught_cpu_s_max: f64,
+}
+
+/// The processor time of this process so far.
+fn cpu_s() -> f64 {
+    let spent = clock_gettime(ClockId::ProcessCPUTime);
+    spent.tv_sec as f64 + 1e-9 * spent.tv_nsec as f64
 }
 
 /// Tries every promise with many seeds, kept and broken. An audit that does not do what it should is a failure.
@@ -141,18 +152,23 @@ fn self_check(
             caught: 0,
             passed_s_max: 0.0,
             caught_s_max: 0.0,
+            passed_cpu_s_max: 0.0,
+            caught_cpu_s_max: 0.0,
         };
         for seed in (0..seeds).map(|number| sure.seed.wrapping_add(number)) {
-            let measure = |promise: &Promise| -> Result<(bool, f64)> {
-                let start = Instant::now();
+            let measure = |promise: &Promise| -> Result<(bool, f64, f64)> {
+                let (start, start_cpu_s) = (Instant::now(), cpu_s());
                 let found = promise.measure(sure.error(), Stream { seed, measurement })?;
-                Ok((found.verdict.is_broken(), start.elapsed().as_secs_f64()))
+                Ok((found.verdict.is_broken(), start.elapsed().as_secs_f64(), cpu_s() - start_cpu_s))
             };
-            let ((accused, right_s), (caught, broken_s)) = (measure(right)?, measure(broken)?);
+            let (accused, took_s, took_cpu_s) = measure(right)?;
             one.passed += u64::from(!accused);
+            one.passed_s_max = one.passed_s_max.max(took_s);
+            one.passed_cpu_s_max = one.passed_cpu_s_max.max(took_cpu_s);
+            let (caught, took_s, took_cpu_s) = measure(broken)?;
             one.caught += u64::from(caught);
-            one.passed_s_max = one.passed_s_max.max(right_s);
-            one.caught_s_max = one.caught_s_max.max(broken_s);
+            one.caught_s_max = one.caught_s_max.max(took_s);
+            one.caught_cpu_s_max = one.caught_cpu_s_max.max(took_cpu_s);
             bar.inc(1);
         }
         checked.push(one);
@@ -162,19 +178,21 @@ fn self_check(
         Format::Json => print(&(serde_json::to_string_pretty(&checked)? + "\n"))?,
         Format::Text => {
             let mut text = format!(
-                "{:<26}{:>10}{:>16}{:>12}{:>16}{:>12}\n",
-                "randomizer", "claimed", "right: passed", "longest", "1.05: caught", "longest"
+                "{:<26}{:>10}{:>16}{:>11}{:>11}{:>16}{:>11}{:>11}\n",
+                "randomizer", "claimed", "right: passed", "longest", "CPU", "1.05: caught", "longest", "CPU"
             );
             for one in &checked {
                 let of = |hits: u64| format!("{hits} of {seeds}");
                 text += &format!(
-                    "{:<26}{:>10.4}{:>16}{:>10.1} s{:>16}{:>10.1} s\n",
+                    "{:<26}{:>10.4}{:>16}{:>9.1} s{:>9.1} s{:>16}{:>9.1} s{:>9.1} s\n",
                     one.name,
                     one.claimed,
                     of(one.passed),
                     one.passed_s_max,
+                    one.passed_cpu_s_max,
                     of(one.caught),
-                    one.caught_s_max
+                    one.caught_s_max,
+                    one.caught_cpu_s_max
                 );
             }
             print(&(text + &format!("seeds {} to {}\n", sure.seed, sure.seed.wrapping_add(seeds - 1))))?;
