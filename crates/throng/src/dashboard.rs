@@ -65,6 +65,8 @@ pub struct Shown {
     pub survey: SignedSurvey,
     /// Whose budget it spends.
     pub population: String,
+    /// The first epoch that its analyzer has a key for: before that nobody was asked.
+    pub first_epoch: u64,
 }
 
 /// What the handlers share.
