@@ -22,13 +22,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use axum::Router;
-use axum::extract::{Request, State};
+use axum::extract::{FromRequestParts, Path, Request, State};
 use axum::http::StatusCode;
 use axum::http::header::{AUTHORIZATION, CONTENT_DISPOSITION, CONTENT_TYPE, WWW_AUTHENTICATE};
+use axum::http::request::Parts;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use throng_account::while_wanted;
 use throng_dp::{CentralGuarantee, Removal};
 use throng_wire::SignedSurvey;
@@ -237,6 +239,21 @@ impl<T: Serialize> IntoResponse for Json<T> {
             Ok(text) => ([(CONTENT_TYPE, JSON)], text + "\n").into_response(),
             Err(_) => broken().into_response(),
         }
+    }
+}
+
+/// What a path names. What does not fit is a problem like any other.
+struct Named<T>(T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<Shared> for Named<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, serving: &Shared) -> Result<Self, Problem> {
+        let Path(named) = Path::from_request_parts(parts, serving).await.map_err(|rejection| {
+            let detail = "in this path a survey is its hash, and a label and an epoch are numbers";
+            Problem::new(rejection.status(), "parameter", detail)
+        })?;
+        Ok(Self(named))
     }
 }
 

@@ -284,6 +284,23 @@ fn every_epoch_that_is_over_is_accounted_for() {
 }
 
 #[test]
+fn what_a_path_does_not_name_is_a_problem_like_any_other() {
+    let mut analyst = Analyst::with_tallies(3000);
+    analyst.serve();
+    let hash = analyst.hash();
+    for rest in
+        ["x/1", "0/x", "0/-1", "4294967296/1", "0/1/estimates/..", "%ff/1/ranks", "0/x/files/release.json"]
+    {
+        let answer = analyst.get(&format!("/api/releases/{hash}/{rest}"));
+        assert!([400, 404].contains(&answer.status), "{rest}: {}", answer.status);
+        assert_eq!(answer.header("content-type"), Some("application/problem+json"), "{rest}");
+        let problem: Value = serde_json::from_slice(&answer.body).unwrap();
+        let says = problem["detail"].as_str().unwrap();
+        assert!(answer.status == 404 || says.contains("a label and an epoch are numbers"), "{problem}");
+    }
+}
+
+#[test]
 fn a_release_is_shown_as_it_was_published() {
     let mut analyst = Analyst::with_tallies(3000);
     let mut published = analyst.release();

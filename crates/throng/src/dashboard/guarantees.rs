@@ -1,6 +1,6 @@
 //! What a survey guarantees, and what would be left of it: the accountant's answers to "what if?".
 
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use serde::Serialize;
 use serde_json::{Value, json};
 use throng_account::attacker::{Compromised, Exposure, Left};
@@ -10,7 +10,7 @@ use throng_encode::{CheckedClaim, terms};
 use throng_wire::Survey;
 
 use super::query::{Query, bad};
-use super::{Json, Shared};
+use super::{Json, Named, Shared};
 use crate::net::Problem;
 
 /// `GET /api/surveys/{survey}/guarantee?instances&analyzer&honest_fraction&respondents&bound&label`: what is left if so many
@@ -18,7 +18,7 @@ use crate::net::Problem;
 /// that label; without one, under the label whose fragments go to the fewest instances.
 pub(super) async fn what_if(
     State(serving): State<Shared>,
-    Path(survey): Path<String>,
+    Named(survey): Named<String>,
     RawQuery(query): RawQuery,
 ) -> Result<Json<WhatIf>, Problem> {
     let names = ["instances", "analyzer", "honest_fraction", "respondents", "bound", "label"];
