@@ -8,7 +8,7 @@ mod analyst;
 use std::fs;
 use std::process::Command;
 
-use throng::analysis::TallyFiles;
+use throng::analysis::{TallyFiles, plot_title};
 use throng_analyze::{HEAD_LEN, InstanceTally};
 use throng_wire::Route;
 
@@ -387,6 +387,11 @@ fn a_release_is_shown_as_it_was_published() {
     // Plots can be read.
     let svg = analyst.get(&format!("{path}/files/ranks.svg"));
     assert!(svg.text().starts_with("<svg") && svg.text().contains("noise ends at"), "{}", svg.text());
+    let number = |name: &str| published[name].as_f64().unwrap();
+    let title =
+        plot_title(("drawing", None), analyst.epoch, number("epsilon_central"), number("epsilon_local"));
+    assert!(title.contains("epsilon_central 0.") && title.contains("whatever fails epsilon "), "{title}");
+    assert!(svg.text().contains(&title), "{}", svg.text());
     assert!(Picture::from_png(&analyst.get(&format!("{path}/files/ranks.png")).body).unwrap().width() > 300);
 
     let ledger = analyst.json("/api/ledger");

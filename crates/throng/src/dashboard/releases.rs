@@ -12,7 +12,7 @@ use super::picture::Drawn;
 use super::query::{Query, bad};
 use super::{Download, JSON, Json, Named, Serving, Shared, Shown, file_name, problem};
 use crate::analysis::published::EstimateLine;
-use crate::analysis::{Published, ReleaseName};
+use crate::analysis::{Published, ReleaseName, plot_title};
 use crate::net::Problem;
 use crate::picture::Picture;
 use crate::rank_plot::{estimates_by_rank, log_spaced};
@@ -147,7 +147,12 @@ pub(super) async fn file(
                 let counts = lines.iter().map(|line| line.estimate).collect();
                 let noise = Spread::constant(facts.noise_floor.powi(2), 1.0);
                 let estimates = Estimates::new(facts.respondents, counts, noise);
-                let title = format!("{}, epoch {epoch}", shown.survey.survey().name);
+                let title = plot_title(
+                    (&facts.name, facts.label.as_deref()),
+                    epoch,
+                    facts.epsilon_central,
+                    facts.epsilon_local,
+                );
                 Ok(estimates_by_rank(title, &ranked(&lines), &estimates, facts.noise_threshold))
             };
             let (kind, bytes) = match file.as_str() {
@@ -191,6 +196,10 @@ impl Serving {
 
 /// What a plot needs besides the table.
 struct Facts {
+    name: String,
+    label: Option<String>,
+    epsilon_central: f64,
+    epsilon_local: f64,
     respondents: u64,
     noise_floor: f64,
     noise_threshold: f64,
@@ -202,6 +211,10 @@ impl Facts {
         let number =
             |name: &str| release[name].as_f64().with_context(|| format!("the release has no {name}"));
         Ok(Self {
+            name: release["name"].as_str().unwrap_or_default().to_owned(),
+            label: release["label"].as_str().map(str::to_owned),
+            epsilon_central: number("epsilon_central")?,
+            epsilon_local: number("epsilon_local")?,
             respondents: release["respondents_estimated"].as_u64().unwrap_or(0),
             noise_floor: number("noise_floor")?,
             noise_threshold: number("noise_threshold")?,
