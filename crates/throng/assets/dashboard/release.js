@@ -37,7 +37,7 @@ export async function render(page, parameters, fail) {
     ),
     tabs(views, first, fail),
     downloads(path, release, picture_width, fail),
-    promises(release),
+    promises(release, label),
   );
 }
 
@@ -227,7 +227,7 @@ function downloads(path, release, picture_width, fail) {
   return el("section", { class: "panel", "aria-labelledby": "keep" }, el("h2", { id: "keep" }, "Keep it"), el("div", { class: "row" }, files.map(button)), said);
 }
 
-function promises(release) {
+function promises(release, label) {
   const rejected = Object.entries(release.rejected).filter(([name, value]) => value > 0 && name !== "chaff");
   return el(
     "section",
@@ -242,7 +242,7 @@ function promises(release) {
       ["not counted", rejected.length > 0 && `envelopes ${rejected.map(([name, value]) => `${REJECTED[name] ?? name}: ${count(value)}`).join(", ")}`],
     ]),
     el("ul", { class: "points" }, release.assumptions.map((text) => el("li", {}, text))),
-    el("p", {}, el("a", { href: `/guarantees?survey=${release.survey}` }, "What if …?")),
+    el("p", {}, el("a", { id: "what-if", href: `/guarantees?survey=${release.survey}${release.label ? `&label=${encodeURIComponent(label)}` : ""}` }, "What if …?")),
   );
 }
 
