@@ -24,11 +24,17 @@ export function forgetToken() {
   sessionStorage.removeItem(KEY);
 }
 
-/// Takes the token from an address that ends in #token=..., and removes it there.
+/// Takes the token from an address that ends in #token=..., and removes it there. A token is anything that can be printed; what
+/// no address can have is percent-encoded in it.
 export function takeToken() {
-  const found = /^#token=([\w-]+)$/.exec(location.hash);
+  const found = /^#token=([!-~]+)$/.exec(location.hash);
   if (!found) return;
-  keepToken(found[1]);
+  try {
+    keepToken(decodeURIComponent(found[1]));
+  } catch {
+    // A percent sign that encodes nothing is one of the token.
+    keepToken(found[1]);
+  }
   history.replaceState(null, "", location.pathname + location.search);
 }
 
