@@ -349,8 +349,10 @@ fn a_browser_shows_it_in_plain_words() {
         .sum();
     assert_eq!(page.eval("+document.querySelector('[data-bytes]').dataset.bytes"), json!(bytes));
     page.screenshot("respondent-light");
+    assert_eq!(page.faint_texts(), Vec::<String>::new());
     page.color_scheme("dark");
     page.screenshot("respondent-dark");
+    assert_eq!(page.faint_texts(), Vec::<String>::new());
     page.phone();
     page.screenshot("respondent-phone-dark");
     page.color_scheme("light");
