@@ -13,6 +13,7 @@
 //! | which parameters does a survey need? | [`planner`] |
 //! | what do the terms of a survey guarantee, for the crowd that took part? | [`terms`] |
 //! | what would a trusted party have to add? | [`gaussian`], [`composition::DpSgd`] |
+//! | and if nobody waits for the answer any more? | [`while_wanted`] |
 //! | what does a frequency say about a probability? | [`clopper_pearson()`] |
 //! | and two of them about ε? | [`distinguishing`] |
 
@@ -29,8 +30,10 @@ mod error;
 pub mod gaussian;
 pub mod label;
 pub mod ledger;
+mod patience;
 pub mod planner;
 pub mod terms;
 
 pub use clopper_pearson::clopper_pearson;
 pub use error::Error;
+pub use patience::while_wanted;

@@ -16,10 +16,10 @@ use crate::Error;
 use crate::amplification::exact;
 use crate::attacker::{Compromised, Exposure, Left};
 use crate::bound::Bound;
+use crate::patience::still_wanted;
 use crate::terms::fragments_epsilon;
 pub use inverse::{FragmentCost, fragment_cost, respondents_for_share};
 pub use labelled::Labelled;
-pub use remembered::while_wanted;
 pub use sketch::Distribution;
 pub use traffic::Traffic;
 
@@ -265,7 +265,7 @@ fn one_bit_floor(question: &Question) -> Result<Epsilon, Error> {
 fn fragments_within(question: &Question, rows: Option<u32>, equal: Epsilon) -> Result<Epsilon, Error> {
     let bound = Bound::named("exact")?;
     let keeps = |epsilon: Epsilon| {
-        remembered::still_wanted()?;
+        still_wanted()?;
         let (honest, tau) = (question.honest(), question.report_fragments);
         let composed = fragments_epsilon(bound, honest, (epsilon, tau), question.main_delta(), rows)?;
         Ok::<bool, Error>(composed <= question.counts_epsilon())

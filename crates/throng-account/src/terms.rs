@@ -12,6 +12,7 @@ use crate::deletion::Deletion;
 use crate::epochs::Membership;
 use crate::label::{kept_everywhere, with_deletion};
 use crate::ledger::{Hiding, Spending};
+use crate::patience::still_wanted;
 use crate::planner::Traffic;
 
 /// All that the guarantee of a release rests on, but the crowd.
@@ -62,6 +63,7 @@ impl Terms {
     /// the label's crowd, as those of all K are without one: which of them a fragment goes to is drawn without looking at
     /// anything else. Chaff says nothing. The other instances see who takes part, which is what deletion hides, in all K.
     pub fn guarantee(&self, respondents: u64) -> Result<Kept, Error> {
+        still_wanted()?;
         let (delta, twice) = (self.claimed.delta(), 1.0 + self.claimed.epsilon().value().exp());
         let mut honest = (respondents as f64 * self.honest_fraction).floor() as u64;
         let overflow = self.traffic().overflow_delta(self.envelopes, respondents, self.claimed.epsilon());

@@ -2,6 +2,7 @@
 
 use throng_dp::Tally;
 use throng_wire::codec::Reader;
+use throng_wire::route::ROUTE_LEN;
 use throng_wire::{Digest, Hasher, Route, Survey};
 
 use crate::{Error, Rejected};
@@ -55,6 +56,16 @@ impl InstanceTally {
         let digest = Digest::of(&bytes);
         bytes.extend(digest.as_bytes());
         bytes
+    }
+
+    /// Reads how a file begins, from [`HEAD_LEN`] bytes of it: which batch it is of, and whether that was counted or
+    /// destroyed. Whether the rest of the file is whole is not known then.
+    pub fn head(bytes: &[u8; HEAD_LEN]) -> Result<(Route, bool), Error> {
+        let mut reader = Reader::new(bytes.strip_prefix(MAGIC).ok_or(Error::Damaged)?);
+        match (reader.route(), reader.take()) {
+            (Some(route), Some([counted @ (0 | 1)])) => Ok((route, counted == 1)),
+            _ => Err(Error::Damaged),
+        }
     }
 
     /// Reads the bytes of a file. Anything but what was written is an error.
@@ -117,6 +128,8 @@ fn number(reader: &mut Reader<'_>) -> Option<u64> {
 }
 
 const MAGIC: &[u8] = b"throng-v1 tally\n";
+/// A line that says what it is, the route, and what became of it.
+pub const HEAD_LEN: usize = MAGIC.len() + ROUTE_LEN + 1;
 
 #[cfg(test)]
 mod tests {
@@ -147,6 +160,19 @@ mod tests {
         let destroyed = InstanceTally { counted: None, ..sample };
         assert_eq!(InstanceTally::from_bytes(&survey, &destroyed.to_bytes()).unwrap(), destroyed);
         assert!(sample_len() < 200, "zeros take no room");
+    }
+
+    #[test]
+    fn how_a_file_begins_says_what_became_of_its_batch() {
+        let head = |tally: &InstanceTally| *tally.to_bytes().first_chunk().unwrap();
+        let (counted, destroyed) = (head(&sample()), head(&InstanceTally { counted: None, ..sample() }));
+        assert_eq!(InstanceTally::head(&counted), Ok((route(), true)));
+        assert_eq!(InstanceTally::head(&destroyed), Ok((route(), false)));
+        for (at, byte) in [(0, b'T'), (HEAD_LEN - 1, 2)] {
+            let mut changed = counted;
+            changed[at] = byte;
+            assert_eq!(InstanceTally::head(&changed), Err(Error::Damaged), "byte {at}");
+        }
     }
 
     fn sample_len() -> usize {

@@ -23,6 +23,6 @@ pub use accuracy::{Accuracy, rmse};
 pub use analyzer::Analyzer;
 pub use batch::{BatchCounter, BatchOpener, Rejected};
 pub use error::Error;
-pub use instance_tally::{Counted, InstanceTally};
+pub use instance_tally::{Counted, HEAD_LEN, InstanceTally};
 pub use ranking::{Ranked, ranking};
 pub use release::{Crowd, Release};

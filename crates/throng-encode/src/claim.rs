@@ -21,8 +21,7 @@ use crate::Error;
 pub struct CheckedClaim {
     /// The label that it is about; 0 in a survey without labels.
     pub label: u32,
-    /// What is left whatever fails: without a backstop for one epoch, with one for all epochs of a value. A
-    /// label that is not public is counted in, once.
+    /// What is left whatever fails, as [`floor`] says.
     pub floor: LocalGuarantee<Removal>,
     /// What one fragment says that is known to be this respondent's.
     pub fragment: LocalGuarantee<Removal>,
@@ -112,13 +111,11 @@ impl CheckedClaim {
             )));
         }
 
-        let label = survey.labels.as_ref().and_then(|labels| labels.epsilon_label);
-        let label = label.map(Epsilon::new).transpose()?.map_or(Label::Public, Label::Randomized);
         let fragments = match mechanism.coins() {
             Coins::Fragments { fragment, tau, .. } => Some((fragment.epsilon(), tau)),
             Coins::Runs { .. } => None,
         };
-        let floor = LocalGuarantee::pure(label.local(mechanism.floor().epsilon()));
+        let floor = floor(survey)?;
         Ok(Self {
             label: label_number,
             floor,
@@ -140,7 +137,7 @@ impl CheckedClaim {
                 hops: survey.delivery.hops,
                 cover: survey.delivery.cover,
                 enrolment: survey.crowd.enrolment,
-                label: survey.labels.as_ref().map(|_| label),
+                label: survey.labels.as_ref().map(|_| label(survey)).transpose()?,
                 profile,
             },
         })
@@ -278,6 +275,18 @@ fn instances(numbers: &[u32]) -> String {
         Some((last, first)) if !first.is_empty() => format!("instances {} and {last}", first.join(", ")),
         _ => format!("instance {}", list.concat()),
     }
+}
+
+/// What is left of a respondent's privacy whatever fails: without a backstop for one epoch, with one for all epochs of a
+/// value. A label that is not public is counted in, once.
+pub fn floor(survey: &Survey) -> Result<LocalGuarantee<Removal>, Error> {
+    Ok(LocalGuarantee::pure(label(survey)?.local(survey.mechanism()?.floor().epsilon())))
+}
+
+/// How much of a respondent's label the first hops see.
+fn label(survey: &Survey) -> Result<Label, Error> {
+    let label = survey.labels.as_ref().and_then(|labels| labels.epsilon_label);
+    Ok(label.map(Epsilon::new).transpose()?.map_or(Label::Public, Label::Randomized))
 }
 
 /// What a survey's guarantee rests on under a label (0 where there are none), for an accountant.

@@ -25,7 +25,7 @@ mod testing;
 
 pub use answer::{Answer, SealedBody};
 pub use backstop::StoredBackstop;
-pub use claim::{CheckedClaim, terms};
+pub use claim::{CheckedClaim, floor, terms};
 pub use encoder::Encoder;
 pub use error::Error;
 pub use routing::Routing;

@@ -11,7 +11,7 @@ mod tally_files;
 
 pub use published::{Published, PublishedReleases, ReleaseName};
 pub use release_ledger::ReleaseLedger;
-pub use released::{Released, ReleasedValue};
+pub use released::{Released, ReleasedValue, plot_title};
 pub use tally_files::TallyFiles;
 
 use std::fs::{DirBuilder, File};

@@ -18,16 +18,20 @@ mod token;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use axum::Router;
-use axum::extract::{Request, State};
+use axum::extract::{FromRequestParts, Path, Request, State};
 use axum::http::StatusCode;
 use axum::http::header::{AUTHORIZATION, CONTENT_DISPOSITION, CONTENT_TYPE, WWW_AUTHENTICATE};
+use axum::http::request::Parts;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
+use throng_account::while_wanted;
 use throng_dp::{CentralGuarantee, Removal};
 use throng_wire::SignedSurvey;
 use tokio::sync::Semaphore;
@@ -63,6 +67,8 @@ pub struct Shown {
     pub survey: SignedSurvey,
     /// Whose budget it spends.
     pub population: String,
+    /// The first epoch that its analyzer has a key for: before that nobody was asked.
+    pub first_epoch: u64,
 }
 
 /// What the handlers share.
@@ -135,13 +141,13 @@ impl Serving {
         self.work_while_wanted(move |serving, _| work(serving)).await
     }
 
-    /// The same, for work that asks now and then whether somebody still waits for it.
+    /// The same, for work that may take long and asks now and then whether it is still wanted.
     async fn work_while_wanted<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&Self, &Wanted) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
         let serving = Arc::clone(self);
-        in_place(&self.places, move |wanted| work(&serving, wanted)).await
+        in_place(&self.places, PATIENCE, move |wanted| work(&serving, wanted)).await
     }
 
     /// The survey of a hash.
@@ -154,18 +160,20 @@ impl Serving {
     }
 }
 
-/// Works once one of these places is free. A request that was hung up on is dropped here: one that waits leaves at once, and one
+/// Works once one of these places is free, for so long. A request that was hung up on is dropped here: one that waits leaves at once, and one
 /// that is worked on keeps its place until its work is over, or has found that nobody wants it.
 async fn in_place<T: Send + 'static>(
     places: &Arc<Semaphore>,
+    patience: Duration,
     work: impl FnOnce(&Wanted) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
     let place = Arc::clone(places).acquire_owned().await.map_err(|_| broken())?;
     let waiting = Arc::new(());
-    let wanted = Wanted(Arc::downgrade(&waiting));
+    let waiting_for = Arc::downgrade(&waiting);
     let working = tokio::task::spawn_blocking(move || {
         let _place = place;
-        wanted.still()?;
+        let wanted = Wanted { waiting: waiting_for, until: Instant::now() + patience };
+        wanted.check("")?;
         work(&wanted)
     });
     let done = working.await.map_err(|_| broken())?;
@@ -173,22 +181,43 @@ async fn in_place<T: Send + 'static>(
     done
 }
 
-/// Whether somebody still waits for an answer.
+/// Whether to go on with an answer: somebody waits for it, and it does not take for ever.
 #[derive(Clone)]
-struct Wanted(Weak<()>);
+struct Wanted {
+    waiting: Weak<()>,
+    until: Instant,
+}
 
 impl Wanted {
-    /// An error that nobody will read, once nobody waits.
-    fn still(&self) -> Result<(), Problem> {
-        match self.0.strong_count() {
+    /// Fails once it is given up: with what can be done about it, or with an error that nobody will read.
+    fn check(&self, advice: &str) -> Result<(), Problem> {
+        match self.waiting.strong_count() {
             0 => Err(broken()),
-            _ => Ok(()),
+            _ if Instant::now() < self.until => Ok(()),
+            _ => Err(too_much(format!("this takes too long to work out here{advice}"))),
+        }
+    }
+
+    /// Asks the accountant, for as long as it is wanted.
+    fn account<T>(&self, advice: &str, work: impl FnOnce() -> T) -> Result<T, Problem> {
+        let wanted = self.clone();
+        match while_wanted(move || wanted.check("").is_ok(), work) {
+            Some(done) => Ok(done),
+            None => Err(self.check(advice).err().unwrap_or_else(broken)),
         }
     }
 }
 
+/// 422 for what takes more than there is here; some command of the program does it.
+fn too_much(detail: impl Into<String>) -> Problem {
+    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "too-much", detail)
+}
+
 /// A rule that says no is 422, with its sentence; what cannot be read is 500, with what to look at.
 fn problem(error: &anyhow::Error) -> Problem {
+    if let Some(problem) = error.downcast_ref::<Problem>() {
+        return problem.clone();
+    }
     match error.downcast_ref::<Refusal>() {
         Some(Refusal(sentence)) => {
             Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", sentence.clone())
@@ -213,6 +242,21 @@ impl<T: Serialize> IntoResponse for Json<T> {
     }
 }
 
+/// What a path names. What does not fit is a problem like any other.
+struct Named<T>(T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<Shared> for Named<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, serving: &Shared) -> Result<Self, Problem> {
+        let Path(named) = Path::from_request_parts(parts, serving).await.map_err(|rejection| {
+            let detail = "in this path a survey is its hash, and a label and an epoch are numbers";
+            Problem::new(rejection.status(), "parameter", detail)
+        })?;
+        Ok(Self(named))
+    }
+}
+
 /// A file to be kept.
 struct Download {
     name: String,
@@ -231,6 +275,9 @@ const JSON: &str = "application/json";
 
 /// How many requests are worked on at once.
 const PLACES: usize = 2;
+
+/// How long one of them may take, if it can be given up.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Every page is the same file; its script shows what the address asks for.
 const PAGE: Asset = Asset {
@@ -291,9 +338,9 @@ mod tests {
         // Two take both places, and go on for as long as somebody wants them to.
         let long = || {
             let (begin, worked) = (begin.clone(), Arc::clone(&worked));
-            Box::pin(in_place(&places, move |wanted: &Wanted| {
+            Box::pin(in_place(&places, PATIENCE, move |wanted: &Wanted| {
                 begin.send(()).unwrap();
-                while wanted.still().is_ok() {
+                while wanted.check("").is_ok() {
                     std::thread::yield_now();
                 }
                 worked.fetch_add(1, Ordering::SeqCst);
@@ -309,7 +356,7 @@ mod tests {
         let waiting = Arc::new(AtomicUsize::new(0));
         for _ in 0..3 {
             let counted = Arc::clone(&waiting);
-            let mut one = pin!(in_place(&places, move |_| {
+            let mut one = pin!(in_place(&places, PATIENCE, move |_| {
                 counted.fetch_add(1, Ordering::SeqCst);
                 Ok(())
             }));
@@ -318,8 +365,24 @@ mod tests {
         assert_eq!(places.available_permits(), 0, "both places are taken by work that is wanted");
         drop(both);
         // Whoever comes now is answered, by both places.
-        assert_eq!(in_place(&places, |_| Ok(7)).await, Ok(7));
+        assert_eq!(in_place(&places, PATIENCE, |_| Ok(7)).await, Ok(7));
         let _all = places.acquire_many(2).await.unwrap();
         assert_eq!((worked.load(Ordering::SeqCst), waiting.load(Ordering::SeqCst)), (2, 0));
+    }
+
+    #[tokio::test]
+    async fn what_takes_too_long_is_given_up_and_said() {
+        let places = Arc::new(Semaphore::new(1));
+        let patience = Duration::from_millis(30);
+        let given_up = in_place(&places, patience, |wanted| {
+            while wanted.check("").is_ok() {
+                std::thread::yield_now();
+            }
+            wanted.check(": ask for less")
+        });
+        let problem = given_up.await.unwrap_err();
+        assert_eq!((problem.status, problem.name.as_ref()), (StatusCode::UNPROCESSABLE_ENTITY, "too-much"));
+        assert_eq!(problem.detail, "this takes too long to work out here: ask for less");
+        assert_eq!(places.available_permits(), 1, "others have the place again");
     }
 }

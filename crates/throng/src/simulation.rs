@@ -64,6 +64,15 @@ pub struct Simulated {
 impl Simulation<'_> {
     /// Runs it. `progress` is told, from any thread, how much more of [`Simulation::steps`] is done.
     pub fn run(&self, progress: impl Fn(u64) + Sync) -> Result<Simulated> {
+        self.run_while(|more| {
+            progress(more);
+            Ok(())
+        })
+    }
+
+    /// The same for as long as `progress` says so: it is also asked, with 0, before each piece of work, and where it fails
+    /// nothing further is done.
+    pub fn run_while(&self, progress: impl Fn(u64) -> Result<()> + Sync) -> Result<Simulated> {
         self.check()?;
         let (streams, progress) = (Streams::new(self.seed), &progress);
         on_threads(self.threads, || match (self.mode, self.mechanism.sketch()) {
@@ -148,6 +157,10 @@ pub fn sketches(
         Simulation { mechanism, counts, mode: Mode::Aggregate, seed, threads }.check()?;
     }
     let streams = Streams::new(seed);
+    let progress = |more| {
+        progress(more);
+        Ok(())
+    };
     on_threads(threads, || rows::run(counts, mechanisms, &streams, &progress))
 }
 

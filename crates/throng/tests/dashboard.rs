@@ -8,6 +8,10 @@ mod analyst;
 use std::fs;
 use std::process::Command;
 
+use throng::analysis::{TallyFiles, plot_title};
+use throng_analyze::{HEAD_LEN, InstanceTally};
+use throng_wire::Route;
+
 use serde_json::{Value, json};
 use throng::dashboard::assets::SECURITY;
 use throng::picture::Picture;
@@ -195,6 +199,9 @@ fn a_survey_is_shown_with_its_parties() {
     assert_eq!((&shown["name"], &shown["population"]), (&json!("drawing"), &json!("artists")));
     assert_eq!(shown["respondents_min"], survey.crowd.respondents_min);
     assert_eq!(shown["epsilon_central"], survey.claim.epsilon_central);
+    // Beside it is what is left whatever fails.
+    let floor = CheckedClaim::check(survey).unwrap().floor.epsilon().value();
+    assert_eq!((&shown["epsilon_local"], &shown["backstop"]), (&json!(floor), &json!(true)));
     assert_eq!(shown["paths"].as_array().unwrap().len(), 3);
     assert_eq!(shown["paths"][2]["hops"][1]["place"], "instance-3-hop-2");
     assert_eq!(shown["paths"][0]["epoch_signed"], analyst.epoch);
@@ -211,6 +218,85 @@ fn a_survey_is_shown_with_its_parties() {
             break;
         }
         std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}
+
+/// Epochs of which no hop has said anything are there, and a file that cannot be read is a matter of its own epoch.
+#[test]
+fn every_epoch_that_is_over_is_accounted_for() {
+    let mut analyst = Analyst::with_tallies(3000);
+    let lines = |analyst: &Analyst| -> Vec<(u64, String, Value)> {
+        let page = analyst.json("/api/surveys");
+        let lines = page["surveys"][0]["epochs"].as_array().unwrap();
+        let line = |line: &Value| {
+            (
+                line["epoch"].as_u64().unwrap(),
+                line["state"].as_str().unwrap().to_owned(),
+                line["instances"].clone(),
+            )
+        };
+        lines.iter().map(line).collect()
+    };
+    let (epoch, all) = (analyst.epoch, |outcome: &str| json!([outcome, outcome, outcome]));
+    let line = |epoch, state: &str, instances| (epoch, state.to_owned(), instances);
+    fs::create_dir(analyst.path("empty")).unwrap();
+    analyst.serve_from("empty");
+    let running = line(epoch + 1, "collecting", all("missing"));
+    assert_eq!(lines(&analyst), [running.clone(), line(epoch, "waiting", all("missing"))]);
+
+    // Between an epoch that was destroyed and one that was counted there is one that nobody delivered.
+    let hash = analyst.deployment.bundle.survey().hash();
+    let (files, route) = (TallyFiles::new(&analyst.path("data"), hash), |epoch, instance| Route {
+        survey: hash,
+        label: 0,
+        epoch,
+        instance,
+    });
+    for instance in 1..=3 {
+        files.store(&InstanceTally { route: route(epoch - 2, instance), counted: None }).unwrap();
+    }
+    analyst.serve();
+    let before = [line(epoch - 1, "waiting", all("missing")), line(epoch - 2, "destroyed", all("destroyed"))];
+    let [waiting, destroyed] = before;
+    assert_eq!(
+        lines(&analyst),
+        [running.clone(), line(epoch, "reached", all("counted")), waiting.clone(), destroyed.clone()]
+    );
+
+    // How a file begins is all that is read of it; one that begins otherwise spoils its own epoch alone.
+    let file = |epoch: u64, instance: u32| {
+        analyst.path(&format!("data/tallies/{}/0-{epoch}-{instance}.tally", analyst.hash()))
+    };
+    let bytes = fs::read(file(epoch, 1)).unwrap();
+    fs::write(file(epoch, 1), &bytes[..HEAD_LEN]).unwrap();
+    fs::copy(file(epoch, 2), file(epoch - 1, 2)).unwrap();
+    fs::write(file(epoch - 2, 3), b"throng").unwrap();
+    analyst.serve();
+    assert_eq!(
+        lines(&analyst),
+        [
+            running,
+            line(epoch, "reached", all("counted")),
+            line(epoch - 1, "damaged", json!(["missing", "damaged", "missing"])),
+            line(epoch - 2, "damaged", json!(["destroyed", "destroyed", "damaged"])),
+        ]
+    );
+}
+
+#[test]
+fn what_a_path_does_not_name_is_a_problem_like_any_other() {
+    let mut analyst = Analyst::with_tallies(3000);
+    analyst.serve();
+    let hash = analyst.hash();
+    for rest in
+        ["x/1", "0/x", "0/-1", "4294967296/1", "0/1/estimates/..", "%ff/1/ranks", "0/x/files/release.json"]
+    {
+        let answer = analyst.get(&format!("/api/releases/{hash}/{rest}"));
+        assert!([400, 404].contains(&answer.status), "{rest}: {}", answer.status);
+        assert_eq!(answer.header("content-type"), Some("application/problem+json"), "{rest}");
+        let problem: Value = serde_json::from_slice(&answer.body).unwrap();
+        let says = problem["detail"].as_str().unwrap();
+        assert!(answer.status == 404 || says.contains("a label and an epoch are numbers"), "{problem}");
     }
 }
 
@@ -301,6 +387,11 @@ fn a_release_is_shown_as_it_was_published() {
     // Plots can be read.
     let svg = analyst.get(&format!("{path}/files/ranks.svg"));
     assert!(svg.text().starts_with("<svg") && svg.text().contains("noise ends at"), "{}", svg.text());
+    let number = |name: &str| published[name].as_f64().unwrap();
+    let title =
+        plot_title(("drawing", None), analyst.epoch, number("epsilon_central"), number("epsilon_local"));
+    assert!(title.contains("epsilon_central 0.") && title.contains("whatever fails epsilon "), "{title}");
+    assert!(svg.text().contains(&title), "{}", svg.text());
     assert!(Picture::from_png(&analyst.get(&format!("{path}/files/ranks.png")).body).unwrap().width() > 300);
 
     let ledger = analyst.json("/api/ledger");

@@ -8,6 +8,9 @@ mod analyst;
 #[path = "support/browser.rs"]
 mod browser;
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+
 use analyst::{Analyst, WIDTH};
 use browser::{Browser, Page};
 use serde_json::{Value, json};
@@ -22,11 +25,13 @@ fn open<'a>(browser: &'a Browser, analyst: &Analyst, path: &str) -> Page<'a> {
     page
 }
 
-/// Pictures of a page as it is, in the dark, and on a phone.
+/// Pictures of a page as it is, in the dark, and on a phone. All of its text can be read.
 fn pictures(page: &Page, name: &str) {
     page.screenshot(name);
+    assert_eq!(page.faint_texts(), Vec::<String>::new(), "{name}");
     page.color_scheme("dark");
     page.screenshot(&format!("{name}-dark"));
+    assert_eq!(page.faint_texts(), Vec::<String>::new(), "{name}, in the dark");
     page.color_scheme("light");
     page.phone();
     page.screenshot(&format!("{name}-phone"));
@@ -36,6 +41,29 @@ fn pictures(page: &Page, name: &str) {
 /// A number of the page is the API's.
 fn assert_number(page: &Page, selector: &str, api: &Value) {
     assert_eq!(page.number(selector), api.as_f64().unwrap(), "{selector}");
+}
+
+/// And so is what can be read, to as many digits as it is shown with.
+fn assert_shown(page: &Page, selector: &str, api: &Value) {
+    assert_number(page, selector, api);
+    let text = page.text(selector);
+    let number = text.chars().skip_while(|letter| !letter.is_ascii_digit());
+    let number: String =
+        number.take_while(|letter| letter.is_ascii_digit() || ".,".contains(*letter)).collect();
+    let number = number.replace(',', "");
+    let places = number.split_once('.').map_or(0, |(_, places)| places.len());
+    let off = number.parse::<f64>().unwrap_or(f64::NAN) - api.as_f64().unwrap();
+    assert!(off.abs() < 10f64.powi(-(places as i32)), "{selector} says {text:?} for {api}");
+}
+
+/// Has requests of a page whose address has this part answered by a script, which has `real()` for the true answer.
+fn intercept(page: &Page, part: &str, script: &str) {
+    page.eval(&format!(
+        "(() => {{ const fetch = window.fetch; window.fetch = async (url, options) => {{
+            const real = () => fetch(url, options);
+            if (!String(url).includes('{part}')) return real();
+            {script} }} }})()"
+    ));
 }
 
 #[test]
@@ -49,14 +77,24 @@ fn every_page_shows_its_text_and_a_number_of_the_api() {
     assert!(page.text("main").contains("drawing") && page.texts(".badge").contains(&"released".to_owned()));
     let planned = survey["respondents_min"].as_u64().unwrap();
     assert_eq!(planned, 2900);
-    assert!(page.text("main").contains("2,900"), "{}", page.text("main"));
+    let id = |name: &str| format!("#{name}-{:.8}", analyst.hash());
+    assert_shown(&page, &id("respondents-min"), &survey["respondents_min"]);
+    // A promise about releases is beside the one that holds whatever fails.
+    assert_shown(&page, &id("claim"), &survey["epsilon_central"]);
+    assert_shown(&page, &id("floor"), &survey["epsilon_local"]);
+    let promise = page.text(&format!("dd:has({})", id("claim")));
+    assert!(promise.contains("whatever fails") && promise.contains("epsilon_backstop"), "{promise}");
+    // Nobody listens where the hops are said to be: the last of each instance is missed, the others are not needed.
+    for (hop, says) in [("li:first-child", "not reached"), ("li:last-child", "does not answer")] {
+        page.wait_for_text(&format!("{} .hops > {hop}", id("instances")), says);
+    }
     pictures(&page, "dashboard-surveys");
 
     let page = open(&browser, &analyst, "/releases");
     let listed = &analyst.json("/api/releases")["releases"][0];
     assert_eq!(page.text("h1"), "Releases");
-    assert_number(&page, "#respondents-0", &listed["respondents"]);
-    assert_number(&page, "#epsilon-0", &listed["epsilon_central"]);
+    assert_shown(&page, "#respondents-0", &listed["respondents"]);
+    assert_shown(&page, "#epsilon-0", &listed["epsilon_central"]);
     pictures(&page, "dashboard-releases");
     page.click("#release-0");
     page.wait_for_text("h1#name", "drawing");
@@ -65,7 +103,7 @@ fn every_page_shows_its_text_and_a_number_of_the_api() {
     let guarantee = analyst.json(&format!("/api/surveys/{}/guarantee", analyst.hash()));
     page.wait_for("#answer[data-ready=true]");
     for name in ["local", "fragment", "central"] {
-        assert_number(&page, &format!("#epsilon-{name}"), &guarantee[format!("epsilon_{name}")]);
+        assert_shown(&page, &format!("#epsilon-{name}"), &guarantee[format!("epsilon_{name}")]);
     }
     assert!(page.text("#bound-words").starts_with("Computed for exactly the coins"));
     pictures(&page, "dashboard-guarantees");
@@ -73,9 +111,9 @@ fn every_page_shows_its_text_and_a_number_of_the_api() {
     let page = open(&browser, &analyst, "/ledger");
     let population = &analyst.json("/api/ledger")["populations"][0];
     page.wait_for_text("#population-0", "artists");
-    assert_number(&page, "#spent-0", &population["epsilon_spent"]);
-    assert_number(&page, "#left-0", &population["epsilon_left"]);
-    assert_number(&page, "#ledger-0 td[data-value]", &population["releases"][0]["epsilon_alone"]);
+    assert_shown(&page, "#spent-0", &population["epsilon_spent"]);
+    assert_shown(&page, "#left-0", &population["epsilon_left"]);
+    assert_shown(&page, "#ledger-0 td[data-value]", &population["releases"][0]["epsilon_alone"]);
     pictures(&page, "dashboard-ledger");
 }
 
@@ -87,6 +125,14 @@ fn a_release_is_seen_in_four_ways_and_kept() {
     let page = open(&browser, &analyst, &path);
     let release = &analyst.json(&analyst.release_path())["release"];
     page.wait_for_text("#promises", "What it promises");
+    for (figure, name) in [
+        ("significant", "significant"),
+        ("respondents", "respondents"),
+        ("epsilon-central", "epsilon_central"),
+        ("epsilon-local", "epsilon_local"),
+    ] {
+        assert_shown(&page, &format!("#{figure}"), &release[name]);
+    }
 
     page.click("#tab-bars");
     page.wait("document.querySelector('#view[data-view=bars] #bars [data-value]')");
@@ -123,7 +169,7 @@ fn a_release_is_seen_in_four_ways_and_kept() {
     page.wait_for("#view[data-view=table] #estimates");
     assert_eq!(page.number("#found"), 256.0);
     let table = analyst.json(&format!("{}/estimates?limit=1", analyst.release_path()));
-    assert_number(&page, "#estimates td[data-value]", &table["lines"][0]["estimate"]);
+    assert_shown(&page, "#estimates td[data-value]", &table["lines"][0]["estimate"]);
     page.set("#search", "25");
     let found = analyst.json(&format!("{}/estimates?search=25", analyst.release_path()));
     page.wait(&format!("document.querySelector('#found').dataset.value === '{}'", found["found"]));
@@ -131,21 +177,75 @@ fn a_release_is_seen_in_four_ways_and_kept() {
     pictures(&page, "dashboard-release-table");
 
     // What is kept is what the API gives.
-    for file in ["estimates.csv", "estimates.json", "release.json", "ranks.svg"] {
+    for file in ["estimates.csv", "estimates.json", "release.json", "ranks.svg", "ranks.png", "picture.png"] {
         let kept = page.download(|page| page.click(&format!("#download-{}", file.replace('.', "-"))));
         let given = analyst.get(&format!("{}/files/{file}", analyst.release_path()));
         let called = format!("drawing-{:.8}-epoch-{}-{file}", analyst.hash(), analyst.epoch);
         assert_eq!(kept.name, called);
         assert!(kept.bytes == given.body && !kept.bytes.is_empty(), "{file}");
-    }
-    for (file, width) in [("ranks.png", 600), ("picture.png", 800)] {
-        let kept = page.download(|page| page.click(&format!("#download-{}", file.replace('.', "-"))));
-        assert!(Picture::from_png(&kept.bytes).unwrap().width() >= width, "{file}");
+        if file.ends_with(".png") {
+            assert!(Picture::from_png(&kept.bytes).unwrap().width() >= 600, "{file}");
+        }
     }
 }
 
+/// What fails is said where it was asked for, and the rest of the page stays; of two answers the later question's counts.
 #[test]
-fn what_if_and_planner_change_to_what_the_api_says() {
+fn a_part_that_fails_leaves_the_rest_of_the_page() {
+    let analyst = Analyst::with_release();
+    let browser = Browser::start();
+    let path = format!("/release?survey={}&label=0&epoch={}", analyst.hash(), analyst.epoch);
+    let page = open(&browser, &analyst, &path);
+    // No row of 7 pixels divides 256 values.
+    page.click("#tab-picture");
+    page.wait_for("#view[data-view=picture] #width");
+    page.set("#width", "7");
+    page.wait_for_text("#view .message", "no rows of 7");
+    page.wait_for_problem("400");
+    page.click("#download-picture-png");
+    page.wait_for_text("#keep-said", "no rows of 7");
+    page.wait_for_problem("400");
+    page.screenshot("dashboard-release-no-picture");
+    assert!(page.text("h1#name").contains("drawing") && page.text("#view").contains("Width"));
+    page.set("#width", "32");
+    page.wait("document.querySelector('#picture').dataset.value === '32x8'");
+    let kept = page.download(|page| page.click("#download-picture-png"));
+    assert_eq!(Picture::from_png(&kept.bytes).unwrap().width(), 800);
+    assert_eq!(page.text("#keep-said"), "");
+
+    page.click("#tab-table");
+    page.wait_for("#view[data-view=table] #estimates");
+    intercept(
+        &page,
+        "search=2&",
+        "const answer = await real(); window.slow = true;
+        await new Promise(done => setTimeout(done, 600)); window.slow = false; return answer;",
+    );
+    page.set("#search", "2");
+    page.wait("window.slow === true");
+    page.set("#search", "25");
+    let found = analyst.json(&format!("{}/estimates?search=25", analyst.release_path()))["found"].clone();
+    page.wait("window.slow === false");
+    page.wait(&format!("document.querySelector('#found').dataset.value === '{found}'"));
+    page.eval("new Promise(done => setTimeout(done, 100))");
+    assert_number(&page, "#found", &found);
+    assert_eq!(page.texts("#estimates tbody tr").len() as u64, found.as_u64().unwrap());
+    intercept(
+        &page,
+        "/estimates",
+        "return new Response('{\"detail\": \"no table today\"}', { status: 500 });",
+    );
+    page.set("#search", "3");
+    page.wait_for_text("#found", "no table today");
+    assert!(page.text("h1#name").contains("drawing"));
+    // That nobody answers any more concerns the page as a whole.
+    intercept(&page, "/estimates", "throw new TypeError('no network');");
+    page.set("#search", "4");
+    page.wait_for_text("#error", "The analyzer does not answer");
+}
+
+#[test]
+fn what_if_changes_to_what_the_api_says() {
     let analyst = Analyst::with_release();
     let browser = Browser::start();
 
@@ -196,6 +296,10 @@ fn what_if_and_planner_change_to_what_the_api_says() {
     page.wait_for("#left[data-kind=local]");
     assert_number(&page, "#left", &bad["left"]["epsilon"]);
     page.click("#analyzer");
+    // Without the analyzer nobody can open what they see.
+    page.wait_for("#left[data-kind=participation-only]");
+    assert_eq!(page.text("#left"), "the value stays sealed");
+    assert_eq!(asked("instances=2&honest_fraction=1")["left"]["kind"], "participation-only");
     page.set("#instances", "0");
     page.set("#respondents", "49");
     page.wait_for_text("#destroyed", "1,450");
@@ -204,47 +308,162 @@ fn what_if_and_planner_change_to_what_the_api_says() {
     page.screenshot("dashboard-guarantees-destroyed");
     page.set("#bound", "clones21");
     page.wait_for_text("#bound-words", "two years earlier");
+    let looser = asked("respondents=1450&honest_fraction=1&bound=clones21");
+    assert_shown(&page, "#epsilon-central", &looser["epsilon_central"]);
+    assert!(looser["epsilon_central"].as_f64() > half["epsilon_central"].as_f64(), "it is looser");
+}
 
-    // A slider, moved by keys.
+#[test]
+fn planner_changes_to_what_the_api_says() {
+    let analyst = Analyst::with_release();
+    let browser = Browser::start();
     let page = open(&browser, &analyst, "/planner");
-    page.wait_for("#answer[data-ready=true]");
-    let plan = |page: &Page, sample: &str| {
-        let value = |id: &str| page.eval(&format!("document.querySelector('#{id}-shown').dataset.value"));
-        let text = |id: &str| value(id).as_str().unwrap().to_owned();
-        analyst.json(&format!(
-            "/api/plan?epsilon_central={}&delta=1e-6&respondents={}&domain={}&report_fragments={}&instances={}&sample={sample}&seed=1",
-            text("epsilon-central"), text("respondents"), text("domain"), text("fragments"), text("instances")
-        ))
+    // Waits until the numbers are those of the API for what the controls say, and gives them.
+    let settled = |seed: u32| -> Value {
+        let shown = |id: &str| page.eval(&format!("document.querySelector('#{id}-shown').dataset.value"));
+        let chosen = |id: &str| page.eval(&format!("document.querySelector('#{id}').value"));
+        let text = |value: Value| value.as_str().unwrap().to_owned();
+        let [central, respondents, domain, fragments, instances] =
+            ["epsilon-central", "respondents", "domain", "fragments", "instances"].map(|id| text(shown(id)));
+        let [delta, sample] = ["delta", "sample"].map(|id| text(chosen(id)));
+        let page_of = analyst.json(&format!(
+            "/api/plan?epsilon_central={central}&delta={delta}&respondents={respondents}&domain={domain}\
+             &report_fragments={fragments}&instances={instances}&sample={sample}&seed={seed}"
+        ));
+        let (plan, tried) = (&page_of["plan"], &page_of["sample"]);
+        let numbers = json!({
+            "standard-error": plan["standard_error"],
+            "noise-threshold": plan["noise_threshold"],
+            "epsilon-floor": plan["epsilon_floor"],
+            "envelopes": plan["envelopes_per_instance"],
+            "domain-planned": page_of["domain"],
+            "rmse": tried["rmse"],
+        });
+        page.wait(&format!(
+            "document.querySelector('#answer').dataset.ready === 'true' && Object.entries({numbers})
+                .every(([id, value]) => Number(document.getElementById(id)?.dataset.value) === value)"
+        ));
+        for id in ["standard-error", "epsilon-floor", "envelopes", "domain-planned", "rmse"] {
+            assert_shown(&page, &format!("#{id}"), &numbers[id]);
+        }
+        numbers
     };
-    let first = plan(&page, "cat");
-    assert_number(&page, "#standard-error", &first["plan"]["standard_error"]);
-    assert_number(&page, "#rmse", &first["sample"]["rmse"]);
+    let mut before = settled(1);
+    // A slider that changes nothing says why: the cat has no more pixels.
+    assert_eq!(before["domain-planned"], 784);
+    page.wait_for_text("#domain-hint", "784 pixels (28 × 28) at most");
     pictures(&page, "dashboard-planner");
+    // A slider, moved by keys.
     page.eval("document.querySelector('#epsilon-central').focus()");
     (0..4).for_each(|_| page.press("ArrowLeft"));
-    page.wait(&format!("document.querySelector('#answer').dataset.ready === 'true' && document.querySelector('#standard-error').dataset.value !== '{}'", first["plan"]["standard_error"]));
-    let second = plan(&page, "cat");
-    assert_number(&page, "#standard-error", &second["plan"]["standard_error"]);
-    assert!(second["plan"]["standard_error"].as_f64() > first["plan"]["standard_error"].as_f64());
-    page.set("#fragments", "3");
-    page.set("#sample", "zipf");
-    page.wait_for("#ranks");
-    page.wait_for("#answer[data-ready=true]");
-    let third = plan(&page, "zipf");
-    assert_eq!(page.eval("document.querySelector('#fragments-shown').dataset.value"), json!("4"));
-    assert_number(&page, "#rmse", &third["sample"]["rmse"]);
-    assert_number(&page, "#envelopes", &third["plan"]["envelopes_per_instance"]);
+    let noisier = settled(1);
+    assert!(noisier["standard-error"].as_f64() > before["standard-error"].as_f64());
+    before = noisier;
+    // Every control changes something, to what the API says.
+    for (control, value) in [
+        ("domain", "8"),
+        ("sample", "zipf"),
+        ("respondents", "20"),
+        ("epsilon-central", "9"),
+        ("fragments", "3"),
+        ("instances", "5"),
+        ("domain", "15"),
+        ("delta", "1e-8"),
+    ] {
+        page.set(&format!("#{control}"), value);
+        let after = settled(1);
+        assert_ne!(before, after, "{control}");
+        before = after;
+    }
+    assert_eq!(page.number("#fragments-shown"), 4.0);
+    assert_eq!(page.text("#domain-hint"), "");
+    page.click("#fresh");
+    let fresh = settled(2);
+    assert_ne!(before["rmse"], fresh["rmse"], "noise is fresh");
+    assert_eq!(before["standard-error"], fresh["standard-error"]);
     pictures(&page, "dashboard-planner-zipf");
 
+    // The file is the plan that is shown, also while another is on its way.
+    let shown =
+        ["respondents", "epsilon-central", "instances"].map(|id| page.number(&format!("#{id}-shown")));
+    intercept(&page, "/api/plan?", "return new Promise(() => {});");
+    page.set("#name", "lunch");
+    page.set("#question", "What is for lunch?");
+    page.set("#respondents", "8");
+    page.wait_for("#answer[data-ready=false]");
     let kept = page.download(|page| page.click("#download-survey"));
     let survey = Survey::from_toml(&String::from_utf8(kept.bytes).unwrap()).unwrap();
-    assert_eq!(kept.name, "survey.toml");
-    let respondents = page.number("#respondents-shown");
+    assert_eq!(kept.name, "survey-lunch.toml");
+    assert_eq!((survey.name.as_str(), survey.question.as_str()), ("lunch", "What is for lunch?"));
+    let terms = [
+        survey.crowd.respondents_min as f64,
+        survey.claim.epsilon_central,
+        f64::from(survey.delivery.instances),
+    ];
+    assert_eq!(terms, shown);
+    assert_eq!((json!(survey.domain()), survey.claim.delta), (fresh["domain-planned"].clone(), 1e-8));
+    // What cannot be a name is said beside the button.
+    page.set("#name", "lunch today");
+    page.click("#download-survey");
+    page.wait_for_text("#file-said", "letters, digits");
+    page.wait_for_problem("400");
+    assert_eq!(page.text("h1"), "Planner");
+}
+
+/// A survey with a trust profile, whose free texts are written by somebody who tries to have them run.
+#[test]
+fn labels_have_their_own_numbers_and_texts_are_texts() {
+    let question = "Which <img src=x onerror=alert(1)>?";
+    let population = "<b onclick=alert(2)>artists</b> & co";
+    let arguments =
+        ["--question", question, "--label", "all", "--label", "one=2", "--epsilon-deletion", "0.2"];
+    let mut analyst = Analyst::planned(&arguments, 2, population, 4000);
+    analyst.release();
+    analyst.serve();
+    let browser = Browser::start();
+    for path in ["/", "/releases", "/ledger"] {
+        let page = open(&browser, &analyst, path);
+        let wanted = if path == "/ledger" { population } else { question };
+        page.wait_for_text("main", wanted);
+        assert_eq!(page.eval("document.querySelectorAll('main img, main b').length"), json!(0), "{path}");
+    }
+    let page = open(&browser, &analyst, "/");
+    page.wait_for_text("main", "one: fragments go to instance 2 alone");
     assert_eq!(
-        (survey.crowd.respondents_min as f64, survey.domain()),
-        (respondents, third["domain"].as_u64().unwrap())
+        page.text(&format!("#epochs-{:.8} td .badge[data-value=released]", analyst.hash())),
+        "released"
     );
-    assert_eq!(json!(survey.claim.epsilon_central), third["plan"]["epsilon_central"]);
+    pictures(&page, "dashboard-surveys-labels");
+
+    let path = format!("/release?survey={}&label=2&epoch={}", analyst.hash(), analyst.epoch);
+    let page = open(&browser, &analyst, &path);
+    page.wait_for_text("h1#name", "drawing · one");
+    assert_eq!(page.eval("document.querySelectorAll('main img, main b').length"), json!(0));
+    // Its "What if ...?" is about those who answered under this label.
+    page.click("#what-if");
+    page.wait_for("#answer[data-ready=true]");
+    let asked = |query: &str| analyst.json(&format!("/api/surveys/{}/guarantee?{query}", analyst.hash()));
+    let is_left = |page: &Page, query: &str| {
+        let expected = asked(query);
+        page.wait(&format!(
+            "document.querySelector('#answer').dataset.ready === 'true' &&
+                Number(document.querySelector('#left').dataset.value) === {}",
+            expected["left"]["epsilon"]
+        ));
+        assert_shown(page, "#left", &expected["left"]["epsilon"]);
+        assert_shown(page, "#epsilon-central", &expected["epsilon_central"]);
+        expected["left"]["epsilon"].clone()
+    };
+    assert_eq!(page.eval("document.querySelector('#label').value"), json!("2"));
+    page.set("#instances", "1");
+    page.click("#analyzer");
+    let one = is_left(&page, "label=2&instances=1&analyzer=true");
+    assert!(page.text("main").contains("label one go to these instances alone: 2."));
+    pictures(&page, "dashboard-guarantees-label");
+    page.set("#label", "1");
+    let all = is_left(&page, "label=1&instances=1&analyzer=true");
+    assert!(one.as_f64() > all.as_f64(), "one instance of one sees more than one of three: {one} {all}");
+    assert!(!page.text("main").contains("go to these instances alone"));
 }
 
 /// What is shown with few digits is the weaker promise: never less than an upper bound, never more than a lower one.
@@ -313,13 +532,15 @@ fn keys_reach_everything_and_only_the_token_opens_it() {
     let page = browser.page(&analyst.url());
     page.wait_for("#token");
     assert!(!page.text("main").contains("Which pixel"));
+    assert_eq!(page.focused(), "input#token");
+    pictures(&page, "dashboard-token");
     page.click("#token");
     page.type_text("a-token-that-nobody-has-made");
     page.press("Enter");
     page.wait_for("#error");
     page.wait_for_problem("401");
     assert!(!page.text("main").contains("Which pixel"));
-    page.screenshot("dashboard-token");
+    pictures(&page, "dashboard-token-wrong");
     page.click("#token");
     page.type_text(analyst.token());
     page.press("Enter");
@@ -330,4 +551,29 @@ fn keys_reach_everything_and_only_the_token_opens_it() {
     page.reload();
     page.wait_for("#token");
     assert!(!page.text("main").contains("Which pixel"));
+}
+
+/// Whatever a token is made of, an address takes it, and it is gone from there.
+#[test]
+fn an_address_takes_any_token() {
+    let mut analyst = Analyst::with_tallies(3000);
+    let token = "a/b+c=d?e&f!g~h'i(j)%k\"<l>`#m";
+    let file = analyst.path("data/operator.token");
+    std::fs::write(&file, token).unwrap();
+    std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+    analyst.serve();
+    assert_eq!(analyst.token(), token);
+    let encoded: String = token.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let browser = Browser::start();
+    let page = browser.page(&format!("{}/#token={encoded}", analyst.url()));
+    page.wait_for_text("main", "Which pixel do you hold?");
+    assert_eq!(page.eval("location.hash"), json!(""));
+    // As it is written, where that can be: nothing in this one is encoded by a browser.
+    drop(page);
+    let plain = "a/b+c=d?e&f!g~h'i(j)%k-and-more";
+    std::fs::write(&file, plain).unwrap();
+    analyst.serve();
+    let page = browser.page(&format!("{}/#token={plain}", analyst.url()));
+    page.wait_for_text("main", "Which pixel do you hold?");
+    assert_eq!(page.eval("location.hash"), json!(""));
 }

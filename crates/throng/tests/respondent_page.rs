@@ -349,8 +349,10 @@ fn a_browser_shows_it_in_plain_words() {
         .sum();
     assert_eq!(page.eval("+document.querySelector('[data-bytes]').dataset.bytes"), json!(bytes));
     page.screenshot("respondent-light");
+    assert_eq!(page.faint_texts(), Vec::<String>::new());
     page.color_scheme("dark");
     page.screenshot("respondent-dark");
+    assert_eq!(page.faint_texts(), Vec::<String>::new());
     page.phone();
     page.screenshot("respondent-phone-dark");
     page.color_scheme("light");
@@ -391,6 +393,9 @@ fn a_browser_checks_receipts_without_a_network() {
     let route = Route { survey: other.survey.hash(), label: 0, epoch: 11, instance: 1 };
     assert_eq!(chosen("foreign", &other.receipt(&route, b"", 11 * EPOCH_MS).to_bytes()), "other-survey");
     assert_eq!(chosen("a-picture", &[7; 100_000]), "no-receipt");
+    // A name is a text, whatever is written in it.
+    assert_eq!(chosen("<img src=x onerror=alert(1)>", b"?"), "no-receipt");
+    assert_eq!(page.eval("document.querySelectorAll('main img').length"), json!(0));
     // Those that are kept: one is replaced behind the page's back.
     assert_eq!(page.number("#receipts-right"), 3.0);
     fs::write(person.receipt(1), &forged).unwrap();
@@ -403,6 +408,9 @@ fn a_browser_checks_receipts_without_a_network() {
     page.wait_for_text("main", "Receipt does not hold");
     // A state directory that is gone is told, with what to do.
     fs::rename(person.state(), person.folder.path().join("moved")).unwrap();
+    page.click("#check-stored");
+    page.wait_for_text("#stored-verdict", "They could not be checked: ");
+    page.wait_for_problem("request failed: 500");
     page.reload();
     page.wait_for_text("main", "is no state directory");
     page.wait_for_problem("request failed: 500");

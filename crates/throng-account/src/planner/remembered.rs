@@ -1,34 +1,15 @@
 //! Answers of the accountant that a plan asks for again and again: for two more instances, for one more fragment, or when
 //! somebody moves a slider that they do not depend on.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 
 use throng_dp::Epsilon;
 
 use crate::Error;
+use crate::patience::still_wanted;
 
 /// All that an answer depends on: the honest crowd; epsilon_central, delta and what is asked about; tau; rows.
 pub(super) type Asked = (u64, [u64; 3], u32, Option<u32>);
-
-/// Plans for as long as `go_on` says yes. It is asked before every question to the accountant, of which a plan has many; once it
-/// has said no, no further one is worked out, and there is no answer.
-pub fn while_wanted<T>(go_on: impl Fn() -> bool + 'static, plan: impl FnOnce() -> T) -> Option<T> {
-    let before = PATIENCE.replace(Some(Box::new(go_on)));
-    let gave_up = GAVE_UP.replace(false);
-    let planned = plan();
-    PATIENCE.set(before);
-    (!GAVE_UP.replace(gave_up)).then_some(planned)
-}
-
-/// Fails once nobody wants the plan any more that this thread works on.
-pub(super) fn still_wanted() -> Result<(), Error> {
-    let wanted = PATIENCE.with_borrow(|go_on| go_on.as_ref().is_none_or(|go_on| go_on()));
-    if !wanted || GAVE_UP.get() {
-        GAVE_UP.set(true);
-        return Err(Error::NotApplicable("nobody waits for this plan any more".into()));
-    }
-    Ok(())
-}
 
 /// Works something out, unless it is one of the last answers of this thread. What failed is tried again.
 pub(super) fn once(asked: Asked, work: impl FnOnce() -> Result<Epsilon, Error>) -> Result<Epsilon, Error> {
@@ -48,10 +29,6 @@ pub(super) fn once(asked: Asked, work: impl FnOnce() -> Result<Epsilon, Error>) 
 thread_local! {
     /// The newest first.
     static ANSWERS: RefCell<Vec<(Asked, Epsilon)>> = const { RefCell::new(Vec::new()) };
-    /// Whether to go on, while [`while_wanted`] runs.
-    static PATIENCE: RefCell<Option<Box<dyn Fn() -> bool>>> = const { RefCell::new(None) };
-    /// Whether it was said not to.
-    static GAVE_UP: Cell<bool> = const { Cell::new(false) };
 }
 
 const ANSWERS_MAX: usize = 32;
@@ -59,22 +36,16 @@ const ANSWERS_MAX: usize = 32;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::while_wanted;
 
-    /// A question that fails takes further questions with it, and what comes of them is not told.
     #[test]
     fn nothing_is_worked_out_that_nobody_wants() {
         let worked = |honest| once((honest, [7; 3], 0, None), || Ok(Epsilon::new(1.5)?)).is_ok();
-        let left = std::rc::Rc::new(Cell::new(2));
-        let go_on = {
-            let left = left.clone();
-            move || left.replace(left.get() - 1) > 0
-        };
-        let mut done = [false; 4];
-        let planned = while_wanted(go_on, || done = [worked(1), worked(2), worked(3), worked(4)]);
-        assert_eq!((planned, done), (None, [true, true, false, false]));
-        // Whoever plans next is not concerned.
-        assert!(worked(5));
-        assert_eq!(while_wanted(|| true, || worked(6)), Some(true));
+        assert!(worked(1));
+        // What is known is told all the same.
+        let mut done = [false; 2];
+        assert_eq!(while_wanted(|| false, || done = [worked(1), worked(2)]), None);
+        assert_eq!(done, [true, false]);
     }
 
     #[test]

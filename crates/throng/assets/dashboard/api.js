@@ -1,8 +1,10 @@
 // Asking the server. The token is kept for this tab alone, and goes into a header, never into an address that is sent.
 
+import { el, message, show } from "/assets/dom.js";
+
 const KEY = "throng-operator-token";
 
-/// What went wrong: `kind` is "token", "gone", "refused", or the name that the server gives.
+/// What went wrong: `kind` is "token", "gone", "refused", "too-much", or the name that the server gives.
 export class Problem extends Error {
   constructor(kind, text) {
     super(text);
@@ -22,11 +24,17 @@ export function forgetToken() {
   sessionStorage.removeItem(KEY);
 }
 
-/// Takes the token from an address that ends in #token=..., and removes it there.
+/// Takes the token from an address that ends in #token=..., and removes it there. A token is anything that can be printed; what
+/// no address can have is percent-encoded in it.
 export function takeToken() {
-  const found = /^#token=([\w-]+)$/.exec(location.hash);
+  const found = /^#token=([!-~]+)$/.exec(location.hash);
   if (!found) return;
-  keepToken(found[1]);
+  try {
+    keepToken(decodeURIComponent(found[1]));
+  } catch {
+    // A percent sign that encodes nothing is one of the token.
+    keepToken(found[1]);
+  }
   history.replaceState(null, "", location.pathname + location.search);
 }
 
@@ -43,6 +51,26 @@ export async function download(path, parameters) {
   link.download = /filename="([\w.-]+)"/.exec(answer.headers.get("Content-Disposition"))?.[1] ?? "";
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+/// Asks again and again, and only the last question counts: what is asked before the last answer has come aborts it.
+export function lastOnly() {
+  let last = null;
+  return (path, parameters) => {
+    last?.abort();
+    last = new AbortController();
+    return ask(path, parameters, last.signal);
+  };
+}
+
+/// What to do when a part of a page fails: it is said in its place. Without the token or the analyzer the page as a whole fails,
+/// and a question that another one has replaced does not.
+export function partly(place, fail) {
+  return (error) => {
+    if (error.name === "AbortError") return;
+    if (!(error instanceof Problem) || error.kind === "token" || error.kind === "gone") fail(error);
+    else show(place, message("bad", el("p", {}, error.message)));
+  };
 }
 
 async function get(path, parameters = {}, signal = undefined) {

@@ -1,6 +1,6 @@
 // What a survey guarantees, and what would be left of it.
 
-import { ask } from "/assets/api.js";
+import { ask, lastOnly, partly } from "/assets/api.js";
 import { el, figure, message, show } from "/assets/dom.js";
 import { count, delta, epsilon, factor, oneIn, percent } from "/assets/format.js";
 import { slider } from "/assets/slider.js";
@@ -10,7 +10,10 @@ export async function render(page, parameters, fail) {
   const chosen = surveys.find((one) => one.survey === parameters.get("survey")) ?? surveys[0];
   const pick = el("select", { id: "survey" }, surveys.map((one) => el("option", { value: one.survey, selected: one === chosen }, `${one.name} (${one.survey.slice(0, 8)})`)));
   const panel = el("div", { class: "wide" });
-  const open = () => survey(panel, surveys.find((one) => one.survey === pick.value), fail);
+  const open = () => {
+    const one = surveys.find((one) => one.survey === pick.value);
+    return survey(panel, one, one === chosen ? parameters.get("label") : null, fail);
+  };
   pick.addEventListener("change", () => open().catch(fail));
   show(
     page,
@@ -26,8 +29,9 @@ export async function render(page, parameters, fail) {
   await open();
 }
 
-async function survey(panel, one, fail) {
-  const first = await ask(`surveys/${one.survey}/guarantee`);
+/// `label` is the number of the one that the page was asked for, if any.
+async function survey(panel, one, label, fail) {
+  const first = await ask(`surveys/${one.survey}/guarantee`, { label });
   // The survey's own terms are among the values of each slider, as they are, and it rests there.
   const planned = (own, say) => (value) => (value === own ? `${say(value)}, as planned` : say(value));
   const instances = slider("instances", "Bad instances", range(0, one.instances), 0, `An instance is bad when all of its ${one.hops} hops work for the attacker.`, (value) => `${value} of ${one.instances}`);
@@ -36,12 +40,12 @@ async function survey(panel, one, fail) {
   const crowds = range(1, 200).map((part) => Math.max(1, Math.round((one.respondents_min * part) / 100)));
   const crowd = slider("respondents", "Crowd", among(one.respondents_min, crowds), one.respondents_min, `Planned are at least ${count(one.respondents_min)}; a smaller crowd is destroyed, not released.`, planned(one.respondents_min, count));
   const bound = el("select", { id: "bound" }, first.bounds.map(({ name }) => el("option", { value: name, selected: name === one.bound }, name === one.bound ? `${name}, as planned` : name)));
+  const under = el("select", { id: "label" }, one.labels.map((name, at) => el("option", { value: at + 1, selected: at + 1 === first.label }, named(one, name))));
   const answer = el("div", { class: "stack", id: "answer", "aria-live": "polite" });
-  let last = null;
+  const asking = lastOnly();
+  const failed = partly(answer, fail);
   const ask_again = async () => {
     answer.dataset.ready = "false";
-    last?.abort();
-    last = new AbortController();
     // What is as planned is not asked for: the analyzer takes it from the survey.
     const other = (value, own) => (value === own ? null : value);
     const asked = {
@@ -50,21 +54,20 @@ async function survey(panel, one, fail) {
       honest_fraction: other(honest.value(), one.honest_fraction),
       respondents: other(crowd.value(), one.respondents_min),
       bound: other(bound.value, one.bound),
+      label: under.value,
     };
     try {
-      show(answer, answered(await ask(`surveys/${one.survey}/guarantee`, asked, last.signal), one));
+      show(answer, answered(await asking(`surveys/${one.survey}/guarantee`, asked), one));
       answer.dataset.ready = "true";
     } catch (error) {
-      if (error.name === "AbortError") return;
-      if (error.kind === "token" || error.kind === "gone") fail(error);
-      else show(answer, message("bad", el("p", {}, error.message)));
+      failed(error);
     }
   };
   let timer;
   const soon = () => { clearTimeout(timer); timer = setTimeout(ask_again, 80); };
   const sliders = [instances, honest, crowd];
   for (const { input } of sliders) input.addEventListener("input", soon);
-  for (const control of [analyzer, bound]) control.addEventListener("change", soon);
+  for (const control of [analyzer, bound, under]) control.addEventListener("change", soon);
   // A form has its first values again only after this.
   const reset = () => setTimeout(() => { sliders.forEach(({ tell }) => tell()); ask_again(); });
   show(
@@ -73,6 +76,7 @@ async function survey(panel, one, fail) {
       "form",
       { class: "panel", onsubmit: (event) => event.preventDefault(), "aria-labelledby": "whatif" },
       el("h2", { id: "whatif" }, `What if … (${one.name})`),
+      one.labels.length > 0 && el("label", {}, "For those who answer under the label", under),
       instances.label,
       el("label", { class: "check" }, analyzer, "The analyzer works with them"),
       crowd.label,
@@ -84,6 +88,12 @@ async function survey(panel, one, fail) {
   );
   panel.classList.add("split");
   await ask_again();
+}
+
+/// A label, with where its fragments go if not everywhere.
+function named(one, name) {
+  const profile = one.profiles[name];
+  return profile ? `${name} (fragments go to instance ${profile.join(", ")} alone)` : name;
 }
 
 function range(from, to) {

@@ -41,7 +41,7 @@ function fail(error) {
   if (error.name === "AbortError") return;
   if (error.kind === "token") {
     forgetToken();
-    return askForToken("That token is not the one of this analyzer.");
+    return askForToken("That is not the token of this analyzer. Look into the file again: it has another one once it was removed and the analyzer started anew.");
   }
   if (!(error instanceof Problem)) console.error(error);
   show(
@@ -54,7 +54,7 @@ function fail(error) {
 
 function askForToken(wrong = null) {
   forget.hidden = true;
-  const input = el("input", { type: "password", id: "token", autocomplete: "off", required: true, spellcheck: "false" });
+  const input = el("input", { type: "password", id: "token", class: "mono", autocomplete: "off", required: true, spellcheck: "false", "aria-invalid": wrong && "true", "aria-describedby": wrong && "error" });
   const enter = async (event) => {
     event.preventDefault();
     keepToken(input.value);
@@ -68,10 +68,9 @@ function askForToken(wrong = null) {
   show(
     page,
     el("header", {}, el("h1", {}, "The operator's token")),
-    wrong && message("bad", el("p", { id: "error" }, wrong)),
     el(
       "form",
-      { class: "panel", onsubmit: enter },
+      { class: "panel narrow", onsubmit: enter },
       el(
         "p",
         {},
@@ -79,6 +78,7 @@ function askForToken(wrong = null) {
         el("code", {}, "operator.token"),
         " of the analyzer's data directory, for its owner alone. It is kept in this tab until you close it.",
       ),
+      wrong && message("bad", el("p", { id: "error" }, wrong)),
       el("label", {}, "Token", input),
       el("div", {}, el("button", { class: "first", id: "enter" }, "Show the dashboard")),
     ),

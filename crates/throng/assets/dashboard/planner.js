@@ -1,6 +1,6 @@
 // Planning a survey: what a guarantee costs, tried at once on a crowd whose truth is known.
 
-import { ask, download } from "/assets/api.js";
+import { download, lastOnly, partly } from "/assets/api.js";
 import { legend, rankChart } from "/assets/chart.js";
 import { el, facts, figure, message, show } from "/assets/dom.js";
 import { bytes, collusions, count, epsilon, short, upTo } from "/assets/format.js";
@@ -19,7 +19,8 @@ const SAMPLES = [
 
 export async function render(page, parameters, fail) {
   const crowd = slider("respondents", "Crowd: people in an epoch", logSteps(2, 7), 5e4);
-  const domain = slider("domain", "Values: possible answers", logSteps(1, 5), 1000);
+  const domain_hint = el("span", { id: "domain-hint" });
+  const domain = slider("domain", "Values: possible answers", logSteps(1, 5), 1000, domain_hint);
   const central = slider("epsilon-central", "epsilon_central (removal)", logSteps(-1, 1), 1, "What a release may give away about one person: smaller is more private, and noisier.");
   const tau = slider("fragments", "Report fragments (tau)", range(1, 16), 1, "Into how many pieces each bit is cut: more of them tell a bad instance less, and cost more.");
   const instances = slider("instances", "Shuffler instances (K)", range(1, 9), 3, "Independent groups of servers that mix the answers.");
@@ -29,7 +30,9 @@ export async function render(page, parameters, fail) {
   const question = el("input", { type: "text", id: "question", autocomplete: "off", placeholder: "in words that respondents see" });
   const mark = el("input", { type: "checkbox", id: "mark", checked: true });
   const answer = el("div", { class: "stack", id: "answer" });
-  let [seed, last, page_shown] = [1, null, null];
+  const file_said = el("div", { id: "file-said" });
+  const asking = lastOnly();
+  let [seed, shown] = [1, null];
 
   const asked = () => ({
     epsilon_central: central.value(),
@@ -38,35 +41,38 @@ export async function render(page, parameters, fail) {
     domain: domain.value(),
     report_fragments: tau.value(),
     instances: instances.value(),
-    name: name.value,
-    question: question.value,
   });
-  const drawAll = () => page_shown && show(answer, planned(page_shown, mark));
+  const drawAll = () => shown && show(answer, planned(shown.page, mark));
   const again = async () => {
     answer.dataset.ready = "false";
-    last?.abort();
-    last = new AbortController();
+    const plan = asked();
     try {
-      page_shown = await ask("plan", { ...asked(), sample: sample.value, seed }, last.signal);
+      const page = await asking("plan", { ...plan, sample: sample.value, seed });
+      // A picture has its own number of values; the survey file is for the plan that is shown.
+      shown = { page, plan: { ...plan, domain: page.domain } };
+      show(domain_hint, pixels(plan.domain, page));
       drawAll();
       file.disabled = false;
       answer.dataset.ready = "true";
     } catch (error) {
       if (error.name === "AbortError") return;
-      page_shown = null;
+      shown = null;
       file.disabled = true;
       if (error.kind === "token" || error.kind === "gone") return fail(error);
-      show(answer, message("bad", el("h2", {}, "There is no such survey"), el("p", { id: "refused" }, error.message)));
+      const title = error.kind === "too-much" ? "This is more than can be tried here" : "There is no such survey";
+      show(answer, message("bad", el("h2", {}, title), el("p", { id: "refused" }, error.message)));
       answer.dataset.ready = "refused";
     }
   };
   let timer;
   const soon = () => { clearTimeout(timer); timer = setTimeout(again, 100); };
   for (const control of [crowd, domain, central, tau, instances]) control.input.addEventListener("input", soon);
-  for (const control of [delta, sample, name, question]) control.addEventListener("change", soon);
+  for (const control of [delta, sample]) control.addEventListener("change", soon);
   mark.addEventListener("change", drawAll);
-  // A picture has its own number of values; the survey is for the one that is shown.
-  const keep = () => download("plan/survey.toml", { ...asked(), domain: page_shown.domain }).catch(fail);
+  const keep = () => {
+    show(file_said);
+    download("plan/survey.toml", { ...shown.plan, name: name.value, question: question.value }).catch(partly(file_said, fail));
+  };
   const file = el("button", { type: "button", class: "first", id: "download-survey", disabled: true, onclick: keep }, "Download the survey file");
   show(
     page,
@@ -89,10 +95,18 @@ export async function render(page, parameters, fail) {
         el("label", {}, "Name of the survey", name),
         el("label", {}, "Question", question),
         el("div", { class: "row" }, el("button", { type: "button", id: "fresh", onclick: () => { seed += 1; again(); } }, "Fresh noise"), file),
+        file_said,
       ),
     ),
   );
   await again();
+}
+
+/// What the slider of values cannot say of itself: that a picture has pixels, and no more of them than it has.
+function pixels(asked, { domain, sample }) {
+  if (!sample?.truth || domain === asked) return null;
+  const { width, height } = sample.truth;
+  return domain < asked ? `The picture has ${count(domain)} pixels (${width} × ${height}) at most, and the plan is for as many values.` : `The picture is drawn in ${count(domain)} pixels (${width} × ${height}), and the plan is for as many values.`;
 }
 
 function planned({ plan, domain, sample }, mark) {

@@ -1,6 +1,6 @@
 // One release: what it says, how sure that is, and what it promises.
 
-import { ask, download } from "/assets/api.js";
+import { ask, download, lastOnly, partly } from "/assets/api.js";
 import { bars, legend, rankChart } from "/assets/chart.js";
 import { el, facts, figure, message, show } from "/assets/dom.js";
 import { budget, collusions, count, delta, epsilon, factor, oneIn, percent, short, tenths, time } from "/assets/format.js";
@@ -14,8 +14,8 @@ export async function render(page, parameters, fail) {
   const views = [
     ["bars", "Bars", () => barsView(release)],
     ["ranks", "Ranks", () => ranksView(path)],
-    ["picture", "Picture", () => pictureView(path, release, picture_width)],
-    ["table", "Table", () => tableView(path, release)],
+    ["picture", "Picture", () => pictureView(path, release, picture_width, fail)],
+    ["table", "Table", () => tableView(path, release, fail)],
   ];
   const first = parameters.get("view") ?? (picture_width ? "picture" : "bars");
   show(
@@ -37,7 +37,7 @@ export async function render(page, parameters, fail) {
     ),
     tabs(views, first, fail),
     downloads(path, release, picture_width, fail),
-    promises(release),
+    promises(release, label),
   );
 }
 
@@ -59,8 +59,7 @@ function tabs(views, first, fail) {
       show(panel, drawn);
       panel.dataset.view = button.id.replace("tab-", "");
     } catch (error) {
-      if (error.kind === "token" || error.kind === "gone") fail(error);
-      else if (!left()) show(panel, message("bad", el("p", {}, error.message)));
+      if (!left()) partly(panel, fail)(error);
     }
   };
   const list = el(
@@ -107,21 +106,23 @@ async function ranksView(path) {
   );
 }
 
-async function pictureView(path, release, picture_width) {
+async function pictureView(path, release, picture_width, fail) {
   const canvas = el("canvas", { class: "picture", id: "picture", role: "img", "aria-label": "The estimates as a picture" });
   const mark = el("input", { type: "checkbox", id: "mark", checked: true });
   const width = el("input", { type: "number", id: "width", min: 1, max: release.domain, value: picture_width ?? likely(release.domain) });
   const said = el("div", {});
+  const asking = lastOnly();
+  const failed = partly(said, fail);
   let picture = null;
   const redraw = () => picture && draw(canvas, picture, mark.checked);
   const load = async () => {
     try {
-      picture = await ask(`${path}/picture`, { width: width.value });
+      picture = await asking(`${path}/picture`, { width: width.value });
       canvas.dataset.value = `${picture.width}x${picture.height}`;
       show(said);
       redraw();
     } catch (error) {
-      show(said, message("warn", el("p", {}, error.message)));
+      failed(error);
     }
   };
   mark.addEventListener("change", redraw);
@@ -143,16 +144,18 @@ function likely(domain) {
   return domain / best;
 }
 
-async function tableView(path, release) {
+async function tableView(path, release, fail) {
   const search = el("input", { type: "search", id: "search", placeholder: "a name or a number", autocomplete: "off" });
   const order = el("select", { id: "order" }, el("option", { value: "rank" }, "largest first"), el("option", { value: "value" }, "by value"));
   const body = el("tbody", {});
-  const said = el("p", { class: "small faint", id: "found", role: "status" });
+  const said = el("div", { class: "small faint", id: "found", role: "status" });
   const back = el("button", { type: "button", id: "back" }, "Back");
   const next = el("button", { type: "button", id: "next" }, "Next");
+  const asking = lastOnly();
+  const failed = partly(said, fail);
   let offset = 0;
   const load = async () => {
-    const found = await ask(`${path}/estimates`, { search: search.value, order: order.value, offset, limit: LINES });
+    const found = await asking(`${path}/estimates`, { search: search.value, order: order.value, offset, limit: LINES });
     said.dataset.value = found.found;
     const last = Math.min(offset + LINES, found.found);
     said.textContent = found.found === 0 ? "No value has such a name or number." : `${count(offset + 1)} to ${count(last)} of ${count(found.found)}${found.found < found.domain ? ` (of ${count(found.domain)} values)` : ""}`;
@@ -174,11 +177,12 @@ async function tableView(path, release) {
     );
   };
   let timer;
-  const again = () => { offset = 0; clearTimeout(timer); timer = setTimeout(load, 150); };
+  const reload = () => load().catch(failed);
+  const again = () => { offset = 0; clearTimeout(timer); timer = setTimeout(reload, 150); };
   search.addEventListener("input", again);
   order.addEventListener("change", again);
-  back.addEventListener("click", () => { offset = Math.max(0, offset - LINES); load(); });
-  next.addEventListener("click", () => { offset += LINES; load(); });
+  back.addEventListener("click", () => { offset = Math.max(0, offset - LINES); reload(); });
+  next.addEventListener("click", () => { offset += LINES; reload(); });
   await load();
   return [
     el("div", { class: "grid" }, el("label", {}, "Search", search), el("label", {}, "Order", order)),
@@ -212,14 +216,18 @@ function downloads(path, release, picture_width, fail) {
     ["ranks.png", "Rank plot (PNG)"],
     ["picture.png", "Picture (PNG)"],
   ];
+  const said = el("div", { id: "keep-said" });
   const button = ([file, text]) => {
-    const keep = () => download(`${path}/files/${file}`, file === "picture.png" ? { width: width() } : {}).catch(fail);
+    const keep = () => {
+      show(said);
+      download(`${path}/files/${file}`, file === "picture.png" ? { width: width() } : {}).catch(partly(said, fail));
+    };
     return el("button", { type: "button", id: `download-${file.replace(".", "-")}`, onclick: keep }, text);
   };
-  return el("section", { class: "panel", "aria-labelledby": "keep" }, el("h2", { id: "keep" }, "Keep it"), el("div", { class: "row" }, files.map(button)));
+  return el("section", { class: "panel", "aria-labelledby": "keep" }, el("h2", { id: "keep" }, "Keep it"), el("div", { class: "row" }, files.map(button)), said);
 }
 
-function promises(release) {
+function promises(release, label) {
   const rejected = Object.entries(release.rejected).filter(([name, value]) => value > 0 && name !== "chaff");
   return el(
     "section",
@@ -234,7 +242,7 @@ function promises(release) {
       ["not counted", rejected.length > 0 && `envelopes ${rejected.map(([name, value]) => `${REJECTED[name] ?? name}: ${count(value)}`).join(", ")}`],
     ]),
     el("ul", { class: "points" }, release.assumptions.map((text) => el("li", {}, text))),
-    el("p", {}, el("a", { href: `/guarantees?survey=${release.survey}` }, "What if …?")),
+    el("p", {}, el("a", { id: "what-if", href: `/guarantees?survey=${release.survey}${release.label ? `&label=${encodeURIComponent(label)}` : ""}` }, "What if …?")),
   );
 }
 

@@ -8,10 +8,11 @@ const EPOCH = {
   collecting: ["run", "collecting", "People answer. Only the first hops know how many, until the epoch is over."],
   waiting: ["", "waiting for batches", "The epoch is over; the hops shuffle, and the analyzer comes for what they release."],
   reached: ["warn", "crowd reached, not released", "Enough people answered. Make the release with `throng release`."],
+  damaged: ["bad", "cannot be read", "What an instance gave is a file on the analyzer's machine that cannot be read any more. `throng release` says which."],
   destroyed: ["bad", "destroyed", "Too few people answered: every instance destroyed what it had, and nothing was learnt."],
   released: ["good", "released", "There is a release."],
 };
-const INSTANCE = { counted: "released", destroyed: "destroyed", missing: "not yet heard of" };
+const INSTANCE = { counted: "released", destroyed: "destroyed", missing: "not yet heard of", damaged: "cannot be read" };
 const CONTACT = {
   answers: ["good", "answers", "It answers under the certificate of its signed address."],
   fails: ["bad", "does not answer", "The analyzer comes for batches here, and gets no answer."],
@@ -70,7 +71,7 @@ function panel(survey, now_s) {
         ["trust profiles", Object.entries(survey.profiles).map(([label, instances]) => `${label}: fragments go to instance ${instances.join(", ")} alone`).join("; ")],
       ]),
       facts([
-        ["promise", el("span", {}, "a release is at most epsilon_central ", number(`claim-${id}`, survey.epsilon_central, epsilon(survey.epsilon_central)), ` (removal), delta ${delta(survey.delta)}`)],
+        ["promise", el("span", {}, "a release is at most epsilon_central ", number(`claim-${id}`, survey.epsilon_central, epsilon(survey.epsilon_central)), ` (removal), delta ${delta(survey.delta)}; whatever fails, `, survey.backstop ? "all that anyone sends about one value" : "what anyone sends in an epoch", " is at most ", survey.backstop ? "epsilon_backstop " : "epsilon_local ", number(`floor-${id}`, survey.epsilon_local, epsilon(survey.epsilon_local)), " (removal)")],
         ["proved by", `the bound “${survey.bound}”`],
         ["relies on", `${percent(survey.honest_fraction)} of the crowd being honest`],
         ["sends", `${survey.envelopes} envelopes to each of ${survey.instances} instances${survey.cover === "none" ? ", without cover" : ""}`],

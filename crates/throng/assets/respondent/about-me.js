@@ -170,6 +170,13 @@ function check(about) {
       }
     },
   });
+  const recheck = async () => {
+    try {
+      show(stored, storedVerdict((await asked("about.json")).receipts));
+    } catch (error) {
+      show(stored, message("bad", el("p", {}, `They could not be checked: ${error.message}`)));
+    }
+  };
   return el(
     "section",
     { class: "panel", id: "check", "aria-labelledby": "check-title" },
@@ -180,7 +187,7 @@ function check(about) {
     verdict,
     el("h3", {}, "Those that are kept"),
     stored,
-    el("div", { class: "row" }, el("button", { type: "button", id: "check-stored", onclick: async () => show(stored, storedVerdict((await asked("about.json")).receipts)) }, "Check them again")),
+    el("div", { class: "row" }, el("button", { type: "button", id: "check-stored", onclick: recheck }, "Check them again")),
   );
 }
 

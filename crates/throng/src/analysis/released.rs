@@ -230,11 +230,11 @@ impl Released {
                 let counts = estimates.counts();
                 let mut by_rank: Vec<usize> = (0..counts.len()).collect();
                 by_rank.sort_by(|&a, &b| counts[b].total_cmp(&counts[a]).then(a.cmp(&b)));
-                let title = format!(
-                    "{}, epoch {}: epsilon_central {:.4} (removal)",
-                    self.name,
+                let title = plot_title(
+                    (&self.name, self.label.as_deref()),
                     self.epoch,
-                    at_most(self.epsilon_central)
+                    self.epsilon_central,
+                    self.epsilon_local,
                 );
                 let plot = estimates_by_rank(title, &by_rank, estimates, self.noise_threshold);
                 files.push(("ranks.svg", plot.to_svg()?.into_bytes()));
@@ -243,6 +243,20 @@ impl Released {
         }
         Ok(files)
     }
+}
+
+/// What stands above a plot of a release: what it is of, what it guarantees, and beside that the floor.
+pub fn plot_title(
+    (survey, label): (&str, Option<&str>),
+    epoch: u64,
+    epsilon_central: f64,
+    epsilon_local: f64,
+) -> String {
+    let (central, floor) = (at_most(epsilon_central), at_most(epsilon_local));
+    let label = label.map_or(String::new(), |label| format!(", {label}"));
+    format!(
+        "{survey}{label}, epoch {epoch}: epsilon_central {central}, whatever fails epsilon {floor} (removal)"
+    )
 }
 
 /// What the guarantee rests on.

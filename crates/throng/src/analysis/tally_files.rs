@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use throng_analyze::InstanceTally;
+use throng_analyze::{HEAD_LEN, InstanceTally};
 use throng_wire::{Route, Survey, SurveyHash};
 
 use super::create_private;
@@ -51,6 +51,19 @@ impl TallyFiles {
         let tally = InstanceTally::from_bytes(survey, &bytes).with_context(|| path.display().to_string())?;
         ensure!(tally.route == *route, "{} is the tally of another batch", path.display());
         Ok(Some(tally))
+    }
+
+    /// Whether a batch was counted or destroyed, if it was taken: what hops say in public, and all that is read of the file.
+    pub fn was_counted(&self, route: &Route) -> Result<Option<bool>> {
+        let path = self.path(route);
+        let mut head = [0; HEAD_LEN];
+        match fs::File::open(&path).and_then(|mut file| file.read_exact(&mut head)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            read => read.with_context(|| format!("cannot read {}", path.display()))?,
+        }
+        let (of, counted) = InstanceTally::head(&head).with_context(|| path.display().to_string())?;
+        ensure!(of == *route, "{} is the tally of another batch", path.display());
+        Ok(Some(counted))
     }
 
     /// All tallies of an epoch, by instance.

@@ -1,6 +1,6 @@
 //! What a survey guarantees, and what would be left of it: the accountant's answers to "what if?".
 
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use serde::Serialize;
 use serde_json::{Value, json};
 use throng_account::attacker::{Compromised, Exposure, Left};
@@ -10,7 +10,7 @@ use throng_encode::{CheckedClaim, terms};
 use throng_wire::Survey;
 
 use super::query::{Query, bad};
-use super::{Json, Shared};
+use super::{Json, Named, Shared};
 use crate::net::Problem;
 
 /// `GET /api/surveys/{survey}/guarantee?instances&analyzer&honest_fraction&respondents&bound&label`: what is left if so many
@@ -18,13 +18,13 @@ use crate::net::Problem;
 /// that label; without one, under the label whose fragments go to the fewest instances.
 pub(super) async fn what_if(
     State(serving): State<Shared>,
-    Path(survey): Path<String>,
+    Named(survey): Named<String>,
     RawQuery(query): RawQuery,
 ) -> Result<Json<WhatIf>, Problem> {
     let names = ["instances", "analyzer", "honest_fraction", "respondents", "bound", "label"];
     let query = Query::read(query.as_deref(), &names)?;
     serving
-        .work(move |serving| {
+        .work_while_wanted(move |serving, wanted| {
             let survey = serving.survey(&survey)?.survey.survey();
             let planned = Asked::planned(survey);
             let asked = Asked {
@@ -40,7 +40,8 @@ pub(super) async fn what_if(
                     .unwrap_or(planned.respondents),
                 bound: query.text("bound").map_or(planned.bound, str::to_owned),
             };
-            WhatIf::of(survey, asked, query.number("label")?).map(Json)
+            let label = query.number("label")?;
+            wanted.account(ADVICE, || WhatIf::of(survey, asked, label))?.map(Json)
         })
         .await
 }
@@ -246,6 +247,9 @@ fn in_words(bound: &Bound) -> Value {
     json!({ "name": bound.name, "source": bound.source, "words": words })
 }
 
+/// What to do about a question that takes too long.
+const ADVICE: &str = ": ask for a bound other than exact; `throng account` takes its time";
+
 /// For readers who have never seen a bound.
 const WORDS: [(&str, &str); 6] = [
     (
@@ -276,7 +280,25 @@ const WORDS: [(&str, &str); 6] = [
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::time::{Duration, Instant};
+
     use super::*;
+    use crate::dashboard::{PATIENCE, Wanted};
+
+    #[test]
+    fn what_if_is_answered_while_somebody_waits() {
+        let survey = Survey::from_toml(PROFILES).unwrap();
+        let waiting = Arc::new(());
+        let answer = |patience| {
+            let wanted = Wanted { waiting: Arc::downgrade(&waiting), until: Instant::now() + patience };
+            wanted.account(ADVICE, || WhatIf::of(&survey, Asked::planned(&survey), None))
+        };
+        assert!(answer(PATIENCE).is_ok());
+        let late = answer(Duration::ZERO).err().unwrap();
+        assert_eq!((late.status.as_u16(), late.name.as_ref()), (422, "too-much"));
+        assert!(late.detail.contains("throng account"), "{late}");
+    }
 
     #[test]
     fn every_bound_is_put_into_words() {

@@ -1,11 +1,8 @@
 //! The planner: what `throng plan` answers, with a sample crowd on which it is tried at once.
 
-use std::time::{Duration, Instant};
-
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use serde::Serialize;
-use throng_account::planner::while_wanted;
 
 use super::query::{Query, bad};
 use super::sample::{Sample, Tried};
@@ -36,7 +33,8 @@ pub(super) async fn plan(
             let plan = worked_out(&args, wanted)?;
             let seed = query.number("seed")?.unwrap_or(1);
             let tried = sample.map(|(sample, name)| {
-                sample.tried(&name, &plan.survey, plan.noise_threshold, seed).map_err(|error| problem(&error))
+                let tried = sample.tried(&name, &plan.survey, plan.noise_threshold, seed, wanted);
+                tried.map_err(|error| problem(&error))
             });
             Ok(Json(PlanPage { domain: args.domain.unwrap_or(0), sample: tried.transpose()?, plan }))
         })
@@ -71,20 +69,7 @@ pub(super) struct PlanPage {
 /// A plan, for as long as somebody waits for it and not for ever: to find out what a crowd would have to be that is much too
 /// small takes long.
 fn worked_out(args: &PlanArgs, wanted: &Wanted) -> Result<Planned, Problem> {
-    let (waiting, until) = (wanted.clone(), Instant::now() + PATIENCE);
-    let go_on = move || waiting.still().is_ok() && Instant::now() < until;
-    match while_wanted(go_on, || planned(args)) {
-        Some(plan) => plan.map_err(|error| refused(&error)),
-        None => {
-            wanted.still()?;
-            Err(Problem::new(
-                StatusCode::UNPROCESSABLE_ENTITY,
-                "refused",
-                "this plan takes too long to work out here: choose a larger crowd, fewer report fragments, or a larger \
-                 epsilon_central; `throng plan` takes its time",
-            ))
-        }
-    }
+    wanted.account(ADVICE, || planned(args))?.map_err(|error| refused(&error))
 }
 
 /// The arguments that `throng plan` would be given, each within what this server has time and room for.
@@ -152,24 +137,30 @@ const NAMES: [&str; 12] = [
     "epoch_s",
 ];
 
-/// How long a plan may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// What to do about a plan that takes too long.
+const ADVICE: &str = ": choose a larger crowd, fewer report fragments, or a larger epsilon_central; `throng plan` takes its time";
 
 #[cfg(test)]
 mod tests {
     use std::sync::{Arc, Weak};
+    use std::time::Instant;
 
     use super::*;
+    use crate::dashboard::PATIENCE;
 
     #[test]
     fn a_plan_is_worked_out_for_whoever_still_waits() {
         let query = "epsilon_central=1&delta=1e-6&respondents=40000&domain=90";
         let args = arguments(&Query::read(Some(query), &NAMES).unwrap()).unwrap();
         // Nothing of it is remembered yet.
-        let gone = worked_out(&args, &Wanted(Weak::new())).unwrap_err();
-        assert_eq!(gone.status, StatusCode::INTERNAL_SERVER_ERROR);
         let waiting = Arc::new(());
-        let plan = worked_out(&args, &Wanted(Arc::downgrade(&waiting))).unwrap();
+        let [soon, over] = [Instant::now() + PATIENCE, Instant::now()];
+        let gone = worked_out(&args, &Wanted { waiting: Weak::new(), until: soon }).unwrap_err();
+        assert_eq!(gone.status, StatusCode::INTERNAL_SERVER_ERROR);
+        let late = worked_out(&args, &Wanted { waiting: Arc::downgrade(&waiting), until: over }).unwrap_err();
+        assert_eq!((late.status, late.name.as_ref()), (StatusCode::UNPROCESSABLE_ENTITY, "too-much"));
+        assert!(late.detail.contains("`throng plan` takes its time"), "{late}");
+        let plan = worked_out(&args, &Wanted { waiting: Arc::downgrade(&waiting), until: soon }).unwrap();
         assert_eq!((plan.survey.crowd.respondents_min, plan.survey.domain()), (40_000, 90));
     }
 }

@@ -1,7 +1,7 @@
 //! Releases as they were published: lists, tables, ranks, pictures and files to keep.
 
 use anyhow::Context;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -10,9 +10,9 @@ use throng_dp::estimate::Spread;
 
 use super::picture::Drawn;
 use super::query::{Query, bad};
-use super::{Download, JSON, Json, Serving, Shared, Shown, file_name, problem};
+use super::{Download, JSON, Json, Named, Serving, Shared, Shown, file_name, problem};
 use crate::analysis::published::EstimateLine;
-use crate::analysis::{Published, ReleaseName};
+use crate::analysis::{Published, ReleaseName, plot_title};
 use crate::net::Problem;
 use crate::picture::Picture;
 use crate::rank_plot::{estimates_by_rank, log_spaced};
@@ -41,7 +41,7 @@ pub(super) async fn all(State(serving): State<Shared>) -> Result<Json<Value>, Pr
 /// `GET /api/releases/{survey}/{label}/{epoch}`: `release` is `release.json` as it was published.
 pub(super) async fn one(
     State(serving): State<Shared>,
-    Path(path): Path<(String, u32, u64)>,
+    Named(path): Named<(String, u32, u64)>,
 ) -> Result<Json<Value>, Problem> {
     serving
         .work(move |serving| {
@@ -58,7 +58,7 @@ pub(super) async fn one(
 /// `GET .../estimates?search&order&offset&limit`: lines of the table. `order` is `rank` (the largest first) or `value`.
 pub(super) async fn estimates(
     State(serving): State<Shared>,
-    Path(path): Path<(String, u32, u64)>,
+    Named(path): Named<(String, u32, u64)>,
     RawQuery(query): RawQuery,
 ) -> Result<Json<Value>, Problem> {
     let query = Query::read(query.as_deref(), &["search", "order", "offset", "limit"])?;
@@ -97,7 +97,7 @@ pub(super) async fn estimates(
 /// `GET .../ranks`: estimates by rank, evenly spread on a log axis, with where noise is.
 pub(super) async fn ranks(
     State(serving): State<Shared>,
-    Path(path): Path<(String, u32, u64)>,
+    Named(path): Named<(String, u32, u64)>,
 ) -> Result<Json<Value>, Problem> {
     serving
         .work(move |serving| {
@@ -119,7 +119,7 @@ pub(super) async fn ranks(
 /// `GET .../picture?width`: the estimates as pixels, and which of them stand out of the noise.
 pub(super) async fn picture(
     State(serving): State<Shared>,
-    Path(path): Path<(String, u32, u64)>,
+    Named(path): Named<(String, u32, u64)>,
     RawQuery(query): RawQuery,
 ) -> Result<Json<Drawn>, Problem> {
     let width = Query::read(query.as_deref(), &["width"])?.need("width")?;
@@ -135,7 +135,7 @@ pub(super) async fn picture(
 /// `GET .../files/{file}`: the release to keep.
 pub(super) async fn file(
     State(serving): State<Shared>,
-    Path((survey, label, epoch, file)): Path<(String, u32, u64, String)>,
+    Named((survey, label, epoch, file)): Named<(String, u32, u64, String)>,
     RawQuery(query): RawQuery,
 ) -> Result<Download, Problem> {
     let width = Query::read(query.as_deref(), &["width"])?.number("width")?;
@@ -147,7 +147,12 @@ pub(super) async fn file(
                 let counts = lines.iter().map(|line| line.estimate).collect();
                 let noise = Spread::constant(facts.noise_floor.powi(2), 1.0);
                 let estimates = Estimates::new(facts.respondents, counts, noise);
-                let title = format!("{}, epoch {epoch}", shown.survey.survey().name);
+                let title = plot_title(
+                    (&facts.name, facts.label.as_deref()),
+                    epoch,
+                    facts.epsilon_central,
+                    facts.epsilon_local,
+                );
                 Ok(estimates_by_rank(title, &ranked(&lines), &estimates, facts.noise_threshold))
             };
             let (kind, bytes) = match file.as_str() {
@@ -191,6 +196,10 @@ impl Serving {
 
 /// What a plot needs besides the table.
 struct Facts {
+    name: String,
+    label: Option<String>,
+    epsilon_central: f64,
+    epsilon_local: f64,
     respondents: u64,
     noise_floor: f64,
     noise_threshold: f64,
@@ -202,6 +211,10 @@ impl Facts {
         let number =
             |name: &str| release[name].as_f64().with_context(|| format!("the release has no {name}"));
         Ok(Self {
+            name: release["name"].as_str().unwrap_or_default().to_owned(),
+            label: release["label"].as_str().map(str::to_owned),
+            epsilon_central: number("epsilon_central")?,
+            epsilon_local: number("epsilon_local")?,
             respondents: release["respondents_estimated"].as_u64().unwrap_or(0),
             noise_floor: number("noise_floor")?,
             noise_threshold: number("noise_threshold")?,

@@ -1,13 +1,12 @@
 //! Crowds to try a plan on: pictures and distributions, simulated at once.
 
-use std::thread::available_parallelism;
-
 use anyhow::{Result, ensure};
 use serde::Serialize;
 use throng_analyze::rmse;
 use throng_wire::Survey;
 
 use super::picture::Drawn;
+use super::{Wanted, too_much};
 use crate::commands::demo::{cat, shares};
 use crate::dataset::{Dataset, Generator};
 use crate::picture::Picture;
@@ -83,17 +82,30 @@ impl Sample {
         }
     }
 
-    /// A survey on it.
-    pub(super) fn tried(&self, name: &str, survey: &Survey, threshold: f64, seed: u64) -> Result<Tried> {
+    /// A survey on it, for as long as that is wanted.
+    pub(super) fn tried(
+        &self,
+        name: &str,
+        survey: &Survey,
+        threshold: f64,
+        seed: u64,
+        wanted: &Wanted,
+    ) -> Result<Tried> {
+        let mechanism = survey.mechanism()?;
+        if mechanism.attributes() > CELLS_MAX {
+            let cells = mechanism.attributes();
+            let detail =
+                format!("a sketch of {cells} cells is more than the {CELLS_MAX} that are tried here{ADVICE}");
+            return Err(too_much(detail).into());
+        }
         let counts = match self {
             Self::Picture(picture) => shares(picture, survey.crowd.respondents_min)?,
             Self::Counts(counts) => counts.clone(),
         };
-        let mechanism = survey.mechanism()?;
-        let threads = available_parallelism()?.get();
+        // One thread, since batches that are counted meanwhile come first.
         let simulation =
-            Simulation { mechanism: &mechanism, counts: &counts, mode: Mode::Aggregate, seed, threads };
-        let estimates = simulation.run(|_| ())?.estimates;
+            Simulation { mechanism: &mechanism, counts: &counts, mode: Mode::Aggregate, seed, threads: 1 };
+        let estimates = simulation.run_while(|_| Ok(wanted.check(ADVICE)?))?.estimates;
         let estimated = estimates.counts();
         let significant = || (0..counts.len()).filter(|&value| estimated[value] > threshold);
         let errors = counts.iter().zip(estimated).map(|(&truth, estimate)| (estimate - truth as f64).abs());
@@ -143,11 +155,19 @@ fn fitted(picture: &Picture, domain: u64) -> Result<Picture> {
 
 /// More would not be drawn while somebody moves a slider.
 const DOMAIN_MAX: u64 = 1 << 18;
+/// The paper's sketch; it takes a thread some seconds.
+const CELLS_MAX: u64 = 1 << 26;
 const EXPONENT: f64 = 1.1;
+/// What to do about more.
+const ADVICE: &str = ": choose fewer values, or plan without a sample; `throng simulate` takes its time";
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Weak};
+    use std::time::Instant;
+
     use super::*;
+    use crate::dashboard::{PATIENCE, problem};
 
     #[test]
     fn samples_have_about_the_values_that_were_asked_for() {
@@ -162,4 +182,40 @@ mod tests {
         assert_eq!(Sample::named("cat", 100_000, 10).unwrap().domain(), 784, "no more than it has");
         assert!(Sample::named("dog", 500, 10).is_err() && Sample::named("zipf", 1 << 20, 10).is_err());
     }
+
+    #[test]
+    fn a_sample_is_tried_while_it_is_wanted_and_not_too_large() {
+        let sketch = |rows: u32, cells: u32| {
+            let encoding =
+                format!("kind = \"sketch\", domain = 100, rows = {rows}, cells = {cells}, seed = 1");
+            Survey::from_toml(&SKETCHED.replace("ENCODING", &encoding)).unwrap()
+        };
+        let waiting = Arc::new(());
+        let tried = |survey: &Survey, waiting, until| {
+            let sample = Sample::named("zipf", 100, 10_000).unwrap();
+            sample.tried("zipf", survey, 1.0, 1, &Wanted { waiting, until })
+        };
+        let (now, later) = (Instant::now(), Instant::now() + PATIENCE);
+        assert!(tried(&sketch(4, 256), Arc::downgrade(&waiting), later).is_ok());
+        let late = problem(&tried(&sketch(4, 256), Arc::downgrade(&waiting), now).err().unwrap());
+        let gone = problem(&tried(&sketch(4, 256), Weak::new(), later).err().unwrap());
+        let large = problem(&tried(&sketch(1024, 1 << 17), Arc::downgrade(&waiting), later).err().unwrap());
+        assert_eq!([&late, &gone, &large].map(|one| one.name.as_ref()), ["too-much", "internal", "too-much"]);
+        assert!(
+            late.detail.contains("too long") && large.detail.contains("134217728 cells"),
+            "{late} {large}"
+        );
+    }
+
+    const SKETCHED: &str = r#"
+version = 1
+name = "words"
+question = "Which word?"
+epoch_s = 86400
+encoding = { ENCODING }
+randomizer = { kind = "attribute-fragments", epsilon_local = 2.0 }
+crowd = { respondents_min = 10000, honest_fraction = 1.0, enrolment = "credential" }
+delivery = { instances = 3, hops = 2, envelopes = 200, cover = "chaff" }
+claim = { epsilon_central = 1.5, delta = 1e-6, neighbors = "removal", bound = "exact" }
+"#;
 }

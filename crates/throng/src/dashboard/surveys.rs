@@ -6,6 +6,8 @@ use std::sync::PoisonError;
 use anyhow::Result;
 use axum::extract::State;
 use serde::Serialize;
+use throng_dp::Coins;
+use throng_encode::floor;
 use throng_wire::survey::{Cover, Encoding, Enrolment};
 use throng_wire::{Place, Route, SurveyHash};
 
@@ -50,6 +52,9 @@ struct SurveyPage {
     profiles: BTreeMap<String, Vec<u32>>,
     epsilon_central: f64,
     delta: f64,
+    /// What is left whatever fails: of one epoch, or with a backstop of all epochs of a value.
+    epsilon_local: f64,
+    backstop: bool,
     bound: String,
     instances: u32,
     hops: u32,
@@ -130,6 +135,8 @@ enum EpochState {
     Waiting,
     /// The crowd was large enough at an instance; there is no release yet.
     Reached,
+    /// What an instance gave cannot be read any more, so there is no release of the others.
+    Damaged,
     /// Too few have answered, and every instance destroyed it.
     Destroyed,
     /// There is a release.
@@ -143,6 +150,8 @@ pub(super) enum Outcome {
     Missing,
     Counted,
     Destroyed,
+    /// There is a tally, and it cannot be read.
+    Damaged,
 }
 
 impl Serving {
@@ -175,6 +184,8 @@ impl Serving {
             profiles: survey.labels.as_ref().and_then(|labels| labels.profiles.clone()).unwrap_or_default(),
             epsilon_central: survey.claim.epsilon_central,
             delta: survey.claim.delta,
+            epsilon_local: floor(survey)?.epsilon().value(),
+            backstop: matches!(survey.mechanism()?.coins(), Coins::Fragments { .. }),
             bound: survey.claim.bound.clone(),
             instances: survey.delivery.instances,
             hops: survey.delivery.hops,
@@ -194,7 +205,8 @@ impl Serving {
     fn path(&self, shown: &Shown, instance: u32, epochs: &[EpochLine]) -> PathLine {
         // A batch is taken with the statements of all hops, each of them checked.
         let signed = |line: &&EpochLine| {
-            line.instances.get(instance as usize - 1).is_some_and(|outcome| *outcome != Outcome::Missing)
+            let outcome = line.instances.get(instance as usize - 1);
+            matches!(outcome, Some(Outcome::Counted | Outcome::Destroyed))
         };
         PathLine {
             instance,
@@ -223,20 +235,21 @@ impl Serving {
         let mut lines = Vec::new();
         for label in survey.label_numbers() {
             let mut epochs = tallies.epochs(label)?;
-            epochs.insert(current);
+            // One that is over and of which no hop has said anything is waited for all the same.
+            let oldest = epochs.first().map_or(current, |&oldest| oldest).min(current.saturating_sub(1));
+            epochs.extend((oldest.max(shown.first_epoch)..=current).rev().take(EPOCHS_SHOWN));
             let newest = epochs.iter().rev().take(EPOCHS_SHOWN).copied();
             // Epochs that were destroyed do not push releases out of sight.
             let with_release = released.iter().rev().filter(|name| name.label == label);
             let with_release = with_release.take(EPOCHS_SHOWN).map(|name| name.epoch);
             for epoch in newest.chain(with_release).collect::<BTreeSet<u64>>() {
                 let instances: Vec<Outcome> = (1..=survey.delivery.instances)
-                    .map(|instance| {
-                        self.outcome(shown, &tallies, Route { survey: hash, label, epoch, instance })
-                    })
-                    .collect::<Result<_>>()?;
+                    .map(|instance| self.outcome(&tallies, Route { survey: hash, label, epoch, instance }))
+                    .collect();
                 let state = match () {
                     () if released.contains(&ReleaseName { epoch, label }) => EpochState::Released,
                     () if epoch >= current => EpochState::Collecting,
+                    () if instances.contains(&Outcome::Damaged) => EpochState::Damaged,
                     () if instances.contains(&Outcome::Counted) => EpochState::Reached,
                     () if instances.contains(&Outcome::Missing) => EpochState::Waiting,
                     () => EpochState::Destroyed,
@@ -251,16 +264,21 @@ impl Serving {
     }
 
     /// Whether a batch was counted: that much of a tally is public.
-    fn outcome(&self, shown: &Shown, tallies: &TallyFiles, route: Route) -> Result<Outcome> {
+    fn outcome(&self, tallies: &TallyFiles, route: Route) -> Outcome {
         let key = (route.survey, route.label, route.epoch, route.instance);
         let known = |outcomes: &Outcomes| outcomes.get(&key).copied();
         if let Some(outcome) = known(&self.outcomes.lock().unwrap_or_else(PoisonError::into_inner)) {
-            return Ok(outcome);
+            return outcome;
         }
-        let Some(tally) = tallies.read(shown.survey.survey(), &route)? else { return Ok(Outcome::Missing) };
-        let outcome = if tally.counted.is_some() { Outcome::Counted } else { Outcome::Destroyed };
+        let outcome = match tallies.was_counted(&route) {
+            Ok(Some(true)) => Outcome::Counted,
+            Ok(Some(false)) => Outcome::Destroyed,
+            // These may be otherwise the next time.
+            Ok(None) => return Outcome::Missing,
+            Err(_) => return Outcome::Damaged,
+        };
         self.outcomes.lock().unwrap_or_else(PoisonError::into_inner).insert(key, outcome);
-        Ok(outcome)
+        outcome
     }
 }
 

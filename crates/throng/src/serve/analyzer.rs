@@ -170,6 +170,7 @@ fn dashboard(
     let shown = |one: &Analyzed| Shown {
         survey: one.bundle.survey().clone(),
         population: one.files.population.clone(),
+        first_epoch: one.layers.public().iter().map(|key| key.lifetime.first_epoch).min().unwrap_or(0),
     };
     Ok(dashboard::router(Dashboard {
         data: config.data.clone(),

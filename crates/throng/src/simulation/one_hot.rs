@@ -11,7 +11,7 @@ use super::{Simulated, Simulation};
 pub(super) fn run(
     simulation: &Simulation,
     streams: &Streams,
-    progress: &(impl Fn(u64) + Sync),
+    progress: &(impl Fn(u64) -> Result<()> + Sync),
 ) -> Result<Simulated> {
     let respondents = simulation.respondents();
     let sums: Vec<Vec<u64>> = simulation
@@ -19,13 +19,14 @@ pub(super) fn run(
         .par_chunks(CHUNK)
         .enumerate()
         .map(|(chunk, counts)| {
+            progress(0)?;
             let mut rng = streams.fast_rng(Purpose::Noise, chunk as u64);
             let mut noise = CellNoise::new(simulation.mechanism.coins());
             let sums = counts.iter().map(|&count| noise.draw(respondents, count, &mut rng)).collect();
-            progress(counts.len() as u64);
-            sums
+            progress(counts.len() as u64)?;
+            Ok(sums)
         })
-        .collect();
+        .collect::<Result<_>>()?;
     let mut analyzer = Analyzer::new(simulation.mechanism.clone())?;
     let mut fragments = 0;
     for (attribute, sum) in (0..).zip(sums.into_iter().flatten()) {

@@ -17,7 +17,7 @@ use super::{Simulated, Simulation};
 pub(super) fn run(
     simulation: &Simulation,
     streams: &Streams,
-    progress: &(impl Fn(u64) + Sync),
+    progress: &(impl Fn(u64) -> Result<()> + Sync),
 ) -> Result<Simulated> {
     let encoder = Encoder::new(simulation.mechanism.clone());
     let crowd = Crowd::new(simulation.counts);
@@ -47,7 +47,7 @@ pub(super) fn run(
             analyzer.add_fragments(&batch)?;
             batch.clear();
             analyzer.add_respondents(size);
-            progress(size);
+            progress(size)?;
             match next() {
                 Some(next) => first = next,
                 None => break,

@@ -22,7 +22,7 @@ pub(super) fn run(
     counts: &[u64],
     mechanisms: &[&Mechanism],
     streams: &Streams,
-    progress: &(impl Fn(u64) + Sync),
+    progress: &(impl Fn(u64) -> Result<()> + Sync),
 ) -> Result<Vec<Simulated>> {
     let sketch = mechanisms.first().and_then(|mechanism| mechanism.sketch()).context("no sketch")?;
     let per_report = sketch.differing_bits();
@@ -96,13 +96,13 @@ impl<'a> Part<'a> {
     }
 }
 
-impl<P: Fn(u64) + Sync> Tree<'_, P> {
+impl<P: Fn(u64) -> Result<()> + Sync> Tree<'_, P> {
     /// The rows from `first`, `rows` of them. Node 1 is the root; the children of k are 2k and 2k + 1.
     fn descend(&self, node: u64, first: u32, rows: u32, groups: Vec<Group>) -> Result<()> {
+        (self.progress)(0)?;
         if rows == 1 {
             self.leaf(first, &groups)?;
-            (self.progress)(1);
-            return Ok(());
+            return (self.progress)(1);
         }
         let half = rows / 2;
         let mut rng = self.streams.fast_rng(Purpose::Split, node);

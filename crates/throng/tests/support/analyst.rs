@@ -23,7 +23,8 @@ pub(crate) struct Analyst {
     pub(crate) dir: TempDir,
     pub(crate) deployment: Deployment,
     pub(crate) epoch: u64,
-    pub(crate) people: u64,
+    /// The label that they answered under; 0 without labels.
+    pub(crate) label: u32,
     server: Option<Server>,
 }
 
@@ -41,6 +42,9 @@ pub(crate) struct Answer {
     pub(crate) body: Vec<u8>,
 }
 
+/// So many epochs before the one that people answered in there were keys already, and nobody answered.
+pub(crate) const EPOCHS_BEFORE: u64 = 3;
+
 /// The width of the picture that people hold pixels of.
 pub(crate) const WIDTH: u32 = 16;
 
@@ -55,16 +59,24 @@ impl Analyst {
 
     /// So many people have answered, and all instances were counted; nothing is released, and nobody serves.
     pub(crate) fn with_tallies(people: u64) -> Self {
+        Self::planned(&["--question", "Which pixel do you hold?"], 0, "artists", people)
+    }
+
+    /// The same with further arguments of `throng plan`, under a label, about another population.
+    pub(crate) fn planned(arguments: &[&str], label: u32, population: &str, people: u64) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let draft = draft(&dir);
+        let draft = draft(&dir, arguments);
         let epoch = now_s() / draft.epoch_s - 1;
         let mut rng = throng::entropy::system_rng().unwrap();
         let url = |_| "https://127.0.0.1:1".to_owned();
-        let deployment = keygen::deployment(&draft, dir.path(), url, epoch, &mut rng).unwrap();
-        let analyst = Self { dir, deployment, epoch, people, server: None };
+        let deployment =
+            keygen::deployment(&draft, dir.path(), url, epoch - EPOCHS_BEFORE, &mut rng).unwrap();
+        let analyst = Self { dir, deployment, epoch, label, server: None };
         analyst.count("data", people);
-        let config = "operator_listen = \"127.0.0.1:0\"\nidentity = \".\"\ndata = \"data\"\nmemory_mib = 16\n[budget]\n\
-                      epsilon_central = 10\ndelta = 1e-5\n[[surveys]]\nsurvey = \"../survey.toml\"\npopulation = \"artists\"\n";
+        let config = format!(
+            "operator_listen = \"127.0.0.1:0\"\nidentity = \".\"\ndata = \"data\"\nmemory_mib = 16\n[budget]\n\
+                      epsilon_central = 10\ndelta = 1e-5\n[[surveys]]\nsurvey = \"../survey.toml\"\npopulation = {population:?}\n"
+        );
         fs::write(analyst.config(), config).unwrap();
         analyst
     }
@@ -75,7 +87,7 @@ impl Analyst {
         let survey = signed.survey();
         let encoder = Encoder::of_survey(survey).unwrap();
         let (delivery, tau) = (&survey.delivery, encoder.mechanism().coins().draws());
-        let routing = Routing::of(survey, 0, tau);
+        let routing = Routing::of(survey, self.label, tau);
         let mut tallies: Vec<_> =
             (0..delivery.instances).map(|_| encoder.mechanism().tally().unwrap()).collect();
         let mut rng = ChaCha20Rng::seed_from_u64(people);
@@ -90,7 +102,7 @@ impl Analyst {
         files.create().unwrap();
         for (instance, mut tally) in (1..).zip(tallies) {
             tally.add_respondents(people);
-            let route = Route { survey: signed.hash(), label: 0, epoch: self.epoch, instance };
+            let route = Route { survey: signed.hash(), label: self.label, epoch: self.epoch, instance };
             let envelopes = people * u64::from(delivery.envelopes);
             let counted = Counted {
                 batch: Digest::of(&[instance as u8]),
@@ -161,7 +173,7 @@ impl Analyst {
 
     /// The path of the release below `/api/`.
     pub(crate) fn release_path(&self) -> String {
-        format!("/api/releases/{}/0/{}", self.hash(), self.epoch)
+        format!("/api/releases/{}/{}/{}", self.hash(), self.label, self.epoch)
     }
 
     /// What the operator gets.
@@ -225,7 +237,7 @@ fn pixel(person: u64) -> Value {
 }
 
 /// As `throng plan` writes it.
-fn draft(dir: &TempDir) -> Survey {
+fn draft(dir: &TempDir, arguments: &[&str]) -> Survey {
     let path = dir.path().join("draft.toml");
     let domain = (WIDTH * WIDTH).to_string();
     let mut command = Command::new(env!("CARGO_BIN_EXE_throng"));
@@ -241,8 +253,7 @@ fn draft(dir: &TempDir) -> Survey {
         &domain,
     ]);
     command.args(["--report-fragments", "4", "--epoch-s", "3600", "--name", "drawing"]);
-    command.args(["--honest-fraction", "0.995", "--question"]);
-    command.arg("Which pixel do you hold?").arg("--out").arg(&path);
+    command.args(["--honest-fraction", "0.995"]).args(arguments).arg("--out").arg(&path);
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Survey::from_toml(&fs::read_to_string(path).unwrap()).unwrap()

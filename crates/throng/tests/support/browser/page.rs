@@ -217,6 +217,39 @@ impl<'a> Page<'a> {
         self.call("Emulation.setEmulatedMedia", &json!({ "features": [feature] }));
     }
 
+    /// Texts that are hard to read: their contrast is below what WCAG 2 asks for (AA: 4.5, of large letters 3).
+    pub(crate) fn faint_texts(&self) -> Vec<String> {
+        let found = self.eval(
+            "(() => {
+                const parts = color => color.match(/[\\d.]+/g).map(Number);
+                const light = color => parts(color).slice(0, 3).map(part => part / 255)
+                    .map(part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+                    .reduce((sum, part, at) => sum + part * [0.2126, 0.7152, 0.0722][at], 0);
+                const ground = one => {
+                    for (; one; one = one.parentElement) {
+                        const color = getComputedStyle(one).backgroundColor;
+                        if ((parts(color)[3] ?? 1) > 0) return color;
+                    }
+                    return 'rgb(255, 255, 255)';
+                };
+                const faint = one => {
+                    const style = getComputedStyle(one);
+                    const text = one instanceof SVGElement ? style.fill : style.color;
+                    const [a, b] = [light(text), light(ground(one))].sort((a, b) => b - a);
+                    const size = parseFloat(style.fontSize);
+                    const large = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
+                    const contrast = (a + 0.05) / (b + 0.05);
+                    return contrast < (large ? 3 : 4.5) && `${one.textContent.trim().slice(0, 40)}: ${contrast.toFixed(2)}`;
+                };
+                const own = one => [...one.childNodes].some(node => node.nodeType === 3 && node.textContent.trim());
+                return [...document.body.querySelectorAll('*')]
+                    .filter(one => own(one) && one.checkVisibility() && !one.closest('noscript, option, :disabled'))
+                    .map(faint).filter(Boolean);
+            })()",
+        );
+        serde_json::from_value(found).unwrap()
+    }
+
     /// What has the focus: its tag, and after # its id; "body" for nothing.
     pub(crate) fn focused(&self) -> String {
         let one = "document.activeElement.localName + (document.activeElement.id && '#' + document.activeElement.id)";
