@@ -75,7 +75,7 @@ pub struct LearnArgs {
     #[arg(long, value_name = "S", help_heading = "Training")]
     pub seed: Option<u64>,
 
-    /// Measure on a fifth of the training examples, held out, and leave the test examples alone
+    /// Measure on a sixth of the training examples, held out, and leave the test examples alone
     #[arg(long, help_heading = "Result")]
     pub held_out: bool,
 

@@ -43,7 +43,7 @@ pub struct Choices {
     pub delta: f64,
     /// Those who are not asked in a step send chaff, so that nobody can tell who was asked.
     pub cover: bool,
-    /// Measure on a fifth of the training examples, which are then not trained on, instead of the test examples.
+    /// Measure on a sixth of the training examples, which are then not trained on, instead of the test examples.
     pub held_out: bool,
 }
 
