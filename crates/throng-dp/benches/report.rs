@@ -5,6 +5,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use rand_core::SeedableRng;
 use std::hint::black_box;
 use throng_dp::randomizer::gradient::Direction;
+use throng_dp::sampling::floored_normal;
 use throng_dp::{
     CountSketch, Epsilon, Estimator, Gradient, GradientRandomizer, OneHot, PrivUnit, Randomizer,
     ReportFragments, SketchShape, fragmenting,
@@ -39,6 +40,7 @@ fn randomize(c: &mut Criterion) {
             b.iter(|| fragments.fragment(&backstop, &mut rng));
         });
     }
+    group.bench_function("floored_normal", |b| b.iter(|| floored_normal::draw(&mut rng)));
     let sketch =
         CountSketch::new(SketchShape::new(1 << 40, 1), epsilon(8.55)).expect("the shape is the paper's");
     group.bench_function("count_sketch", |b| b.iter(|| sketch.randomize(Some(&7), &mut rng)));

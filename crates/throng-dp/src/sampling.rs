@@ -10,7 +10,9 @@ mod binomial;
 pub(crate) mod bracket;
 mod deletion;
 mod flips;
+pub mod floored_normal;
 mod laplace;
+mod table;
 mod uniform;
 
 pub use bernoulli::Bernoulli;

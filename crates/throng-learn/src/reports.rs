@@ -10,7 +10,7 @@ mod normals;
 use chacha20::ChaCha20Rng;
 use throng_dp::randomizer::gradient::GradientTally;
 
-pub(crate) use normals::add_normals;
+use normals::add_normals;
 
 use crate::number::wide;
 use crate::{Error, Mechanism};

@@ -1,6 +1,7 @@
 //! Training, step by step: some examples, their gradients, what the server learns of them, a step.
 
 mod average;
+mod noisy_sum;
 mod settings;
 mod state;
 
@@ -12,13 +13,14 @@ use rayon::prelude::*;
 use throng_dp::sampling;
 
 pub use average::Average;
+use noisy_sum::NoisySum;
 pub use settings::{Protocol, Settings};
 pub use state::State;
 pub(crate) use state::project;
 
 use crate::number::{Number, matrix};
 use crate::randomness::Piece;
-use crate::reports::{self, Reports, add_normals, add_scaled};
+use crate::reports::{self, Reports, add_scaled};
 use crate::{Error, Examples, Mechanism, Network, Randomness, Workspace};
 
 /// A model that is being trained.
@@ -98,8 +100,8 @@ impl<'a> Training<'a> {
         };
         let rate = self.settings.rate.at(step, self.settings.steps);
         self.state.go(&direction, rate, &self.settings);
-        // Local protocols take none, so they would pile up.
-        if self.mechanism.is_none() {
+        // Other protocols take none, so they would pile up.
+        if self.settings.protocol == Protocol::Plain {
             self.spare.give_back(direction);
         }
         Ok(report)
@@ -131,22 +133,22 @@ impl<'a> Training<'a> {
 
     /// The mean of clipped gradients with Gaussian noise, as a server that sees them makes it.
     fn central(&self, chosen: &[usize], clip: f64, noise: f64) -> (Vec<f32>, Step) {
+        let grid = NoisySum::new(clip, noise);
         let parts: Vec<_> = self.groups(chosen, group_len(chosen), |room, _, group| {
-            let mut sum = self.spare.zeros(self.network.dimension());
-            let told = self.gradients(room, group, FEW, |gradients, norms| {
-                for (gradient, norm) in gradients.chunks_exact(self.network.dimension()).zip(norms) {
-                    add_scaled((clip / norm.max(clip)) as f32, gradient, &mut sum);
-                }
+            // Sums of whole numbers: whichever groups a thread adds to the same vector, all of them together are the same.
+            let mut sum = self.spare.sums().pop().unwrap_or_else(|| vec![0.0; self.network.dimension()]);
+            let told = self.gradients(room, group, FEW, |gradients, _| {
+                gradients.chunks_exact(self.network.dimension()).for_each(|one| grid.add(one, &mut sum));
             });
-            (sum, told)
+            self.spare.sums().push(sum);
+            told
         });
-        let step = Told::step(parts.iter().map(|(_, told)| told), clip);
-        let mut sum = self.total(parts.into_iter().map(|(sum, _)| sum));
+        let mut sum = vec![0.0; self.network.dimension()];
+        for part in self.spare.sums().iter_mut() {
+            sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += std::mem::take(part));
+        }
         let rng = &mut self.randomness.of(self.state.step, Piece::Noise);
-        add_normals(noise * clip, rng, &mut sum);
-        let count = chosen.len() as f32;
-        sum.iter_mut().for_each(|x| *x /= count);
-        (sum, step)
+        (grid.mean(&sum, chosen.len(), rng), Told::step(parts.iter(), clip))
     }
 
     /// The mean of randomized reports.
@@ -254,6 +256,8 @@ struct Room {
 #[derive(Debug, Default)]
 struct Spare {
     vectors: Mutex<Vec<Vec<f32>>>,
+    /// Zeros between steps.
+    sums: Mutex<Vec<Vec<f64>>>,
     rooms: Mutex<Vec<Room>>,
 }
 
@@ -272,6 +276,10 @@ impl Spare {
     /// Whoever panicked with the lock in hand left whole vectors.
     fn vectors(&self) -> MutexGuard<'_, Vec<Vec<f32>>> {
         self.vectors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sums(&self) -> MutexGuard<'_, Vec<Vec<f64>>> {
+        self.sums.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn rooms(&self) -> MutexGuard<'_, Vec<Room>> {

@@ -35,7 +35,7 @@ pub use choices::{Choices, ProtocolName};
 pub use curve::{curve_csv, curve_png};
 pub(crate) use defaults::Defaults;
 pub use model::ModelName;
-pub use plan::Plan;
+pub use plan::{HELD_OUT_ONE_IN, Plan};
 pub use run::{Point, Run, Trained};
 pub use safetensors::safetensors;
 pub use source::Source;

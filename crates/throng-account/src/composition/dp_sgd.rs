@@ -17,7 +17,8 @@ use crate::gaussian::Gaussian;
 /// respondents without replacement, under replacement, where the sum moves by 2C: what can be set beside
 /// [`LdpSgd`](super::LdpSgd). [`DpSgd::poisson`] has independent coins, under removal, where it moves by C: what most of
 /// the literature quotes. At the same share, noise and δ the first ε is usually two to three times the second. There is no local
-/// guarantee: whoever trains sees all data.
+/// guarantee: whoever trains sees all data. Noise that is rounded after it was added, or to a grid that all sums are on, has
+/// the same guarantee; noise from a table that ends somewhere, or a sum that rounding made longer, has not.
 /// # Paper
 /// Section VII.C compares with it; its Note on central differential privacy is about the two relations.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,26 +1,24 @@
 //! How many of many equal coins show heads, drawn exactly from a table.
 
 use num_bigint::BigUint;
-use num_traits::{One, ToPrimitive, Zero};
+use num_traits::{One, Zero};
 use rand_core::CryptoRng;
 
 use super::Bernoulli;
 use super::bracket::Bracket;
+use super::table::{Law, Table};
 
 /// The number of heads in `trials` tosses of one coin, sampled exactly.
-///
-/// A draw compares a uniform real number U, of which only the first 64 bits are drawn, with the cumulative
-/// probabilities F(0) < F(1) < ..., of which the table holds the first 64 bits. When these bits leave it open
-/// on which side of some F(j) the number U lies (once in about 2^64/`table length` draws), more bits of both are
-/// made until they do not. So the law is the binomial's, with no rounding at all.
 #[derive(Clone, Debug)]
 pub(crate) struct Binomial {
+    table: Table<Tosses>,
+}
+
+/// Some tosses of one coin.
+#[derive(Clone, Copy, Debug)]
+struct Tosses {
     trials: u64,
     coin: Bernoulli,
-    /// floor(2^64 F(j)) for j = 0, 1, ...; the last entry is 2^64 - 1.
-    cuts: Vec<u64>,
-    /// Where to begin in `cuts`, by the first byte of the word.
-    starts: Vec<u16>,
 }
 
 impl Binomial {
@@ -30,89 +28,45 @@ impl Binomial {
     /// A table for `trials` tosses; `trials * probability` may be at most [`Binomial::MEAN_MAX`].
     pub(crate) fn new(trials: u64, coin: Bernoulli) -> Self {
         debug_assert!(trials as f64 * coin.probability() <= Self::MEAN_MAX, "split the trials into blocks");
-        let mut cuts = Vec::new();
-        let mut bits = TABLE_BITS;
-        while cuts.last() != Some(&u64::MAX) {
-            cuts.clear();
-            for bracket in cumulative(trials, coin, bits) {
-                let low = (&bracket.low >> (bits - 64)).to_u64().unwrap_or(u64::MAX);
-                let high = (&bracket.high >> (bits - 64)).to_u64().unwrap_or(u64::MAX);
-                if low != high {
-                    break; // Too few bits to know the cut; start again with more.
-                }
-                cuts.push(low);
-                if low == u64::MAX {
-                    break;
-                }
-            }
-            bits *= 2;
-        }
-        let starts = (0..256u64)
-            .map(|byte| cuts.partition_point(|&cut| cut < byte << 56).min(cuts.len() - 1) as u16)
-            .collect();
-        Self { trials, coin, cuts, starts }
+        Self { table: Table::new(Tosses { trials, coin }) }
     }
 
     /// One draw.
     #[inline]
     pub(crate) fn draw(&self, rng: &mut (impl CryptoRng + ?Sized)) -> u64 {
-        let word = rng.next_u64();
-        let mut heads = usize::from(self.starts[(word >> 56) as usize]);
-        while word > self.cuts[heads] {
-            heads += 1;
-        }
-        if word == self.cuts[heads] { self.draw_closely(word, rng) } else { heads as u64 }
+        self.table.draw(rng)
     }
 
     /// How many words the table holds.
     #[cfg(test)]
     pub(crate) fn table_len(&self) -> usize {
-        self.cuts.len()
+        self.table.len()
     }
+}
 
-    /// The draw goes on with more bits: U lies between `numerator` and `numerator + 1` units of 2^-bits.
-    #[cold]
-    fn draw_closely(&self, word: u64, rng: &mut (impl CryptoRng + ?Sized)) -> u64 {
-        let mut numerator = BigUint::from(word);
-        let mut bits = 64;
-        loop {
-            numerator = (numerator << 64u32) + rng.next_u64();
-            bits += 64;
-            let precision = bits + TABLE_BITS;
-            let low = &numerator << TABLE_BITS;
-            let high = (&numerator + BigUint::one()) << TABLE_BITS;
-            for (heads, bracket) in cumulative(self.trials, self.coin, precision).enumerate() {
-                if high <= bracket.low || heads as u64 == self.trials {
-                    return heads as u64; // U < F(heads), and not below any F before.
-                }
-                if low < bracket.high {
-                    break; // Open; draw on.
-                }
+impl Law for Tosses {
+    fn cumulative(&self, bits: u64) -> impl Iterator<Item = Bracket> {
+        let Self { trials, coin } = *self;
+        let tails = BigUint::from(coin.threshold());
+        let keep = (BigUint::one() << 128u32) - &tails;
+        let mut mass = Bracket::dyadic(&keep, 128, bits).power(trials, bits);
+        let mut sum = Bracket::zero();
+        (0..=trials).map(move |heads| {
+            if heads == trials {
+                return Bracket::one(bits);
             }
-        }
+            if heads > 0 {
+                // f(j) = f(j-1) * (n-j+1)/j * p/(1-p)
+                let numerator = &tails * BigUint::from(trials - heads + 1);
+                let denominator = &keep * BigUint::from(heads);
+                mass =
+                    if mass.high.is_zero() { Bracket::zero() } else { mass.scale(&numerator, &denominator) };
+            }
+            sum = sum.add(&mass);
+            sum.clone()
+        })
     }
 }
-
-/// Brackets of F(0), F(1), ..., F(trials), in units of 2^-bits.
-fn cumulative(trials: u64, coin: Bernoulli, bits: u64) -> impl Iterator<Item = Bracket> {
-    let tails = BigUint::from(coin.threshold());
-    let keep = (BigUint::one() << 128u32) - &tails;
-    let mut mass = Bracket::dyadic(&keep, 128, bits).power(trials, bits);
-    let mut sum = Bracket::zero();
-    (0..=trials).map(move |heads| {
-        if heads > 0 {
-            // f(j) = f(j-1) * (n-j+1)/j * p/(1-p)
-            let numerator = &tails * BigUint::from(trials - heads + 1);
-            let denominator = &keep * BigUint::from(heads);
-            mass = if mass.high.is_zero() { Bracket::zero() } else { mass.scale(&numerator, &denominator) };
-        }
-        sum = sum.add(&mass);
-        sum.clone()
-    })
-}
-
-/// The least probability in a table is about e^-4096; the brackets start below that.
-const TABLE_BITS: u64 = 512;
 
 #[cfg(test)]
 mod tests {
@@ -151,7 +105,7 @@ mod tests {
         for (trials, epsilon) in [(1, 1.0), (3, 0.5), (12, 2.0), (40, 3.5)] {
             let coin = coin(epsilon);
             let bits = 256;
-            for (bracket, f) in cumulative(trials, coin, bits).zip(exact(trials, coin)) {
+            for (bracket, f) in (Tosses { trials, coin }).cumulative(bits).zip(exact(trials, coin)) {
                 let low = Ratio::new(bracket.low, BigUint::one() << bits);
                 let high = Ratio::new(bracket.high, BigUint::one() << bits);
                 assert!(low <= f && f <= high);

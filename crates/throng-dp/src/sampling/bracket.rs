@@ -28,6 +28,10 @@ impl Bracket {
         Self { low: BigUint::zero(), high: BigUint::zero() }
     }
 
+    pub(crate) fn one(bits: u64) -> Self {
+        Self::dyadic(&BigUint::one(), 0, bits)
+    }
+
     pub(crate) fn add(&self, other: &Self) -> Self {
         Self { low: &self.low + &other.low, high: &self.high + &other.high }
     }
@@ -35,6 +39,13 @@ impl Bracket {
     pub(crate) fn multiply(&self, other: &Self, bits: u64) -> Self {
         let low = (&self.low * &other.low) >> bits;
         let high = ((&self.high * &other.high) >> bits) + BigUint::one();
+        Self { low, high }
+    }
+
+    /// Divided by a number above 0.
+    pub(crate) fn divide(&self, other: &Self, bits: u64) -> Self {
+        let low = (&self.low << bits) / &other.high;
+        let high = (&self.high << bits) / &other.low + BigUint::one();
         Self { low, high }
     }
 
@@ -46,7 +57,7 @@ impl Bracket {
     }
 
     pub(crate) fn power(&self, mut exponent: u64, bits: u64) -> Self {
-        let mut result = Self::dyadic(&BigUint::one(), 0, bits);
+        let mut result = Self::one(bits);
         let mut square = self.clone();
         while exponent > 0 {
             if exponent & 1 == 1 {
@@ -67,7 +78,7 @@ pub(crate) fn exp(x: f64, bits: u64) -> Bracket {
     let y = Bracket::dyadic(&numerator, shift + halvings, bits);
 
     // e^y = 1 + y + y^2/2! + ...; with y < 1/2 the terms left out sum to less than the last one taken.
-    let mut term = Bracket::dyadic(&BigUint::one(), 0, bits);
+    let mut term = Bracket::one(bits);
     let mut sum = term.clone();
     let mut k = 0u32;
     while !term.low.is_zero() {
@@ -153,6 +164,15 @@ mod tests {
         let exact = BigUint::from(243u32) << (bits - 10);
         assert!(power.low <= exact && exact <= power.high);
         assert!(&power.high - &power.low < BigUint::from(64u32));
+    }
+
+    #[test]
+    fn quotients_are_bracketed() {
+        // 1/3 = 0.0101... in binary, between two neighbors; (1/3)/(1/3) holds 1.
+        let third = Bracket::one(10).divide(&Bracket::dyadic(&BigUint::from(3u32), 0, 10), 10);
+        assert_eq!((third.low.clone(), third.high.clone()), (BigUint::from(341u32), BigUint::from(342u32)));
+        let one = third.divide(&third, 10);
+        assert!(one.low < BigUint::from(1024u32) && BigUint::from(1024u32) < one.high);
     }
 
     #[test]

@@ -43,8 +43,8 @@ impl CifarRecords {
         Self { set, inputs: Vec::new(), labels: Vec::new() }
     }
 
-    /// Adds all records of a file, or none of them if there is something wrong with one.
-    pub fn read(&mut self, bytes: &[u8]) -> Result<(), Error> {
+    /// Adds all records of a file, or none of them if there is something wrong with one, and says how many there are.
+    pub fn read(&mut self, bytes: &[u8]) -> Result<usize, Error> {
         let (label_bytes, classes) = (self.set.label_bytes(), self.set.classes());
         let length = label_bytes + PIXELS;
         let records = bytes.chunks_exact(length);
@@ -64,11 +64,12 @@ impl CifarRecords {
             return Err(Error::Bytes { offset: offset as u64, what });
         }
         self.labels.extend(records.clone().map(label));
-        self.inputs.reserve(records.len() * PIXELS);
+        let count = records.len();
+        self.inputs.reserve(count * PIXELS);
         for record in records {
             self.inputs.extend(record[label_bytes..].iter().map(|&pixel| f32::from(pixel) / 255.0));
         }
-        Ok(())
+        Ok(count)
     }
 
     /// All records as examples: 1,024 red, 1,024 green and 1,024 blue pixels, each row by row and from 0 to 1.
@@ -103,7 +104,7 @@ mod tests {
         let mut records = CifarRecords::new(Cifar::Ten);
         let halves: Vec<Vec<u8>> =
             [0..5, 5..10].map(|labels| labels.flat_map(|label| record(&[label])).collect()).to_vec();
-        halves.iter().for_each(|file| records.read(file).unwrap());
+        halves.iter().for_each(|file| assert_eq!(records.read(file), Ok(5)));
         assert_eq!(format!("{records:?}"), "CifarRecords(10 of Ten)");
         let examples = records.into_examples().unwrap();
         assert_eq!((examples.len(), examples.width(), examples.classes()), (10, 3072, 10));

@@ -29,6 +29,11 @@ impl<'a> IdxPictures<'a> {
         Ok(Self { pixels, count, height, width })
     }
 
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.count as usize
+    }
+
     /// How many rows each has.
     pub fn height(&self) -> usize {
         self.height as usize
@@ -143,7 +148,7 @@ mod tests {
     fn pixels_are_from_0_to_1_row_by_row() {
         let file_of_pictures = pictures();
         let pictures = IdxPictures::new(&file_of_pictures).unwrap();
-        assert_eq!((pictures.height(), pictures.width()), (1, 2));
+        assert_eq!((pictures.count(), pictures.height(), pictures.width()), (3, 1, 2));
         let examples = pictures.labelled(&file(&[2049, 3], &[1, 0, 1]), 2).unwrap();
         assert_eq!((examples.len(), examples.width(), examples.classes()), (3, 2, 2));
         assert_eq!((examples.input(0), examples.label(0)), ([0.0, 1.0].as_slice(), 1));

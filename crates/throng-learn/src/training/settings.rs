@@ -3,6 +3,7 @@
 use throng_dp::Epsilon;
 
 use super::Average;
+use super::noisy_sum::NoisySum;
 use crate::{Error, Examples, Mechanism, MechanismName, Network, Rate, Simulation};
 
 /// All that decides a training, but for the randomness.
@@ -109,7 +110,13 @@ impl Settings {
             Protocol::Plain => Ok(()),
             Protocol::Central { clip, noise } => {
                 positive("the clipping norm", clip)?;
-                positive("the noise", noise)
+                positive("the noise", noise)?;
+                setting(
+                    "the noise",
+                    noise,
+                    count as f64 / noise <= NoisySum::GRADIENTS_PER_NOISE_MAX,
+                    "give more, at least the number of examples in a step divided by 2^24",
+                )
             }
             Protocol::Local { reports_each, .. } => {
                 positive("the number of reports of one respondent", f64::from(reports_each))

@@ -160,6 +160,8 @@ fn settings_that_make_no_sense_are_refused() {
     assert!(refusal(Settings { radius: Some(0.0), ..good }).contains("radius"));
     assert!(refusal(settings(Protocol::Central { clip: 1.0, noise: 0.0 })).contains("noise"));
     assert!(refusal(settings(Protocol::Central { clip: -1.0, noise: 1.0 })).contains("clipping norm"));
+    let faint = Protocol::Central { clip: 1.0, noise: 1e-6 };
+    assert!(refusal(settings(faint)).contains("divided by 2^24"));
     let Protocol::Local { epsilon, .. } = good.protocol else { unreachable!() };
     let nobody = Protocol::Local {
         mechanism: MechanismName::Sign,

@@ -63,6 +63,10 @@ pub struct LearnArgs {
     #[arg(long, value_enum, help_heading = "Training")]
     pub average: Option<AverageArg>,
 
+    /// Keep the parameters in the ball of this radius around 0, as the paper's theorem on convex losses has it
+    #[arg(long, value_name = "R", allow_negative_numbers = true, help_heading = "Training")]
+    pub radius: Option<f64>,
+
     /// How many trainings, each with other randomness [default: 3; with --mode deploy 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = "Training")]
     pub seeds: Option<u64>,
@@ -71,7 +75,7 @@ pub struct LearnArgs {
     #[arg(long, value_name = "S", help_heading = "Training")]
     pub seed: Option<u64>,
 
-    /// Measure on a fifth of the training examples, held out, and leave the test examples alone
+    /// Measure on a sixth of the training examples, held out, and leave the test examples alone
     #[arg(long, help_heading = "Result")]
     pub held_out: bool,
 

@@ -37,7 +37,7 @@ pub fn card(plan: &Plan, done: &Checkpoint) -> String {
         100.0 * plan.majority()
     ));
     say(if plan.held_out {
-        "These examples are a fifth of the training examples, held out. The test examples were not touched, so settings may \
+        "These examples are a sixth of the training examples, held out. The test examples were not touched, so settings may \
          be chosen by this number."
             .into()
     } else {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
-use throng_learn::{Randomness, State};
+use throng_learn::{NUMERICS, Randomness, State};
 use throng_wire::Digest;
 
 use super::{Plan, Point};
@@ -34,10 +34,11 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// What a training is: its settings, its data, and the seed that was asked for, if one was.
+    /// What a training is: the program, its settings, its data, and the seed that was asked for, if one was.
     pub fn identity(plan: &Plan, runs: u64, seed: Option<u64>) -> BTreeMap<String, String> {
         let mut identity: BTreeMap<String, String> =
             plan.shown().into_iter().map(|(name, value)| (name, value.to_string())).collect();
+        identity.insert(PROGRAM.into(), format!("{} (numerics {NUMERICS})", env!("CARGO_PKG_VERSION")));
         identity.insert("data_digest".into(), plan.data.digest().to_string());
         identity.insert("seeds".into(), runs.to_string());
         identity.insert("seed".into(), seed.map_or_else(|| "random".into(), |seed| seed.to_string()));
@@ -76,9 +77,17 @@ impl Checkpoint {
         .with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// Refuses to go on with another training, and says what differs.
+    /// Refuses to go on with another program or another training, and says what differs.
     pub fn check(&self, identity: &BTreeMap<String, String>) -> Result<()> {
         let nothing = "nothing".to_owned();
+        let (was, is) = (self.identity.get(PROGRAM), identity.get(PROGRAM));
+        ensure!(
+            was == is,
+            "the directory of --out holds a training that throng {} began, and this is {}: the same seed may mean other steps; \
+             go on with that version, or give another directory",
+            was.map_or("of an earlier version", String::as_str),
+            is.unwrap_or(&nothing)
+        );
         let names: std::collections::BTreeSet<&String> =
             self.identity.keys().chain(identity.keys()).collect();
         let differ: Vec<String> = names
@@ -196,6 +205,8 @@ fn point(&(step, accuracy, loss, epsilon): &Exact) -> Point {
     Point { step, accuracy: number(accuracy), loss: number(loss), epsilon_central: epsilon.map(number) }
 }
 
+/// Under which name an identity has the version of the program.
+const PROGRAM: &str = "program";
 const MAGIC: &[u8] = b"throng learn checkpoint 1\n";
 const HASH_LEN: usize = 32;
 
@@ -204,6 +215,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+    use crate::learning::{Choices, Source};
 
     fn some() -> Checkpoint {
         let point =
@@ -250,5 +262,28 @@ mod tests {
         let error = some().check(&other).unwrap_err().to_string();
         assert!(error.contains("(clip was nothing, is 1; steps was 7, is 8)"), "{error}");
         some().check(&some().identity).unwrap();
+    }
+
+    #[test]
+    fn another_program_does_not_go_on() {
+        let plan = Plan::new(&Source::Census, &Choices { steps: Some(1), ..Choices::default() }).unwrap();
+        let ours = Checkpoint::identity(&plan, 1, None);
+        let with = |program: &str| {
+            let mut identity = ours.clone();
+            identity.insert(PROGRAM.into(), program.into());
+            Checkpoint { identity, ..some() }
+        };
+        let version = format!("{} (numerics {NUMERICS})", env!("CARGO_PKG_VERSION"));
+        with(&version).check(&ours).unwrap();
+        let error = with("0.0.9 (numerics 1)").check(&ours).unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("throng 0.0.9 (numerics 1) began, and this is {version}")),
+            "{error}"
+        );
+        // Checkpoints had no version at first.
+        let mut old = with("");
+        old.identity.remove(PROGRAM);
+        let error = old.check(&ours).unwrap_err().to_string();
+        assert!(error.contains("throng of an earlier version began"), "{error}");
     }
 }

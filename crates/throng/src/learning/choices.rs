@@ -33,6 +33,8 @@ pub struct Choices {
     pub rate: Option<f64>,
     /// Which model comes out.
     pub average: Option<Average>,
+    /// The ball around 0 that the parameters are kept in.
+    pub radius: Option<f64>,
     /// The noise of a trusted server, in clipping norms.
     pub noise: Option<f64>,
     /// What the training may cost: it has as many steps as fit, or a trusted server as much noise as it takes.
@@ -41,7 +43,7 @@ pub struct Choices {
     pub delta: f64,
     /// Those who are not asked in a step send chaff, so that nobody can tell who was asked.
     pub cover: bool,
-    /// Measure on a fifth of the training examples, which are then not trained on, instead of the test examples.
+    /// Measure on a sixth of the training examples, which are then not trained on, instead of the test examples.
     pub held_out: bool,
 }
 
@@ -60,6 +62,7 @@ impl Default for Choices {
             clip: None,
             rate: None,
             average: None,
+            radius: None,
             noise: None,
             epsilon_central: None,
             delta: 1e-5,

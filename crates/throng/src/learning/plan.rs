@@ -102,6 +102,9 @@ impl Plan {
         say("rate_first", json!(settings.rate.at(0, settings.steps)));
         say("rate_last", json!(settings.rate.at(settings.steps - 1, settings.steps)));
         say("average", json!(average_name(settings.average)));
+        if let Some(radius) = settings.radius {
+            say("radius", json!(radius));
+        }
         match settings.protocol {
             Protocol::Plain => {
                 say("protocol", json!("plain"));
@@ -180,6 +183,10 @@ impl Choices {
             self.steps.is_none_or(|steps| (1..=STEPS_MAX).contains(&steps)),
             "--steps: give at least 1 and at most {STEPS_MAX}"
         );
+        ensure!(
+            self.radius.is_none_or(|radius| radius.is_finite() && radius > 0.0),
+            "--radius: give a number above 0"
+        );
         Ok(())
     }
 }
@@ -194,6 +201,7 @@ struct Draft {
     steps: u64,
     average: Average,
     rate: Option<f64>,
+    radius: Option<f64>,
     /// On each coordinate of a step's mean gradient, in clipping norms.
     noise: Option<f64>,
 }
@@ -271,6 +279,7 @@ impl Draft {
             steps,
             average: choices.average.unwrap_or(defaults.average),
             rate: choices.rate,
+            radius: choices.radius,
             noise,
         })
     }
@@ -290,7 +299,7 @@ impl Draft {
             rate,
             momentum: 0.0,
             average: self.average,
-            radius: None,
+            radius: self.radius,
         }
     }
 }
@@ -344,4 +353,37 @@ fn simulation_name(simulation: Simulation) -> &'static str {
 const POINTS: u64 = 20;
 /// Nobody waits for more.
 const STEPS_MAX: u64 = 1_000_000_000;
-const HELD_OUT_ONE_IN: u64 = 5;
+/// About one training example in so many is held out where settings are chosen: 10,000 of the 60,000 of MNIST.
+pub const HELD_OUT_ONE_IN: u64 = 6;
+
+#[cfg(test)]
+mod tests {
+    use throng_learn::Randomness;
+
+    use super::*;
+    use crate::learning::{Checkpoint, Run};
+
+    #[test]
+    fn a_radius_keeps_the_model_in_its_ball_and_is_told() {
+        let few = Choices { batch: Some(1000), steps: Some(3), ..Choices::default() };
+        let ball = Choices { radius: Some(0.125), ..few.clone() };
+        let norm = |choices: &Choices| {
+            let plan = Plan::new(&Source::Census, choices).unwrap();
+            let trained = Run::start(&plan, Randomness::numbered(1)).unwrap().to_end(|_| ()).unwrap();
+            (plan, trained.model.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt())
+        };
+        let ((free, far), (kept, near)) = (norm(&few), norm(&ball));
+        assert!(near <= 0.125 + 1e-6 && far > 0.25, "{near} {far}");
+        assert_eq!(kept.shown()["radius"], json!(0.125));
+        assert_eq!(kept.statement, free.statement, "what is done with noisy sums costs nothing");
+        assert!(!free.shown().contains_key("radius"));
+        let identity = |plan: &Plan| Checkpoint::identity(plan, 1, None);
+        assert_ne!(identity(&free), identity(&kept));
+
+        for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let error =
+                Plan::new(&Source::Census, &Choices { radius: Some(bad), ..few.clone() }).unwrap_err();
+            assert_eq!(error.to_string(), "--radius: give a number above 0");
+        }
+    }
+}

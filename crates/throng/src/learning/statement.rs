@@ -247,6 +247,9 @@ impl CentralStatement {
                 HumanCount(self.respondents),
                 100.0 * self.sampling_rate
             ),
+            "The noise is drawn as it is accounted: gradients are clipped and rounded to a grid before they are added, and the \
+             noise is exactly normal, rounded down to the same grid."
+                .into(),
             "There is no local guarantee: the server sees every gradient as it is.".into(),
         ]
     }
@@ -392,7 +395,9 @@ mod tests {
         let direct = DpSgd::new(6_000, 1_000, 2.0, 40).unwrap().guarantee(delta()).unwrap().epsilon();
         let said = account(&central).statement(40).unwrap();
         assert_eq!(said.epsilon_central(), Some(direct.value()));
-        assert!(said.to_string().contains("no local guarantee"));
+        assert!(
+            said.to_string().contains("no local guarantee") && said.to_string().contains("exactly normal")
+        );
         let plain = account(&Settings { protocol: Protocol::Plain, ..central }).statement(40).unwrap();
         assert_eq!(plain.epsilon_central(), None);
         assert!(plain.to_string().starts_with("No guarantee"));

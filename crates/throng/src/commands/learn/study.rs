@@ -154,6 +154,7 @@ fn choices(args: &LearnArgs) -> Choices {
         clip: args.clip,
         rate: args.rate,
         average: args.average.map(Into::into),
+        radius: args.radius,
         noise: args.noise,
         cover: args.cover,
         held_out: args.held_out,

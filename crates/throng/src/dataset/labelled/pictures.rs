@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use throng_learn::{Cifar, CifarRecords, Examples, Hog, IdxPictures};
 
@@ -45,6 +45,14 @@ impl PictureSet {
         if channels == 1 { Hog::gray(columns, rows) } else { Hog::colour(columns, rows) }
     }
 
+    /// How many pictures there are to train on and to test with.
+    fn sizes(self) -> [usize; 2] {
+        match self {
+            Self::Mnist | Self::FashionMnist => [60_000, 10_000],
+            Self::Cifar10 => [50_000, 10_000],
+        }
+    }
+
     fn classes(self) -> [&'static str; CLASSES] {
         match self {
             Self::Mnist => ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"],
@@ -68,16 +76,21 @@ impl PictureSet {
 }
 
 impl Labelled {
-    /// The pictures of a set, from its folder in a data directory.
+    /// The pictures of a set, from its folder in a data directory. There have to be all of them: guarantees are worked out for
+    /// that many respondents.
     pub fn open_pictures(data: &Path, set: PictureSet) -> Result<Self> {
+        Self::pictures(data, set, set.sizes())
+    }
+
+    fn pictures(data: &Path, set: PictureSet, [training, test]: [usize; 2]) -> Result<Self> {
         let folder = data.join(set.name());
         let (training, test) = match set {
             PictureSet::Mnist | PictureSet::FashionMnist => {
-                (idx(&folder, set, "train")?, idx(&folder, set, "t10k")?)
+                (idx(&folder, set, "train", training)?, idx(&folder, set, "t10k", test)?)
             }
             PictureSet::Cifar10 => (
-                cifar(&folder, Cifar::Ten, &CIFAR_10_TRAINING)?,
-                cifar(&folder, Cifar::Ten, &["test_batch.bin"])?,
+                cifar(&folder, Cifar::Ten, &CIFAR_10_TRAINING, training)?,
+                cifar(&folder, Cifar::Ten, &["test_batch.bin"], test)?,
             ),
         };
         let classes = set.classes().map(str::to_owned).to_vec();
@@ -87,12 +100,16 @@ impl Labelled {
     /// The training pictures of CIFAR-100, from its folder in a data directory: public pictures, which a network may be
     /// trained on before it meets respondents.
     pub fn open_cifar_100(data: &Path) -> Result<Examples> {
-        cifar(&data.join("cifar-100"), Cifar::Hundred, &["train.bin"])
+        Self::cifar_100(data, 50_000)
+    }
+
+    fn cifar_100(data: &Path, training: usize) -> Result<Examples> {
+        cifar(&data.join("cifar-100"), Cifar::Hundred, &["train.bin"], training)
     }
 }
 
-/// One part of a set in the IDX form.
-fn idx(folder: &Path, set: PictureSet, part: &str) -> Result<Examples> {
+/// One part of a set in the IDX form, which has so many pictures.
+fn idx(folder: &Path, set: PictureSet, part: &str, count: usize) -> Result<Examples> {
     let expected = format!(
         "the data directory needs a folder {} with the four files of that set in the IDX form, named \
          train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte (with .gz \
@@ -103,7 +120,7 @@ fn idx(folder: &Path, set: PictureSet, part: &str) -> Result<Examples> {
     let labels = Bytes::read(&folder.join(format!("{part}-labels-idx1-ubyte")), &expected)?;
     let found = pictures.parsed(IdxPictures::new(&pictures.bytes))?;
     let [_, rows, columns] = set.shape();
-    anyhow::ensure!(
+    ensure!(
         (found.height(), found.width()) == (rows, columns),
         "cannot use {}: at byte 8: pictures of {} x {} pixels where those of {} have {rows} x {columns}",
         pictures.path.display(),
@@ -111,11 +128,18 @@ fn idx(folder: &Path, set: PictureSet, part: &str) -> Result<Examples> {
         found.width(),
         set.name()
     );
+    ensure!(
+        found.count() == count,
+        "cannot use {}: at byte 4: {} pictures where this file of {} has {count}; get it again",
+        pictures.path.display(),
+        found.count(),
+        set.name()
+    );
     labels.parsed(found.labelled(&labels.bytes, CLASSES))
 }
 
-/// The records of some files of CIFAR.
-fn cifar(folder: &Path, set: Cifar, files: &[&str]) -> Result<Examples> {
+/// The records of some files of CIFAR, so many in all and the same number in each.
+fn cifar(folder: &Path, set: Cifar, files: &[&str], count: usize) -> Result<Examples> {
     let expected = match set {
         Cifar::Ten => {
             "the data directory needs a folder cifar-10 with the binary version of that set: data_batch_1.bin to \
@@ -129,7 +153,12 @@ fn cifar(folder: &Path, set: Cifar, files: &[&str]) -> Result<Examples> {
     let mut records = CifarRecords::new(set);
     for file in files {
         let file = Bytes::read(&folder.join(file), expected)?;
-        file.parsed(records.read(&file.bytes))?;
+        let (found, each) = (file.parsed(records.read(&file.bytes))?, count / files.len());
+        ensure!(
+            found == each,
+            "cannot use {}: {found} records where this file has {each}; get it again",
+            file.path.display()
+        );
     }
     records.into_examples().with_context(|| format!("cannot use the files in {}", folder.display()))
 }
@@ -168,14 +197,20 @@ mod tests {
         data
     }
 
+    /// As if the sets had ten pictures in each file.
+    fn open_small(data: &TempDir, set: PictureSet) -> Result<Labelled> {
+        let training = if set == PictureSet::Cifar10 { 50 } else { 10 };
+        Labelled::pictures(data.path(), set, [training, 10])
+    }
+
     fn complaint(data: &TempDir, set: PictureSet) -> String {
-        format!("{:#}", Labelled::open_pictures(data.path(), set).unwrap_err())
+        format!("{:#}", open_small(data, set).unwrap_err())
     }
 
     #[test]
     fn idx_files_are_read_zipped_or_not() {
         for set in [PictureSet::Mnist, PictureSet::FashionMnist] {
-            let labelled = Labelled::open_pictures(small_mnist(set).path(), set).unwrap();
+            let labelled = open_small(&small_mnist(set), set).unwrap();
             assert_eq!((labelled.name.as_str(), labelled.classes.len()), (set.name(), 10));
             assert_eq!((labelled.training.len(), labelled.test.len(), labelled.test.width()), (10, 10, 784));
             assert_eq!((labelled.test.label(9), labelled.test.input(9)[783]), (9, 9.0 / 255.0));
@@ -233,7 +268,7 @@ mod tests {
         for file in CIFAR_10_TRAINING.iter().chain(&["test_batch.bin"]) {
             fs::write(ten.join(file), &batch).unwrap();
         }
-        let labelled = Labelled::open_pictures(data.path(), PictureSet::Cifar10).unwrap();
+        let labelled = open_small(&data, PictureSet::Cifar10).unwrap();
         assert_eq!((labelled.training.len(), labelled.test.len()), (50, 10));
         assert_eq!((labelled.classes[3].as_str(), labelled.training.label(43)), ("cat", 3));
         fs::write(ten.join("data_batch_4.bin"), &batch[1..]).unwrap();
@@ -245,8 +280,38 @@ mod tests {
 
         fs::write(hundred.join("train.bin"), (0..100_u8).flat_map(|label| [label; 3074]).collect::<Vec<_>>())
             .unwrap();
-        let examples = Labelled::open_cifar_100(data.path()).unwrap();
+        let examples = Labelled::cifar_100(data.path(), 100).unwrap();
         assert_eq!((examples.len(), examples.classes()), (100, 100));
+        let few = Labelled::open_cifar_100(data.path()).unwrap_err().to_string();
+        assert!(few.contains("cifar-100/train.bin: 100 records where this file has 50000; get it"), "{few}");
+    }
+
+    #[test]
+    fn a_set_that_is_not_whole_is_refused() {
+        let mnist = small_mnist(PictureSet::Mnist);
+        let error = |data: &TempDir, set| Labelled::open_pictures(data.path(), set).unwrap_err().to_string();
+        let few = error(&mnist, PictureSet::Mnist);
+        assert!(
+            few.contains(
+                "train-images-idx3-ubyte.gz: at byte 4: 10 pictures where this file of mnist has 60000"
+            ),
+            "{few}"
+        );
+        let data = tempfile::tempdir().unwrap();
+        let folder = data.path().join("cifar-10");
+        fs::create_dir(&folder).unwrap();
+        let record = [7_u8; 3073];
+        for (i, file) in CIFAR_10_TRAINING.iter().enumerate() {
+            // The third lacks a record, and whole ones are no excuse.
+            fs::write(folder.join(file), record.repeat(if i == 2 { 9 } else { 10 })).unwrap();
+        }
+        let short = complaint(&data, PictureSet::Cifar10);
+        assert!(
+            short.contains("data_batch_3.bin: 9 records where this file has 10; get it again"),
+            "{short}"
+        );
+        let few = error(&data, PictureSet::Cifar10);
+        assert!(few.contains("data_batch_1.bin: 10 records where this file has 10000"), "{few}");
     }
 
     #[test]
