@@ -30,6 +30,7 @@ use clap::ValueEnum;
 
 use self::bench::{Bench, Results};
 use self::job::Job;
+use self::pretrained::Public;
 use self::source::Place;
 use super::{Agreement, Lab, Row, Section};
 
@@ -79,7 +80,7 @@ struct Scale {
     examples: u64,
     /// How many respondents are left for a network that was trained before, and on what it was.
     learned_respondents: u64,
-    learned_from: Option<String>,
+    learned_from: Option<Public>,
 }
 
 /// The name on the command line.
@@ -95,7 +96,8 @@ pub fn run(lab: &Lab, options: &Options, out: Option<&Path>) -> Result<Vec<Secti
         "{} examples cannot simulate a batch of 2,000; give --examples 500 or another divisor of 2,000",
         options.examples
     );
-    let place = Place { data: lab.data.clone(), out: out.map(Path::to_owned), quick: options.quick };
+    let mut place =
+        Place { data: lab.data.clone(), out: out.map(Path::to_owned), quick: options.quick, network: None };
     let mut sections = Vec::new();
     let parts = options.parts();
     if parts.contains(&Part::Pretrain) {
@@ -103,25 +105,26 @@ pub fn run(lab: &Lab, options: &Options, out: Option<&Path>) -> Result<Vec<Secti
         let section = pretrain::section(lab, &place)?;
         sections.push(Section { seconds: begun.elapsed().as_secs_f64(), ..section });
     }
-    let pretrained = place.pretrained();
+    place.find_network()?;
+    let public = place.network.as_ref().map(|network| network.name.public);
     let scale = Scale {
         runs: options.runs(3),
         short_runs: options.runs(10),
         quick: options.quick,
         examples: options.examples,
-        learned_respondents: pretrained.as_ref().map_or(50_000, |network| network.public.respondents_left()),
-        learned_from: pretrained.map(|network| network.public.title().into()),
+        learned_respondents: public.map_or(50_000, Public::respondents_left),
+        learned_from: public,
     };
-    let mut jobs: Vec<Job> = Vec::new();
-    for part in &parts {
-        jobs.extend(part.jobs(&scale)?);
-    }
+    let jobs: Vec<Vec<Job>> = parts.iter().map(|part| part.jobs(&scale)).collect::<Result<_>>()?;
     let begun = Instant::now();
-    let results = Bench::new(lab, &place)?.run(jobs)?;
+    let results = Bench::new(lab, &place)?.run(jobs.concat())?;
     let seconds = begun.elapsed().as_secs_f64();
     let measured = sections.len();
-    for part in parts {
-        sections.extend(part.section(&scale, &results)?);
+    for (part, jobs) in parts.into_iter().zip(jobs) {
+        if let Some(mut section) = part.section(&scale, &results)? {
+            section.text.extend(results.missing(&jobs));
+            sections.push(section);
+        }
     }
     // Parts share runs, so that none has a time of its own.
     let share = seconds / (sections.len() - measured).max(1) as f64;
@@ -197,12 +200,6 @@ fn accuracy(scale: &Scale, table: &'static str, cell: String, paper: f64, ours: 
         tolerance: format!("at most {ERRORS_MOST} times the errors of the paper"),
         ..Row::scale(table, cell, paper, ours, 1.0)
     }
-}
-
-/// Says of a section what could not be measured. What is the matter with one part is not repeated in the others.
-fn left_out(section: &mut Section, results: &Results) {
-    let is_convex = section.name == "learning-convex";
-    section.text.extend(results.missing.iter().filter(|_| !is_convex).cloned());
 }
 
 /// How many times as many errors as the paper's are in scale.

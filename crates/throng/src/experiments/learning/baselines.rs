@@ -8,7 +8,7 @@ use super::job::{Job, Mean};
 use super::paper::{QUOTED, title};
 use super::recipes::{self, LONG, PLAIN_CIFAR_PASSES};
 use super::source::Features;
-use super::{Scale, accuracy, left_out};
+use super::{Scale, accuracy};
 use crate::dataset::PictureSet;
 use crate::experiments::{Row, Section};
 
@@ -74,7 +74,6 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
         let cell = format!("CIFAR-10, network without privacy, {PLAIN_CIFAR_PASSES} passes: accuracy in %");
         section.rows.push(accuracy(scale, TABLE, cell, quoted.plain, ours).note("one run"));
     }
-    left_out(&mut section, results);
     Ok(section)
 }
 

@@ -3,11 +3,12 @@
 use anyhow::Result;
 use throng_learn::{Average, MechanismName};
 
+use super::Scale;
 use super::bench::Results;
 use super::job::{Job, Mean};
+use super::pretrained::Public;
 use super::recipes;
 use super::source::Features;
-use super::{Scale, left_out};
 use crate::dataset::PictureSet;
 use crate::experiments::lab::people;
 use crate::experiments::{Row, Section};
@@ -30,9 +31,10 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
         ),
         match &scale.learned_from {
             Some(public) => format!(
-                "With public data: the paper's network for CIFAR-10 was trained without privacy on {public}, its last layer was \
+                "With public data: the paper's network for CIFAR-10 was trained without privacy on {}, its last layer was \
                  dropped, and a new one is trained privately on the {} pictures of the other respondents, on features scaled to \
                  norm 1.",
+                public.title(),
                 people(scale.learned_respondents as f64)
             ),
             None => "With public data: not measured, because no network was trained on public pictures before; --only pretrain \
@@ -63,11 +65,10 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
     }
     let plain = recipes::plain_linear(scale, PictureSet::Cifar10, Features::Edges)?;
     named(&mut section.rows, "no public data, edges and colours without privacy", &plain, None, 55.0)?;
-    let public = scale.learned_from.as_deref().unwrap_or("public pictures");
+    let public = scale.learned_from.map_or("public pictures", Public::title);
     for (name, job) in learned(scale)? {
         named(&mut section.rows, &format!("trained before on {public}, {name}"), &job, Some(BEST), 0.0)?;
     }
-    left_out(&mut section, results);
     Ok(section)
 }
 

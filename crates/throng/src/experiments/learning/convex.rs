@@ -8,10 +8,10 @@ use throng_learn::{
     Average, Convergence, Examples, MechanismName, Network, Protocol, Rate, Settings, Simulation,
 };
 
+use super::Scale;
 use super::bench::Results;
 use super::job::{Job, Mean, Model};
 use super::source::{Question, Source};
-use super::{Scale, left_out};
 use crate::experiments::lab::people;
 use crate::experiments::{Figure, Image, Row, Section};
 use crate::plot::{Axis, Plot, Series, Style};
@@ -83,7 +83,6 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
         section.rows.push(sweep.exponent(scale, &all));
         section.figures.push(sweep.figure(&all));
     }
-    left_out(&mut section, results);
     Ok(section)
 }
 

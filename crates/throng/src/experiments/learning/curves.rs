@@ -6,7 +6,7 @@ use super::bench::Results;
 use super::job::{Done, Job, Mean};
 use super::paper::{QUOTED, RES, title};
 use super::recipes::{self, LONG};
-use super::{Scale, accuracy, left_out};
+use super::{Scale, accuracy};
 use crate::dataset::PictureSet;
 use crate::experiments::lab::people;
 use crate::experiments::{Figure, Image, Row, Section};
@@ -85,7 +85,6 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
             }),
         });
     }
-    left_out(&mut section, results);
     Ok(section)
 }
 

@@ -2,12 +2,12 @@
 
 use anyhow::Result;
 
+use super::Scale;
 use super::bench::Results;
 use super::job::{Done, Job, Mean};
 use super::paper::{Attacked, MEMBERSHIP, title};
 use super::recipes::{self, LONG};
 use super::source::Question;
-use super::{Scale, left_out};
 use crate::dataset::PictureSet;
 use crate::experiments::{Figure, Image, Row, Section};
 use crate::learning::attack::Attack;
@@ -38,7 +38,6 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
             section.figures.push(figure(*set, curves));
         }
     }
-    left_out(&mut section, results);
     Ok(section)
 }
 

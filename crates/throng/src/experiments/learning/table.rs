@@ -12,7 +12,7 @@ use super::job::{Job, Mean};
 use super::paper::{Batch, CENTRAL, DELTA, Printed, QUOTED, RES, title};
 use super::recipes::{self, LONG};
 use super::source::Features;
-use super::{Scale, accuracy, left_out};
+use super::{Scale, accuracy};
 use crate::dataset::PictureSet;
 use crate::experiments::lab::people;
 use crate::experiments::{Row, Section};
@@ -106,7 +106,6 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
             .push(Row { paper: Some(paper), ..Row::order("res", cell, true, "as the paper quotes it") });
     }
     section.rows.extend(deviations.into_iter().chain(lengths).chain(certified));
-    left_out(&mut section, results);
     Ok(section)
 }
 

@@ -3,13 +3,13 @@
 use anyhow::Result;
 use throng_learn::{Average, MechanismName};
 
+use super::Scale;
 use super::bench::Results;
 use super::curves;
 use super::job::{Job, Mean};
 use super::paper::title;
 use super::recipes::{self, EPSILON_LOCAL, LONG};
 use super::source::{Features, Source};
-use super::{Scale, left_out};
 use crate::dataset::PictureSet;
 use crate::experiments::lab::people;
 use crate::experiments::{Row, Section};
@@ -76,7 +76,6 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
             .throng(epsilon),
         );
     }
-    left_out(&mut section, results);
     Ok(section)
 }
 
