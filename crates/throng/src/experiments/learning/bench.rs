@@ -217,6 +217,11 @@ impl Results {
         Some(&found.1[..found.1.len().min(job.runs as usize)])
     }
 
+    /// How long all runs took, whenever they were made.
+    pub(super) fn seconds(&self) -> f64 {
+        self.done.iter().flat_map(|(_, runs)| runs).map(|run| run.seconds).sum()
+    }
+
     /// Why some of these jobs were left out, each reason once.
     pub(super) fn missing(&self, jobs: &[Job]) -> Vec<String> {
         let mut reasons: Vec<String> = Vec::new();
@@ -241,9 +246,9 @@ fn file(job: &Job, run: u64) -> String {
 }
 
 /// What is said of trainings on learned features that were not made while their network was there.
-const NO_NETWORK: &str = "Some trainings on learned features were not measured, because the network that finished ones are of is \
-                          no longer there: run this experiment with --only pretrain and the same --out first, and all of them are \
-                          made with the new network.";
+const NO_NETWORK: &str = "Of CIFAR-10 with learned features only trainings that were finished before are shown, because the network \
+                          that they are of is no longer there: run this experiment with --only pretrain and the same --out first, and \
+                          all of them are made with the new network.";
 /// The confidence of limits.
 const CONFIDENCE: f64 = 0.95;
 const RELABELLINGS: u32 = 999;

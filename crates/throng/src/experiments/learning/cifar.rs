@@ -5,9 +5,10 @@ use throng_learn::{Average, MechanismName};
 
 use super::Scale;
 use super::bench::Results;
+use super::cost::Cost;
 use super::job::{Job, Mean};
 use super::pretrained::Public;
-use super::recipes;
+use super::recipes::{self, EPSILON_LOCAL_CIFAR as EPSILON_LOCAL, LEARNED_LONG};
 use super::source::Features;
 use crate::dataset::PictureSet;
 use crate::experiments::lab::people;
@@ -26,7 +27,8 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
         format!(
             "Without public data: softmax regression on the edges and colours of pictures, fixed functions of each picture, at \
              epsilon_local {EPSILON_LOCAL} per report. This is far from the paper's 66.6 %, which comes from features that a network \
-             learned from CIFAR-100; nothing here was learned from other pictures. Means over {} runs.",
+             learned from CIFAR-100; nothing here was learned from other pictures. Means over {} runs. \"Paper\" is its best cell, \
+             which learned features have to reach: a stand-in for CIFAR-100 is easier than the paper's setting.",
             scale.runs
         ),
         match &scale.learned_from {
@@ -53,21 +55,21 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
             format!("at least {least}"),
         );
         rows.push(Row { paper, ..row }.throng(ours.mean).note(format!("{ours} over {} runs", runs.len())));
-        if let Some(epsilon) = job.epsilon()? {
+        if let Some(cost) = Cost::of(job)? {
             let cell = format!("{name}: certified epsilon_central");
-            rows.push(Row::order(TABLE, cell, epsilon.is_finite(), "a guarantee").throng(epsilon));
+            rows.push(cost.row(TABLE, cell, cost.sampled.is_finite(), "a guarantee"));
         }
         Ok(())
     };
     for (name, job) in edges(scale)? {
         let least = if name.contains("PrivUnit") { 49.0 } else { 44.0 };
-        named(&mut section.rows, &format!("no public data, {name}"), &job, None, least)?;
+        named(&mut section.rows, &format!("no public data, {name}"), &job, Some(BEST), least)?;
     }
     let plain = recipes::plain_linear(scale, PictureSet::Cifar10, Features::Edges)?;
     named(&mut section.rows, "no public data, edges and colours without privacy", &plain, None, 55.0)?;
     let public = scale.learned_from.map_or("public pictures", Public::title);
     for (name, job) in learned(scale)? {
-        named(&mut section.rows, &format!("trained before on {public}, {name}"), &job, Some(BEST), 0.0)?;
+        named(&mut section.rows, &format!("trained before on {public}, {name}"), &job, Some(BEST), BEST)?;
     }
     Ok(section)
 }
@@ -84,22 +86,21 @@ pub(super) fn edges(scale: &Scale) -> Result<[(&'static str, Job); 2]> {
     ])
 }
 
-/// The trainings on learned features, for as long as the runs of the paper's curves.
+/// The trainings on learned features, for as long as their curves.
 fn learned(scale: &Scale) -> Result<[(&'static str, Job); 2]> {
     let features = (PictureSet::Cifar10, Features::Learned);
     let job = |mechanism, reports, steps| {
         recipes::linear(scale, features, (mechanism, EPSILON_LOCAL), reports, steps, Average::SecondHalf)
     };
     Ok([
-        ("last layer through sign, 25,000 reports", job(MechanismName::Sign, 25_000, 500)?),
+        ("last layer through sign, 25,000 reports", job(MechanismName::Sign, 25_000, LEARNED_LONG)?),
         (
             "last layer through PrivUnit, everybody",
-            job(MechanismName::PrivUnit, scale.learned_respondents, 500)?,
+            job(MechanismName::PrivUnit, scale.learned_respondents, LEARNED_LONG)?,
         ),
     ])
 }
 
 const TABLE: &str = "cifar-10";
-const EPSILON_LOCAL: f64 = 1.8;
 /// The paper's best cell.
 const BEST: f64 = 66.6;

@@ -2,14 +2,12 @@
 
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
-use throng_dp::Delta;
 use throng_learn::{Curve, Network, Protocol, Settings};
 
-use super::paper::DELTA;
 use super::pretrained::paper_network;
 use super::source::{Question, Source};
 use crate::learning::attack::Attack;
-use crate::learning::{Accountant, Mode, mean_and_deviation};
+use crate::learning::mean_and_deviation;
 
 /// A training that is measured several times: all that decides it, but for the randomness.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,8 +83,11 @@ impl Job {
             Protocol::Local { mechanism, epsilon, .. } => format!("{mechanism:?}-{}", epsilon.value()),
         };
         let rate = self.settings.rate.at(0, steps);
+        // The curve of a last layer is as long as a training of it that averages otherwise.
+        let is_curve = self.model == Model::Linear && self.checkpoints.len() > 3;
+        let curve = if is_curve { "-curve" } else { "" };
         format!(
-            "{}-{protocol}-m{}-s{examples_each_step}-t{steps}-r{rate:.4}{question}",
+            "{}-{protocol}-m{}-s{examples_each_step}-t{steps}-r{rate:.4}{question}{curve}",
             self.source.name(),
             self.settings.reports(),
         )
@@ -130,17 +131,6 @@ impl Job {
             examples_each_step: self.settings.examples_each_step.min(examples),
             ..self.settings
         }
-    }
-
-    /// epsilon_central of the whole training, certified, under replacement; none if nothing is promised. Every report is
-    /// taken to be another respondent's, as the paper does.
-    pub(super) fn epsilon(&self) -> Result<Option<f64>> {
-        let (width, classes) = self.source.shape();
-        let dimension = self.model.network(width, classes).dimension();
-        let delta = Delta::new(DELTA)?;
-        let accountant =
-            Accountant::new(&self.settings, dimension, self.respondents, Mode::SimulateBatch, false, delta)?;
-        Ok(accountant.epsilons(&[self.settings.steps])?[0])
     }
 }
 
