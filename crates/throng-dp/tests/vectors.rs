@@ -3,7 +3,9 @@
 use serde_json::Value;
 use throng_dp::randomizer::gradient::{Direction, UNIT};
 use throng_dp::sampling::Bernoulli;
-use throng_dp::{CountSketch, Epsilon, Estimator, Gradient, GradientReport, SketchShape};
+use throng_dp::{
+    CountSketch, Epsilon, Estimator, Gradient, GradientRandomizer, GradientReport, PrivUnit, SketchShape,
+};
 
 fn vectors() -> Value {
     serde_json::from_str(include_str!("vectors/vectors.json")).expect("make.py writes JSON")
@@ -76,6 +78,33 @@ fn reports_add_up_to_the_sums_of_another_implementation() {
     let factor = mechanism.gaussian_scale() / (5.0 * f64::from(UNIT));
     let mean = mechanism.estimate(&tally).unwrap().mean;
     assert!(mean.iter().zip(&sums).all(|(ours, sum)| (ours / factor - sum).abs() < 1e-6), "{mean:?}");
+}
+
+/// Thresholds come from double precision, so that they agree with those of many digits to 1e-13.
+#[test]
+fn the_cap_of_priv_unit_is_that_of_another_implementation() {
+    let vectors = vectors();
+    let vector = &vectors["priv_unit"];
+    let number = |name: &str| vector[name].as_f64().unwrap();
+    let share_of_all = |name: &str| {
+        let threshold: u128 = vector[name].as_str().unwrap().parse().unwrap();
+        threshold as f64 * 2f64.powi(-128)
+    };
+    let near = |ours: f64, theirs: f64| (ours / theirs - 1.0).abs() < 1e-13;
+    let mechanism = PrivUnit::new(3, 1.0, Epsilon::new(number("epsilon")).unwrap()).unwrap();
+    assert_eq!(mechanism.start(), number("start"));
+    assert!(near(mechanism.share(), share_of_all("share_threshold")), "{}", mechanism.share());
+    assert!(near(mechanism.coin().probability(), share_of_all("coin_threshold")), "{:?}", mechanism.coin());
+    assert!(near(mechanism.across(), number("scale")), "{}", mechanism.across());
+    // A report alone decodes to its direction times that scale.
+    let seed = [7; 16];
+    let mut tally = mechanism.tally().unwrap();
+    mechanism.add(&mut tally, &seed).unwrap();
+    let mut direction = [0; 3];
+    Direction::new(seed).fill(&mut direction);
+    let mean = mechanism.estimate(&tally).unwrap().mean;
+    let decoded = direction.map(|v| number("scale") * f64::from(v) / f64::from(UNIT));
+    assert!(mean.iter().zip(decoded).all(|(&ours, theirs)| near(ours, theirs)), "{mean:?}");
 }
 
 fn sha256(bytes: &[u8]) -> String {

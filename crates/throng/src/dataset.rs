@@ -16,6 +16,7 @@ use anyhow::{Context, Result, ensure};
 use crate::picture::Picture;
 
 pub use generator::{Generator, GeneratorArg};
+pub(crate) use labelled::digest_of;
 pub use labelled::{Labelled, PictureSet};
 pub use records::Records;
 

@@ -48,7 +48,7 @@ pub struct Plot {
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// Drawn in this order, later ones on top. There may be as many as there are colours: eight.
+    /// Drawn in this order, later ones on top. There may be as many with a colour of their own as there are: eight.
     pub series: Vec<Series>,
 }
 
@@ -72,6 +72,8 @@ pub enum Style {
     Dashed,
     /// As dots.
     Points,
+    /// Joined by a dashed line in the colour of the series before, to which it belongs; the legend does not name it.
+    Beside,
 }
 
 /// The bytes of a PNG file with several plots, one above the other.
@@ -129,10 +131,10 @@ impl Plot {
             );
         };
         ensure!(x.is_finite() && y.is_finite(), "the points of \"{}\" are too far apart to draw", self.title);
+        let named = self.series.iter().filter(|series| series.style != Style::Beside).count();
         ensure!(
-            self.series.len() <= PALETTE.len(),
-            "{} series in \"{}\" cannot be told apart; draw at most {} in one plot",
-            self.series.len(),
+            named <= PALETTE.len(),
+            "{named} series in \"{}\" cannot be told apart; draw at most {} in one plot",
             self.title,
             PALETTE.len()
         );
@@ -153,11 +155,20 @@ impl Plot {
         };
         area.add_axes(&mut scene, &x_ticks, &y_ticks);
         self.add_axis_labels(&mut scene, &area);
-        for ((series, places), color) in self.series.iter().zip(&places).zip(PALETTE) {
+        for ((series, places), color) in self.series.iter().zip(&places).zip(self.colors()) {
             scene
                 .add_stroke(series.style.stroke(area.lines(places, series.style), color).named(&series.name));
         }
         Ok(scene)
+    }
+
+    /// The colour of each series.
+    fn colors(&self) -> impl Iterator<Item = Color> {
+        let mut named = 0usize;
+        self.series.iter().map(move |series| {
+            named += usize::from(series.style != Style::Beside);
+            PALETTE[named.saturating_sub(1)]
+        })
     }
 
     /// Where points are along the axes; none for a point that cannot be drawn.
@@ -179,7 +190,8 @@ impl Plot {
     /// Draws the names of all series in as few rows as they fit into, and says where the last row ends.
     fn add_legend(&self, scene: &mut Scene, places: &[Vec<Option<Place>>], top: f32) -> f32 {
         let width = scene.width - 2.0 * MARGIN;
-        let names = iter::zip(&self.series, places).map(|(series, places)| {
+        let named = |(series, _): &(&Series, _)| series.style != Style::Beside;
+        let names = iter::zip(&self.series, places).filter(named).map(|(series, places)| {
             let nothing = if places.iter().all(Option::is_none) { " (no points)" } else { "" };
             let text = Text::new(Label::plain(&format!("{}{nothing}", series.name)), (0.0, 0.0), LABEL_SIZE);
             text.fit(width - SAMPLE_WIDTH - GAP)
@@ -193,13 +205,16 @@ impl Plot {
             .find(|(columns, widths)| *columns == 1 || widths.iter().sum::<f32>() <= width + COLUMN_GAP)
             .expect("one column serves any names, and a plot without series was refused");
 
-        for (index, ((name, series), color)) in names.into_iter().zip(&self.series).zip(PALETTE).enumerate() {
+        let series = self.series.iter().filter(|series| series.style != Style::Beside);
+        for (index, ((name, series), color)) in names.into_iter().zip(series).zip(PALETTE).enumerate() {
             let left = MARGIN + widths[..index % columns].iter().sum::<f32>();
             let baseline = top + GAP + LABEL_SIZE + (index / columns) as f32 * ROW_HEIGHT;
             let middle = baseline - name.middle();
             let sample = match series.style {
                 Style::Points => vec![(left + SAMPLE_WIDTH / 2.0, middle)],
-                Style::Line | Style::Dashed => vec![(left, middle), (left + SAMPLE_WIDTH, middle)],
+                Style::Line | Style::Dashed | Style::Beside => {
+                    vec![(left, middle), (left + SAMPLE_WIDTH, middle)]
+                }
             };
             scene.add_stroke(series.style.stroke(vec![sample], color));
             scene.add_text(Text { at: (left + SAMPLE_WIDTH + GAP, baseline), ..name });
@@ -225,6 +240,7 @@ impl Style {
         let (width, dash) = match self {
             Self::Line => (LINE_WIDTH, None),
             Self::Dashed => (LINE_WIDTH, Some(DASH)),
+            Self::Beside => (THIN_WIDTH, Some(DASH)),
             Self::Points => (DOT_WIDTH, None),
         };
         Stroke { lines, width, color, dash, name: None }
@@ -269,7 +285,7 @@ impl Area {
                 dots.retain(|dot| seen.insert(cell(*dot, 0.5)));
                 dots.into_iter().map(|dot| vec![dot]).collect()
             }
-            Style::Line | Style::Dashed => points
+            Style::Line | Style::Dashed | Style::Beside => points
                 .split(Option::is_none)
                 .filter(|line| !line.is_empty())
                 .map(|line| {
@@ -376,6 +392,7 @@ const ROW_HEIGHT: f32 = 23.0;
 const SAMPLE_WIDTH: f32 = 28.0;
 const COLUMN_GAP: f32 = 30.0;
 const LINE_WIDTH: f32 = 2.2;
+const THIN_WIDTH: f32 = 1.2;
 const DOT_WIDTH: f32 = 5.0;
 /// Round ends make a dash longer and a gap shorter by the width of the line.
 const DASH: [f32; 2] = [6.0, 6.0];
@@ -453,6 +470,23 @@ mod tests {
         }
         let white = pixels.iter().filter(|&&sample| sample == 255).count();
         assert!(white > pixels.len() * 9 / 10);
+    }
+
+    #[test]
+    fn a_series_beside_another_has_its_color_and_no_name_in_the_legend() {
+        let spread = |name: &str| series(name, &[(1.0, 2.0), (3.0, 4.0)], Style::Beside);
+        let mut with = three();
+        with.series.insert(1, spread("one deviation"));
+        with.series.push(spread("another"));
+        let svg = with.to_svg().unwrap();
+        assert!(!svg.contains(">one deviation</text>"));
+        let color = |name: &str| {
+            let line = svg.lines().find(|line| line.contains(&format!("<title>{name}</title>"))).unwrap();
+            line.split("stroke=\"").nth(1).unwrap().split('"').next().unwrap().to_owned()
+        };
+        assert_eq!(color("one deviation"), color("no shuffler"));
+        assert_eq!(color("another"), color("measured"));
+        assert_ne!(color("clones"), color("no shuffler"));
     }
 
     #[test]

@@ -13,7 +13,7 @@ import json
 import struct
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
-from mpmath import ceil, erfinv, exp, mp, mpf, nint, sqrt
+from mpmath import ceil, erfc, erfinv, exp, floor, mp, mpf, nint, pi, sqrt
 
 mp.dps = 100
 
@@ -56,6 +56,29 @@ def direction(table, seed, dimension):
         yield -table[word - 2**15] if word >= 2**15 else table[word]
 
 
+def priv_unit(epsilon):
+    """The cap of PrivUnit: where it begins (on a grid of 1/1024), q and p, and the scale at clipping norm 1."""
+    best = (mpf("-inf"),)
+    for i in range(4 * 1024):
+        start = mpf(i) / 1024
+        tail = erfc(start / sqrt(mpf(2))) / 2
+        share = tail - mpf("0.0011")
+        if share < mpf("0.0215"):
+            break
+        coin = 1 / (1 + (1 - share) / share * exp(-mpf(epsilon)))
+        density = exp(-start * start / 2) / sqrt(2 * pi)
+        best = max(best, (density * (coin / tail - (1 - coin) / (1 - tail)), start, share, coin))
+    signal, start, share, coin = best
+    whole = mpf(2) ** 128
+    return {
+        "epsilon": epsilon,
+        "start": float(start),
+        "share_threshold": str(int(floor(share * whole))),
+        "coin_threshold": str(int(floor(coin * whole))),
+        "scale": float(1 / signal),
+    }
+
+
 def main():
     table = direction_table()
     rows = hash_rows(2020, 1024)
@@ -94,6 +117,7 @@ def main():
             "reports": [(seed + bytes([positive])).hex() for seed, positive in reports],
             "sums": sums,
         },
+        "priv_unit": priv_unit(1.9),
     }
     print(json.dumps(vectors, indent=1))
 

@@ -52,9 +52,11 @@ pub fn run(args: &ExperimentArgs, format: Format) -> Result<()> {
         sections.push(section);
         lab.progress.inc(1);
     }
+    let mut training_seconds = 0.0;
     if args.name == learning::NAME {
-        sections =
+        let measured =
             learning::run(&lab, &options(args), args.out.as_deref()).context("the experiment learning")?;
+        (sections, training_seconds) = (measured.sections, measured.training_seconds);
     }
     lab.progress.finish_and_clear();
 
@@ -65,6 +67,7 @@ pub fn run(args: &ExperimentArgs, format: Format) -> Result<()> {
         machine: format!("{threads} threads, {}-{}", std::env::consts::OS, std::env::consts::ARCH),
         seed: args.seed,
         seconds: start.elapsed().as_secs_f64(),
+        training_seconds,
         peak_rss_bytes: peak_rss_bytes().unwrap_or(0),
         sections,
     };
@@ -245,6 +248,7 @@ mod tests {
             machine: String::new(),
             seed: 1,
             seconds: 2.0,
+            training_seconds: 0.0,
             peak_rss_bytes: 5_000_000,
             sections: vec![section],
         }

@@ -24,19 +24,24 @@ pub struct Labelled {
 impl Labelled {
     /// A hash of all examples, those to train on and those to test with.
     pub fn digest(&self) -> Digest {
-        let mut hasher = Hasher::new();
-        for examples in [&self.training, &self.test] {
-            for number in [examples.len(), examples.width(), examples.classes()] {
-                hasher.update(&(number as u64).to_le_bytes());
-            }
-            let mut bytes = Vec::with_capacity(4 * examples.width() + 1);
-            for i in 0..examples.len() {
-                bytes.clear();
-                examples.input(i).iter().for_each(|x| bytes.extend_from_slice(&x.to_le_bytes()));
-                bytes.push(examples.label(i));
-                hasher.update(&bytes);
-            }
-        }
-        hasher.finish()
+        digest_of(&[&self.training, &self.test])
     }
+}
+
+/// A hash of examples, part after part.
+pub(crate) fn digest_of(parts: &[&Examples]) -> Digest {
+    let mut hasher = Hasher::new();
+    for examples in parts {
+        for number in [examples.len(), examples.width(), examples.classes()] {
+            hasher.update(&(number as u64).to_le_bytes());
+        }
+        let mut bytes = Vec::with_capacity(4 * examples.width() + 1);
+        for i in 0..examples.len() {
+            bytes.clear();
+            examples.input(i).iter().for_each(|x| bytes.extend_from_slice(&x.to_le_bytes()));
+            bytes.push(examples.label(i));
+            hasher.update(&bytes);
+        }
+    }
+    hasher.finish()
 }

@@ -17,6 +17,7 @@ use std::collections::HashSet;
 use anyhow::{Context, Result, ensure};
 
 use super::{Figure, Image, Row, Section};
+use number::duration;
 use thumbnail::shrunk;
 
 /// Sections, and how they were measured.
@@ -34,6 +35,8 @@ pub struct Report {
     pub seed: u64,
     /// How long it took.
     pub seconds: f64,
+    /// How long the trainings took that it is made of, some of them perhaps before; 0 if there are none.
+    pub training_seconds: f64,
     /// The most memory that was in use at once; 0 if that is not known.
     pub peak_rss_bytes: u64,
     /// What was measured, in the order in which it is read.
@@ -70,6 +73,15 @@ impl Report {
             }
         }
         Ok(files)
+    }
+
+    /// How long it took, in words.
+    fn time(&self) -> String {
+        let time = duration(self.seconds);
+        match self.training_seconds {
+            0.0 => time,
+            trained => format!("{time}, and trainings of {} in all, now or before", duration(trained)),
+        }
     }
 
     fn rows(&self) -> impl Iterator<Item = &Row> {

@@ -3,12 +3,13 @@
 use anyhow::{Context, Result};
 
 use super::bench::Results;
+use super::cost::Cost;
 use super::curves;
 use super::job::{Job, Mean};
 use super::paper::{QUOTED, title};
 use super::recipes::{self, LONG, PLAIN_CIFAR_PASSES};
 use super::source::Features;
-use super::{Scale, accuracy, left_out};
+use super::{Scale, accuracy};
 use crate::dataset::PictureSet;
 use crate::experiments::{Row, Section};
 
@@ -49,21 +50,23 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
         if let Some(ours) = mean(&plain) {
             let cell = format!("{name}, network without privacy: accuracy in %");
             section.rows.push(
-                accuracy(scale, TABLE, cell, quoted.plain, ours.mean).note(format!("{ours} over runs")),
+                accuracy(scale, TABLE, cell, quoted.plain, ours.mean)
+                    .note(format!("{ours} over {} runs", plain.runs)),
             );
         }
         if let Some(ours) = mean(&recipes::plain_linear(scale, set, Features::Edges)?) {
             let cell = format!("{name}, softmax regression on edges without privacy: accuracy in %");
             section.rows.push(Row::order(TABLE, cell, true, "for the reader").throng(ours.mean));
         }
-        let (epsilon, trusted) = trusted(scale, set)?;
+        let (cost, trusted) = trusted(scale, set)?;
         if let (Some(central), Some(local)) = (mean(&trusted), mean(&curves::job(scale, set, 10_000)?)) {
-            let cell = format!("{name}, network at epsilon_central {epsilon:.3}: accuracy in %");
+            let cell = format!("{name}, network at epsilon_central {:.3}: accuracy in %", cost.sampled);
             let holds = scale.quick || central.mean > local.mean;
             section.rows.push(
                 Row::order(TABLE, cell, holds, "a trusted party does better")
                     .throng(local.mean)
-                    .gaussian(central.mean),
+                    .gaussian(central.mean)
+                    .note(format!("epsilon_central of LDP-SGD is {cost}")),
             );
         }
     }
@@ -74,16 +77,16 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
         let cell = format!("CIFAR-10, network without privacy, {PLAIN_CIFAR_PASSES} passes: accuracy in %");
         section.rows.push(accuracy(scale, TABLE, cell, quoted.plain, ours).note("one run"));
     }
-    left_out(&mut section, results);
     Ok(section)
 }
 
 /// DP-SGD at the epsilon_central of LDP-SGD with 10,000 reports in each step.
-fn trusted(scale: &Scale, set: PictureSet) -> Result<(f64, Job)> {
+fn trusted(scale: &Scale, set: PictureSet) -> Result<(Cost, Job)> {
     let local = curves::job(scale, set, 10_000)?;
-    let epsilon = local.epsilon()?.context("LDP-SGD has a guarantee")?;
-    let job = recipes::trusted_cnn(scale, set, recipes::training_examples(set), (500, LONG), epsilon)?;
-    Ok((epsilon, job))
+    let cost = Cost::of(&local)?.context("LDP-SGD has a guarantee")?;
+    let respondents = recipes::training_examples(set);
+    let job = recipes::trusted_cnn(scale, set, respondents, (500, LONG), cost.sampled)?;
+    Ok((cost, job))
 }
 
 const TABLE: &str = "baselines";

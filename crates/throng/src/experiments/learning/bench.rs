@@ -1,5 +1,6 @@
 //! Where jobs are run, one after the other, each as often as asked.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
@@ -7,11 +8,12 @@ use indicatif::ProgressStyle;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use throng_dp::Delta;
 use throng_learn::{Examples, Judged, Randomness, Training};
+use throng_wire::Digest;
 
-use super::job::{Done, Job, Point};
-use super::kept::Kept;
+use super::job::{Done, Job, NUMERICS, Point};
+use super::kept::{Identity, Kept};
 use super::paper::DELTA;
-use super::source::{Data, Place, Question, Source};
+use super::source::{Data, Origin, Place, Question};
 use crate::experiments::Lab;
 use crate::learning::attack::{Attack, Questions};
 
@@ -27,8 +29,15 @@ pub(super) struct Bench<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Results {
     done: Vec<(Job, Vec<Done>)>,
-    /// Why some were left out, each reason once.
-    pub(super) missing: Vec<String>,
+    /// Those that were left out, and why.
+    missing: Vec<(Job, String)>,
+}
+
+/// A job that can be run, or was.
+struct Wanted {
+    job: Job,
+    /// The hash of what its features are made of.
+    data: Digest,
 }
 
 impl<'a> Bench<'a> {
@@ -40,34 +49,72 @@ impl<'a> Bench<'a> {
     /// Runs all that can be run. Two equal jobs are run once, as often as the more demanding one asks.
     pub(super) fn run(&self, jobs: Vec<Job>) -> Result<Results> {
         let mut results = Results::default();
-        let mut wanted: Vec<Job> = Vec::new();
+        let mut origins = BTreeMap::new();
+        let mut wanted: Vec<Wanted> = Vec::new();
         for job in jobs {
-            match (self.place.missing(job.source), wanted.iter_mut().find(|known| known.is_like(&job))) {
-                (Some(reason), _) if results.missing.contains(&reason) => {}
-                (Some(reason), _) => results.missing.push(reason),
-                (None, Some(known)) => known.runs = known.runs.max(job.runs),
-                (None, None) => wanted.push(job),
+            if let Some(reason) = self.place.missing(job.source) {
+                results.missing.push((job, reason));
+                continue;
+            }
+            let origin = self.origin(&job, &mut origins)?;
+            if !self.place.quick {
+                job.check_size(self.place.respondents(job.source, origin.training))?;
+            }
+            let one = Wanted { data: origin.digest, job };
+            if !self.place.can_open(one.job.source) && !self.is_done(&one)? {
+                results.missing.push((one.job, NO_NETWORK.into()));
+                continue;
+            }
+            match wanted.iter_mut().find(|known| known.job.is_like(&one.job)) {
+                Some(known) => known.job.runs = known.job.runs.max(one.job.runs),
+                None => wanted.push(one),
             }
         }
         // What a run learns from is opened once for all runs that learn from it.
-        wanted.sort_by_key(|job| job.source.name());
+        wanted.sort_by_key(|one| one.job.source.name());
         self.announce(&wanted)?;
-        for group in wanted.chunk_by(|a, b| a.source == b.source) {
+        for group in wanted.chunk_by(|a, b| a.job.source == b.job.source) {
             let mut opened = None;
-            for job in group {
-                results.done.push((job.clone(), self.all_runs(job, &mut opened)?));
+            for one in group {
+                results.done.push((one.job.clone(), self.all_runs(one, &mut opened)?));
             }
         }
         Ok(results)
     }
 
+    /// Where the examples of a job come from; each set of them is read once for that.
+    fn origin(&self, job: &Job, known: &mut BTreeMap<String, Origin>) -> Result<Origin> {
+        let name = job.source.origin_name();
+        if let Some(origin) = known.get(&name) {
+            return Ok(*origin);
+        }
+        self.lab.say(format!("reading {name}"));
+        let origin = self.place.origin(job.source)?;
+        known.insert(name, origin);
+        Ok(origin)
+    }
+
+    /// Whether all runs of a job were made before.
+    fn is_done(&self, wanted: &Wanted) -> Result<bool> {
+        for run in 0..wanted.job.runs {
+            if self.found(wanted, run)?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn found(&self, wanted: &Wanted, run: u64) -> Result<Option<Done>> {
+        self.kept.find(&file(&wanted.job, run), &self.identity(wanted, run))
+    }
+
     /// Says how much there is to do, not counting what was done before.
-    fn announce(&self, jobs: &[Job]) -> Result<()> {
+    fn announce(&self, all: &[Wanted]) -> Result<()> {
         let mut work = 0;
-        for job in jobs {
-            for run in 0..job.runs {
-                let found: Option<Done> = self.kept.find(&file(job, run), &self.identity(job, run))?;
-                work += if found.is_none() { job.work(self.place.quick) } else { 0 };
+        for wanted in all {
+            for run in 0..wanted.job.runs {
+                let is_new = self.found(wanted, run)?.is_none();
+                work += if is_new { wanted.job.work(self.place.quick) } else { 0 };
             }
         }
         self.lab.progress.set_length(work.max(1));
@@ -76,12 +123,12 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    fn all_runs(&self, job: &Job, opened: &mut Option<(Examples, Examples)>) -> Result<Vec<Done>> {
+    fn all_runs(&self, wanted: &Wanted, opened: &mut Option<(Examples, Examples)>) -> Result<Vec<Done>> {
+        let job = &wanted.job;
         let mut runs = Vec::new();
         let mut divided = None;
         for run in 0..job.runs {
-            let (name, identity) = (file(job, run), self.identity(job, run));
-            let done = match self.kept.find(&name, &identity)? {
+            let done = match self.found(wanted, run)? {
                 Some(done) => done,
                 None => {
                     if divided.is_none() {
@@ -94,7 +141,7 @@ impl<'a> Bench<'a> {
                     }
                     let data = divided.as_ref().context("nothing was divided")?;
                     let done = self.threads.install(|| self.one_run(job, data, run))?;
-                    self.kept.keep(&name, &identity, &done)?;
+                    self.kept.keep(&file(job, run), &self.identity(wanted, run), &done)?;
                     done
                 }
             };
@@ -148,14 +195,14 @@ impl<'a> Bench<'a> {
         Ok(Done { points, attacks, seconds: begun.elapsed().as_secs_f64() })
     }
 
-    fn identity(&self, job: &Job, run: u64) -> String {
-        let learned = match job.source {
-            Source::Pictures(_, super::source::Features::Learned) => {
-                self.place.pretrained().map_or(String::new(), |network| network.identity())
-            }
-            _ => String::new(),
-        };
-        job.identity(self.seed(run), self.place.quick) + &learned
+    fn identity(&self, Wanted { job, data }: &Wanted, run: u64) -> Identity {
+        let network = self.place.network.as_ref().filter(|_| job.source.is_learned());
+        Identity {
+            training: job.in_words(self.seed(run), self.place.quick),
+            data: *data,
+            numerics: NUMERICS,
+            network: network.map(|network| network.name),
+        }
     }
 
     fn seed(&self, run: u64) -> u64 {
@@ -168,6 +215,22 @@ impl Results {
     pub(super) fn of(&self, job: &Job) -> Option<&[Done]> {
         let found = self.done.iter().find(|(known, _)| known.is_like(job))?;
         Some(&found.1[..found.1.len().min(job.runs as usize)])
+    }
+
+    /// How long all runs took, whenever they were made.
+    pub(super) fn seconds(&self) -> f64 {
+        self.done.iter().flat_map(|(_, runs)| runs).map(|run| run.seconds).sum()
+    }
+
+    /// Why some of these jobs were left out, each reason once.
+    pub(super) fn missing(&self, jobs: &[Job]) -> Vec<String> {
+        let mut reasons: Vec<String> = Vec::new();
+        for (job, reason) in &self.missing {
+            if jobs.contains(job) && !reasons.contains(reason) {
+                reasons.push(reason.clone());
+            }
+        }
+        reasons
     }
 }
 
@@ -182,6 +245,10 @@ fn file(job: &Job, run: u64) -> String {
     format!("{}-run{run}", job.name())
 }
 
+/// What is said of trainings on learned features that were not made while their network was there.
+const NO_NETWORK: &str = "Of CIFAR-10 with learned features only trainings that were finished before are shown, because the network \
+                          that they are of is no longer there: run this experiment with --only pretrain and the same --out first, and \
+                          all of them are made with the new network.";
 /// The confidence of limits.
 const CONFIDENCE: f64 = 0.95;
 const RELABELLINGS: u32 = 999;

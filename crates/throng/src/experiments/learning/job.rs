@@ -1,15 +1,13 @@
 //! A training that is to be measured, and what came out.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
-use throng_dp::Delta;
 use throng_learn::{Curve, Network, Protocol, Settings};
 
-use super::paper::DELTA;
 use super::pretrained::paper_network;
 use super::source::{Question, Source};
 use crate::learning::attack::Attack;
-use crate::learning::{Accountant, Mode, mean_and_deviation};
+use crate::learning::mean_and_deviation;
 
 /// A training that is measured several times: all that decides it, but for the randomness.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,18 +83,34 @@ impl Job {
             Protocol::Local { mechanism, epsilon, .. } => format!("{mechanism:?}-{}", epsilon.value()),
         };
         let rate = self.settings.rate.at(0, steps);
+        // The curve of a last layer is as long as a training of it that averages otherwise.
+        let is_curve = self.model == Model::Linear && self.checkpoints.len() > 3;
+        let curve = if is_curve { "-curve" } else { "" };
         format!(
-            "{}-{protocol}-m{}-s{examples_each_step}-t{steps}-r{rate:.4}{question}",
+            "{}-{protocol}-m{}-s{examples_each_step}-t{steps}-r{rate:.4}{question}{curve}",
             self.source.name(),
             self.settings.reports(),
         )
         .to_ascii_lowercase()
     }
 
-    /// All that decides a run, in words.
-    pub(super) fn identity(&self, seed: u64, quick: bool) -> String {
+    /// All that decides a run, but for its data and the program, in words.
+    pub(super) fn in_words(&self, seed: u64, quick: bool) -> String {
         let Self { source, model, settings, question, checkpoints, .. } = self;
         format!("{source:?} {model:?} {settings:?} {question:?} {checkpoints:?} seed {seed} quick {quick}")
+    }
+
+    /// Refuses data of another size than the guarantee is computed for. Of held-out examples none is stated.
+    pub(super) fn check_size(&self, respondents: u64) -> Result<()> {
+        let found = self.question.trained_on(respondents).unwrap_or(self.respondents);
+        ensure!(
+            found == self.respondents,
+            "{} has {found} examples to train on, and epsilon_central is computed for {}; put the whole set into the data \
+             directory, as its authors publish it, or try any other data with throng learn",
+            self.source.origin_name(),
+            self.respondents
+        );
+        Ok(())
     }
 
     /// A measure of the work of one run.
@@ -117,17 +131,6 @@ impl Job {
             examples_each_step: self.settings.examples_each_step.min(examples),
             ..self.settings
         }
-    }
-
-    /// epsilon_central of the whole training, certified, under replacement; none if nothing is promised. Every report is
-    /// taken to be another respondent's, as the paper does.
-    pub(super) fn epsilon(&self) -> Result<Option<f64>> {
-        let (width, classes) = self.source.shape();
-        let dimension = self.model.network(width, classes).dimension();
-        let delta = Delta::new(DELTA)?;
-        let accountant =
-            Accountant::new(&self.settings, dimension, self.respondents, Mode::SimulateBatch, false, delta)?;
-        Ok(accountant.epsilons(&[self.settings.steps])?[0])
     }
 }
 
@@ -166,5 +169,32 @@ impl std::fmt::Display for Mean {
     }
 }
 
+/// Which numbers this program computes from the same settings, seed and data: to be raised with every change to networks,
+/// features, simulations or randomness that gives other results, so that runs of an older program are made again.
+pub(super) const NUMERICS: u32 = 1;
 /// Enough to see that everything works.
 const QUICK_STEPS: u64 = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::super::Scale;
+    use super::super::recipes;
+    use super::*;
+    use crate::dataset::PictureSet;
+
+    #[test]
+    fn data_of_another_size_than_accounted_for_is_refused() {
+        let job = recipes::cnn(&Scale::for_tests(), PictureSet::Mnist, 10_000, 2_000).unwrap();
+        job.check_size(60_000).unwrap();
+        let error = job.check_size(59_999).unwrap_err().to_string();
+        assert!(
+            error.contains("mnist has 59999")
+                && error.contains("60000")
+                && error.contains("put the whole set")
+        );
+        let half = Job { question: Question::Membership, respondents: 30_000, ..job.clone() };
+        half.check_size(60_000).unwrap();
+        assert!(half.check_size(50_000).is_err());
+        Job { question: Question::HeldOut, ..job }.check_size(50_000).unwrap();
+    }
+}

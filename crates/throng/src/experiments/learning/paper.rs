@@ -76,8 +76,8 @@ pub(super) const QUOTED: [Quoted; 3] = [
     Quoted { set: PictureSet::FashionMnist, plain: 89.0, saturated: 78.0, trusted: (86.0, 3.0) },
 ];
 
-/// Of LDP-SGD and of a trusted party's DP-SGD, for MNIST and Fashion-MNIST.
-pub(super) const MEMBERSHIP: [(PictureSet, Attacked, Attacked); 2] = [
+/// Of LDP-SGD and of a trusted party's DP-SGD.
+pub(super) const MEMBERSHIP: [(PictureSet, Attacked, Attacked); 3] = [
     (
         PictureSet::Mnist,
         Attacked { advantage: (0.0017, 0.0014), upper: 27.0, lower: 0.00171 },
@@ -87,6 +87,11 @@ pub(super) const MEMBERSHIP: [(PictureSet, Attacked, Attacked); 2] = [
         PictureSet::FashionMnist,
         Attacked { advantage: (0.0130, 0.0024), upper: 27.0, lower: 0.01306 },
         Attacked { advantage: (0.0122, 0.0012), upper: 9.5, lower: 0.01228 },
+    ),
+    (
+        PictureSet::Cifar10,
+        Attacked { advantage: (0.0097, 0.0014), upper: 71.4, lower: 0.00970 },
+        Attacked { advantage: (0.0095, 0.0005), upper: 9.0, lower: 0.00957 },
     ),
 ];
 

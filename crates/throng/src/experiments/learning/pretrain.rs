@@ -1,5 +1,6 @@
 //! Training on public pictures without privacy, before the respondents are asked: hours, kept after every pass.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
@@ -12,9 +13,9 @@ use throng_learn::{
     Average, ChannelScale, Examples, Judged, Network, Protocol, Randomness, Rate, Settings, Training,
 };
 
-use super::pretrained::{Progress, Public, paper_network};
+use super::pretrained::{PUBLIC_DIGEST, Progress, Public, STEPS, paper_network};
 use super::source::Place;
-use crate::dataset::{Labelled, PictureSet};
+use crate::dataset::{Labelled, PictureSet, digest_of};
 use crate::experiments::lab::people;
 use crate::experiments::{Lab, Row, Section};
 
@@ -90,6 +91,21 @@ impl Pretraining<'_> {
         }
     }
 
+    /// All that decides the result: a file of another training is not gone on from.
+    fn identity(&self) -> BTreeMap<String, String> {
+        let settings = self.settings();
+        BTreeMap::from(
+            [
+                (STEPS, settings.steps.to_string()),
+                ("settings", format!("{settings:?}")),
+                ("seed", self.seed.to_string()),
+                ("parameters", self.network.dimension().to_string()),
+                (PUBLIC_DIGEST, digest_of(&[self.public]).to_string()),
+            ]
+            .map(|(name, value)| (name.to_owned(), value)),
+        )
+    }
+
     fn steps_each_pass(&self) -> u64 {
         (self.public.len() / self.batch).max(1) as u64
     }
@@ -100,19 +116,16 @@ impl Pretraining<'_> {
         let settings = self.settings();
         let scale = ChannelScale::of(self.public, CHANNELS)?;
         let randomness = Randomness::numbered(self.seed);
-        let mut progress = if path.is_file() {
-            let found = Progress::read(path, self.network.dimension())?;
-            ensure!(
-                found.steps == settings.steps,
-                "{} is of a training of {} steps, and this one has {}; remove it to begin again",
-                path.display(),
-                found.steps,
-                settings.steps
-            );
-            found
-        } else {
-            let training = Training::new(self.network, self.public, settings, randomness.clone())?;
-            Progress { state: training.state().clone(), steps: settings.steps }
+        let identity = self.identity();
+        let mut progress = match Progress::read(path)? {
+            Some(found) => {
+                found.check(path, &identity)?;
+                found
+            }
+            None => {
+                let training = Training::new(self.network, self.public, settings, randomness.clone())?;
+                Progress { identity, state: training.state().clone() }
+            }
         };
         while progress.state.step() < settings.steps {
             let pass = progress.state.step() / self.steps_each_pass();
@@ -124,7 +137,7 @@ impl Pretraining<'_> {
                 ensure!(step.loss.is_finite(), "the training diverged at step {}", training.state().step());
                 each_step(training.state().step(), step.loss);
             }
-            progress = Progress { state: training.state().clone(), steps: settings.steps };
+            progress.state = training.state().clone();
             progress.write(path)?;
         }
         Ok(progress)
@@ -175,6 +188,8 @@ const MOVED: u32 = 4;
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::super::drawn::drawn;
     use super::super::pretrained::features;
     use super::*;
@@ -196,19 +211,52 @@ mod tests {
             passes(4).run(&other, |step, _| assert!(step < 15, "stop here")).map(|_| ()).unwrap();
         });
         assert!(stopped.is_err());
-        assert_eq!(Progress::read(&other, network.dimension()).unwrap().state.step(), 12);
+        assert_eq!(Progress::read(&other).unwrap().unwrap().state.step(), 12);
         let mut steps = Vec::new();
         let again = passes(4).run(&other, |step, _| steps.push(step)).unwrap();
         assert_eq!(steps, (13..=24).collect::<Vec<_>>());
         assert_eq!(again.state.parts().1, whole.state.parts().1);
 
-        // Another training does not go on from it.
-        let error = passes(5).run(&other, |_, _| ()).unwrap_err().to_string();
-        assert!(error.contains("remove it to begin again"), "{error}");
+        // Another training does not go on from it, and is told what differs.
+        let fewer = public.split(200).0;
+        for (another, differs) in [
+            (passes(5), "steps was 24, is 30"),
+            (Pretraining { seed: 4, ..passes(4) }, "seed was 3, is 4"),
+            (Pretraining { public: &fewer, ..passes(4) }, "public_digest was "),
+        ] {
+            let error = format!("{:#}", another.run(&other, |_, _| ()).unwrap_err());
+            let file = other.display().to_string();
+            assert!(
+                [&file, "remove it to begin again", differs].iter().all(|part| error.contains(*part)),
+                "{error}"
+            );
+        }
         let scale = ChannelScale::of(&public, 3).unwrap();
         let seen = features(&network, whole.state.parts().1, &scale, &public);
         let norm = seen.input(0).iter().map(|x| x * x).sum::<f32>().sqrt();
         assert!(seen.width() == 12 && seen.len() == 240 && (norm - 1.0).abs() < 1e-4, "{norm}");
+    }
+
+    /// A flipped byte or a cut, anywhere in the file, is an error with the file and the place.
+    #[test]
+    fn a_damaged_training_is_not_gone_on_from() {
+        let folder = tempfile::tempdir().unwrap();
+        let public = drawn(PictureSet::Cifar10).unwrap().0;
+        let network = Network::cifar(32, [1, 1, 1], 2, 10);
+        let training = Pretraining { network: &network, public: &public, batch: 120, passes: 1, seed: 3 };
+        let path = folder.path().join("one.bin");
+        training.run(&path, |_, _| ()).unwrap();
+        let good = fs::read(&path).unwrap();
+        let places = (0..good.len()).step_by(good.len() / 40).chain([good.len() - 1]);
+        for place in places {
+            let mut flipped = good.clone();
+            flipped[place] ^= 4;
+            for bytes in [&flipped[..], &good[..place]] {
+                fs::write(&path, bytes).unwrap();
+                let error = format!("{:#}", training.run(&path, |_, _| ()).unwrap_err());
+                assert!(error.contains(&path.display().to_string()) && error.contains("at byte "), "{error}");
+            }
+        }
     }
 
     #[test]

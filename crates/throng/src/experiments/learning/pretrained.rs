@@ -1,31 +1,45 @@
 //! A network that was trained on public pictures, as a file, and the features that it gives.
 
-use std::fs;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
 use throng_learn::{ChannelScale, Examples, Network, State};
 use throng_wire::{Digest, Hasher};
 
 use super::seen::{Both, seen};
-use crate::dataset::{Labelled, PictureSet};
-use crate::out_dir::OutDir;
+use crate::dataset::{Labelled, PictureSet, digest_of};
+use crate::learning::Checkpoint;
 
 /// Public pictures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub(super) enum Public {
     /// The training set of CIFAR-100, as in the paper.
+    #[serde(rename = "cifar-100")]
     Cifar100,
     /// The last fifth of the training set of CIFAR-10, which then has no respondents. It is of the same distribution as the
     /// rest, which is easier than the paper's setting.
     StandIn,
 }
 
+/// What tells a network from others.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NetworkName {
+    /// What it was trained on.
+    pub(super) public: Public,
+    /// The hash of its parameters; none in runs that were kept before it was written down, which are all of one network.
+    pub(super) weights: Option<Digest>,
+}
+
 /// A network for CIFAR-10 whose training is complete.
 #[derive(Clone, Debug)]
 pub(super) struct Pretrained {
-    pub(super) public: Public,
-    folder: PathBuf,
+    pub(super) name: NetworkName,
+    /// Where it is; none if only runs that have learned from its features are left.
+    folder: Option<PathBuf>,
 }
 
 impl Public {
@@ -89,32 +103,58 @@ impl Public {
 }
 
 impl Pretrained {
-    /// The better of those that are complete.
-    pub(super) fn best_in(folder: &Path) -> Option<Self> {
-        let complete = |public: &Public| {
-            let progress = Progress::read_header(&public.path(folder)).ok().flatten();
-            progress.is_some_and(|(step, steps)| step == steps)
-        };
-        let public = [Public::Cifar100, Public::StandIn].into_iter().find(complete)?;
-        Some(Self { public, folder: folder.to_owned() })
+    /// The better of those that are complete: one of CIFAR-100 is preferred, as the paper has it.
+    pub(super) fn best_in(folder: &Path) -> Result<Option<Self>> {
+        for public in [Public::Cifar100, Public::StandIn] {
+            if let Some(progress) = Progress::read(&public.path(folder))?.filter(Progress::is_complete) {
+                let (_, parameters, ..) = progress.state.parts();
+                let bytes: Vec<u8> = parameters.iter().flat_map(|x| x.to_le_bytes()).collect();
+                let name = NetworkName { public, weights: Some(Digest::of(&bytes)) };
+                return Ok(Some(Self { name, folder: Some(folder.to_owned()) }));
+            }
+        }
+        Ok(None)
     }
 
-    /// What tells it from another that was trained in its place.
-    pub(super) fn identity(&self) -> String {
-        let changed = fs::metadata(self.public.path(&self.folder)).and_then(|file| file.modified()).ok();
-        format!(" {:?} {changed:?}", self.public)
+    /// One of which only finished runs are left.
+    pub(super) fn remembered(name: NetworkName) -> Self {
+        Self { name, folder: None }
+    }
+
+    /// Whether it can still be asked for features.
+    pub(super) fn is_at_hand(&self) -> bool {
+        self.folder.is_some()
     }
 
     /// Training and test pictures of CIFAR-10, as the numbers that the last layer gets, scaled to norm 1. Public pictures are
     /// not among those to train on. What was computed before from the same weights and pictures is found beside the network.
     pub(super) fn features_of_cifar_10(&self, data: &Path) -> Result<Both> {
+        let public = self.name.public;
+        let folder = self.folder.as_deref().context("the network that finished runs are of is gone")?;
+        let path = public.path(folder);
         let labelled = Labelled::open_pictures(data, PictureSet::Cifar10)?;
-        let scale = ChannelScale::of(&self.public.open(data)?, 3)?;
-        let network = paper_network(self.public.classes());
-        let progress = Progress::read(&self.public.path(&self.folder), network.dimension())?;
+        let pictures = public.open(data)?;
+        let network = paper_network(public.classes());
+        let progress = Progress::read(&path)?.with_context(|| format!("{} is gone", path.display()))?;
         let (_, parameters, ..) = progress.state.parts();
-        let left = self.public.respondents_left() as usize;
-        seen(&self.public.seen_path(&self.folder), origin(parameters, &scale, left, &labelled), || {
+        ensure!(
+            parameters.len() == network.dimension(),
+            "{} has {} parameters, and the network has {}; remove it to begin again",
+            path.display(),
+            parameters.len(),
+            network.dimension()
+        );
+        // The scale of channels is that of the public pictures, so these have to be the ones it was trained on.
+        ensure!(
+            progress.identity.get(PUBLIC_DIGEST) == Some(&digest_of(&[&pictures]).to_string()),
+            "{} was trained on other public pictures than those in {}; name the directory with those, or remove the file and \
+             run --only pretrain again",
+            path.display(),
+            data.display()
+        );
+        let scale = ChannelScale::of(&pictures, 3)?;
+        let left = public.respondents_left() as usize;
+        seen(&public.seen_path(folder), origin(parameters, &scale, left, &labelled), || {
             let features = |examples: &Examples| features(&network, parameters, &scale, examples);
             Ok((features(&labelled.training.split(left).0), features(&labelled.test)))
         })
@@ -157,67 +197,60 @@ pub(super) fn paper_network(classes: usize) -> Network {
     Network::cifar(32, [32, 64, 128], FEATURES, classes)
 }
 
-/// A training on public pictures, as it is kept.
+/// A training on public pictures, as it is kept: a checkpoint of `throng learn`, with its checksum.
 #[derive(Debug)]
 pub(super) struct Progress {
+    /// What the training is, by name: another one cannot go on from here.
+    pub(super) identity: BTreeMap<String, String>,
     pub(super) state: State,
-    pub(super) steps: u64,
 }
 
 impl Progress {
-    /// How many steps were made, and of how many; none if there is no file.
-    fn read_header(path: &Path) -> Result<Option<(u64, u64)>> {
-        use std::io::Read;
-        let Ok(mut file) = fs::File::open(path) else { return Ok(None) };
-        let mut header = [0; HEADER];
-        file.read_exact(&mut header)?;
-        header_of(&header).map(Some)
-    }
-
-    /// The training in a file.
-    pub(super) fn read(path: &Path, dimension: usize) -> Result<Self> {
-        let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let parse = || -> Result<Self> {
-            let (step, steps) = header_of(bytes.get(..HEADER).context("it is cut short")?)?;
-            let numbers: Vec<f32> = bytes[HEADER..]
-                .chunks_exact(4)
-                .map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]]))
-                .collect();
-            ensure!(
-                numbers.len() == 2 * dimension && bytes.len() == HEADER + 8 * dimension,
-                "it has {} numbers, and a network of {dimension} parameters needs twice that",
-                numbers.len()
-            );
-            let (parameters, velocity) = numbers.split_at(dimension);
-            let state = State::from_parts(step, parameters.to_vec(), velocity.to_vec(), parameters.to_vec());
-            Ok(Self { state, steps })
-        };
-        parse().with_context(|| format!("cannot use {}; remove it to begin again", path.display()))
+    /// The training in a file, if there is one. What is wrong with a file is said with its place.
+    pub(super) fn read(path: &Path) -> Result<Option<Self>> {
+        let Some(Checkpoint { identity, state, .. }) = Checkpoint::read(path)? else { return Ok(None) };
+        let state = state.with_context(|| {
+            format!("{} is no training on public pictures; remove it to begin again", path.display())
+        })?;
+        Ok(Some(Self { identity, state }))
     }
 
     /// Writes it, whole or not at all.
     pub(super) fn write(&self, path: &Path) -> Result<()> {
-        let (step, parameters, velocity, _) = self.state.parts();
-        let mut bytes = MAGIC.to_vec();
-        bytes.extend([step, self.steps].iter().flat_map(|number| number.to_le_bytes()));
-        bytes.extend(parameters.iter().chain(velocity).flat_map(|x| x.to_le_bytes()));
-        let name = path.file_name().and_then(|name| name.to_str()).context("a file needs a name")?;
-        OutDir::open(path.parent().unwrap_or(Path::new(".")))?.write(&[(name, bytes)])
+        self.checkpoint().write(path)
+    }
+
+    /// Refuses to go on with another training, and says what differs.
+    pub(super) fn check(&self, path: &Path, identity: &BTreeMap<String, String>) -> Result<()> {
+        self.checkpoint()
+            .check(identity)
+            .with_context(|| format!("cannot go on from {}; remove it to begin again", path.display()))
+    }
+
+    /// Whether no step is left.
+    fn is_complete(&self) -> bool {
+        self.identity.get(STEPS) == Some(&self.state.step().to_string())
+    }
+
+    fn checkpoint(&self) -> Checkpoint {
+        let Self { identity, state } = self;
+        Checkpoint {
+            identity: identity.clone(),
+            seeds: Vec::new(),
+            done: Vec::new(),
+            model: Vec::new(),
+            curve: Vec::new(),
+            state: Some(state.clone()),
+        }
     }
 }
 
-fn header_of(header: &[u8]) -> Result<(u64, u64)> {
-    ensure!(header.starts_with(MAGIC), "it is no training on public pictures");
-    let number = |at: usize| -> Result<u64> {
-        Ok(u64::from_le_bytes(header[at..at + 8].try_into().context("it is cut short")?))
-    };
-    Ok((number(MAGIC.len())?, number(MAGIC.len() + 8)?))
-}
-
+/// What the length of a training is called in its file.
+pub(super) const STEPS: &str = "steps";
+/// What the hash of the public pictures is called there.
+pub(super) const PUBLIC_DIGEST: &str = "public_digest";
 /// The width of the paper's last hidden layer.
 pub(super) const FEATURES: usize = 1024;
-const MAGIC: &[u8; 16] = b"throng public 1\n";
-const HEADER: usize = MAGIC.len() + 16;
 
 #[cfg(test)]
 mod tests {

@@ -108,15 +108,39 @@ pub(super) fn trusted_cnn(
     (asked, steps): (u64, u64),
     epsilon_central: f64,
 ) -> Result<Job> {
+    let job = cnn(scale, set, asked, steps)?;
+    trusted(job, (set, ModelName::Cnn), respondents, asked, epsilon_central)
+}
+
+/// The same of softmax regression on features.
+pub(super) fn trusted_linear(
+    scale: &Scale,
+    (set, features): (PictureSet, Features),
+    respondents: u64,
+    (asked, steps): (u64, u64),
+    epsilon_central: f64,
+) -> Result<Job> {
+    let average = Average::Exponential(0.97);
+    let job = linear(scale, (set, features), (MechanismName::Sign, EPSILON_LOCAL), asked, steps, average)?;
+    trusted(job, (set, ModelName::Hog), respondents, asked, epsilon_central)
+}
+
+/// A training with one Gaussian draw in each step instead of everybody's coins.
+fn trusted(
+    job: Job,
+    (set, model): (PictureSet, ModelName),
+    respondents: u64,
+    asked: u64,
+    epsilon_central: f64,
+) -> Result<Job> {
+    let Settings { steps, average, .. } = job.settings;
     let target = CentralGuarantee::new(Epsilon::new(epsilon_central)?, Delta::new(DELTA)?);
     let noise = DpSgd::new(respondents, asked, 1.0, steps)?.calibrated(target)?.noise_multiplier();
-    let defaults = Defaults::of(Some(set), ModelName::Cnn, false);
-    let average = Average::Exponential(0.97);
-    let job = cnn(scale, set, asked, steps)?;
+    let defaults = Defaults::of(Some(set), model, false);
     let settings = Settings {
         protocol: Protocol::Central { clip: defaults.clip, noise },
         examples_each_step: asked as usize,
-        rate: defaults.rate(Some(set), ModelName::Cnn, average, steps, Some(noise / asked as f64)),
+        rate: defaults.rate(Some(set), model, average, steps, Some(noise / asked as f64)),
         ..job.settings
     };
     Ok(Job { settings, respondents, ..job })
@@ -182,10 +206,14 @@ fn noise_of(protocol: &Protocol, dimension: usize, reports: u64) -> Result<f64> 
 
 /// What each report of MNIST and Fashion-MNIST guarantees by itself.
 pub(super) const EPSILON_LOCAL: f64 = 1.9;
+/// What each report of CIFAR-10 guarantees by itself.
+pub(super) const EPSILON_LOCAL_CIFAR: f64 = 1.8;
 /// The parameters of the paper's network with pools of stride 1.
 const CNN_DIMENSION: usize = 26_010;
 /// The steps until the curves of the paper's network are nearly flat.
 pub(super) const LONG: u64 = 2_000;
+/// The same of softmax regression on learned features.
+pub(super) const LEARNED_LONG: u64 = 500;
 const PLAIN_STEPS: u64 = 3_000;
 /// How often the network for CIFAR-10 sees each picture on average: about half an hour on two cores.
 pub(super) const PLAIN_CIFAR_PASSES: u64 = 10;

@@ -6,12 +6,14 @@ use anyhow::{Result, bail};
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use throng_learn::{ChannelScale, Examples};
+use throng_wire::Digest;
 
 use super::drawn::drawn;
+use super::kept::Kept;
 use super::pretrained::{FEATURES, Pretrained};
 use super::seen::Both;
 use super::{convex, paper};
-use crate::dataset::{Labelled, PictureSet};
+use crate::dataset::{Labelled, PictureSet, digest_of};
 
 /// What a run learns from.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,6 +59,17 @@ pub(super) struct Place {
     pub(super) out: Option<PathBuf>,
     /// Whether small drawn pictures stand for all sets.
     pub(super) quick: bool,
+    /// The network that learned features come from, if there is one.
+    pub(super) network: Option<Pretrained>,
+}
+
+/// What the features of a source are made of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Origin {
+    /// The hash of all examples.
+    pub(super) digest: Digest,
+    /// How many there are to train on.
+    pub(super) training: u64,
 }
 
 /// The examples of a run.
@@ -78,6 +91,19 @@ impl Source {
             Self::Pictures(set, Features::Learned) => format!("{}-learned", set.name()),
             Self::Drawn(problem) => problem.name(),
         }
+    }
+
+    /// What its examples are called before anything is made of them.
+    pub(super) fn origin_name(self) -> String {
+        match self {
+            Self::Pictures(set, _) => set.name().into(),
+            Self::Drawn(problem) => problem.name(),
+        }
+    }
+
+    /// Whether its features are those of a network that was trained before.
+    pub(super) fn is_learned(self) -> bool {
+        matches!(self, Self::Pictures(_, Features::Learned))
     }
 
     /// How many numbers an input has, and how many classes there are.
@@ -115,18 +141,53 @@ impl Place {
                 set.name()
             ));
         }
-        if features == Features::Learned && self.pretrained().is_none() {
+        if features == Features::Learned && self.network.is_none() {
             return Some(format!(
-                "{title} with learned features was not measured, because no network was trained on public pictures before: \
-                 run this experiment with --only pretrain and the same --out first."
+                "{title} with learned features was not measured, because no network was trained on public pictures before, \
+                 and there are no finished runs that agree on one: run this experiment with --only pretrain and the same \
+                 --out first."
             ));
         }
         None
     }
 
-    /// The network that was trained on public pictures; one of CIFAR-100 is preferred, as the paper has it.
-    pub(super) fn pretrained(&self) -> Option<Pretrained> {
-        self.out.as_deref().and_then(Pretrained::best_in)
+    /// Looks for the network that was trained on public pictures. Where it is gone, finished runs may still say which one
+    /// they are of.
+    pub(super) fn find_network(&mut self) -> Result<()> {
+        let Some(out) = self.out.as_deref().filter(|_| !self.quick) else { return Ok(()) };
+        self.network = match Pretrained::best_in(out)? {
+            Some(network) => Some(network),
+            None => match Kept::new(Some(out)).networks()?[..] {
+                [name] => Some(Pretrained::remembered(name)),
+                _ => None,
+            },
+        };
+        Ok(())
+    }
+
+    /// Whether examples of a source can be had, and not only runs that have learned from them.
+    pub(super) fn can_open(&self, source: Source) -> bool {
+        self.quick || !source.is_learned() || self.network.as_ref().is_some_and(Pretrained::is_at_hand)
+    }
+
+    /// What the features of a source are made of.
+    pub(super) fn origin(&self, source: Source) -> Result<Origin> {
+        Ok(match source {
+            Source::Pictures(set, _) => {
+                let (training, test) = self.pixels(set)?;
+                Origin { digest: digest_of(&[&training, &test]), training: training.len() as u64 }
+            }
+            Source::Drawn(problem) => {
+                let examples = problem.examples()?;
+                Origin { digest: digest_of(&[&examples]), training: examples.len() as u64 }
+            }
+        })
+    }
+
+    /// How many respondents a source has, if so many examples are to train on.
+    pub(super) fn respondents(&self, source: Source, training: u64) -> u64 {
+        let left = self.network.as_ref().map(|network| network.name.public.respondents_left());
+        left.filter(|_| source.is_learned()).map_or(training, |left| left.min(training))
     }
 
     /// Training examples and those to test with.
@@ -145,7 +206,7 @@ impl Place {
                     Features::Scaled => scaled(set, self.pixels(set)?),
                     Features::Edges => edges(set, self.pixels(set)?),
                     Features::Learned => {
-                        let (Some(data), Some(network)) = (&self.data, self.pretrained()) else {
+                        let (Some(data), Some(network)) = (&self.data, &self.network) else {
                             bail!("there is no network that was trained on public pictures")
                         };
                         network.features_of_cifar_10(data)
@@ -165,6 +226,15 @@ impl Place {
 }
 
 impl Question {
+    /// How many of so many respondents are trained on; none if it depends on who they are.
+    pub(super) fn trained_on(self, respondents: u64) -> Option<u64> {
+        match self {
+            Self::Test | Self::Risk => Some(respondents),
+            Self::Membership => Some(respondents / 2),
+            Self::HeldOut => None,
+        }
+    }
+
     /// Divides examples as the question needs it.
     pub(super) fn divide(self, training: &Examples, test: &Examples) -> Result<Data> {
         Ok(match self {

@@ -3,13 +3,14 @@
 use anyhow::Result;
 use throng_learn::{Average, MechanismName};
 
+use super::Scale;
 use super::bench::Results;
+use super::cost::Cost;
 use super::curves;
 use super::job::{Job, Mean};
 use super::paper::title;
 use super::recipes::{self, EPSILON_LOCAL, LONG};
 use super::source::{Features, Source};
-use super::{Scale, left_out};
 use crate::dataset::PictureSet;
 use crate::experiments::lab::people;
 use crate::experiments::{Row, Section};
@@ -22,6 +23,8 @@ struct Target {
     least: f64,
     /// The paper's best cell for the same data, at its epsilon_central of 18.
     paper: f64,
+    /// epsilon_central has to be below.
+    epsilon_below: f64,
 }
 
 pub(super) fn jobs(scale: &Scale) -> Result<Vec<Job>> {
@@ -33,10 +36,11 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
     section.text = vec![
         format!(
             "Every report has epsilon_local {EPSILON_LOCAL}; epsilon_central is certified for the whole training, under replacement, \
-             at delta 1e-5, and is below 1 or not much above. \"Paper\" is its best cell for the same pictures, at epsilon_central 18 \
+             at delta 1e-5. \"Paper\" is its best cell for the same pictures, at epsilon_central 18 \
              by its own accounting. Edges are fixed functions of a picture: nothing is trained before. PrivUnit is a randomizer \
              with less noise than the paper's sign at the same epsilon_local. Sampling counts: epsilon_central is for an observer \
-             who cannot tell who was asked in which step. Means over {} runs or more, at least three of which make a fair mean.",
+             who cannot tell who was asked in which step; notes have it without that credit, and, where one example has several \
+             reports, as if they were one respondent's. Means over {} runs or more, at least three of which make a fair mean.",
             scale.runs
         ),
         scale.settings_from(),
@@ -46,7 +50,7 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
         let Source::Pictures(set, _) = target.job.source else { continue };
         let steps = target.job.settings.steps;
         let ours = Mean::accuracy(runs, steps);
-        let epsilon = target.job.epsilon()?.unwrap_or(f64::INFINITY);
+        let Some(cost) = Cost::of(&target.job)? else { continue };
         let name = format!(
             "{}, {}, {} reports in each of {} steps",
             title(set),
@@ -66,17 +70,13 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
                 .throng(ours.mean)
                 .note(format!("{ours} over {} runs of {seconds:.0} s", runs.len())),
         );
-        section.rows.push(
-            Row::order(
-                TABLE,
-                format!("{name}: certified epsilon_central"),
-                epsilon <= EPSILON_MOST,
-                format!("at most {EPSILON_MOST}"),
-            )
-            .throng(epsilon),
-        );
+        section.rows.push(cost.row(
+            TABLE,
+            format!("{name}: certified epsilon_central"),
+            cost.sampled < target.epsilon_below,
+            format!("below {}", target.epsilon_below),
+        ));
     }
-    left_out(&mut section, results);
     Ok(section)
 }
 
@@ -91,19 +91,33 @@ fn targets(scale: &Scale) -> Result<Vec<Target>> {
         };
         let distinct = Job { runs: 1, ..recipes::simulated_cnn(scale, set, 10_000, LONG, 1)? };
         targets.extend([
-            Target { name: "the paper's network", job: curves::job(scale, set, 10_000)?, least: cnn, paper },
-            Target { name: "the same, every report of another example", job: distinct, least: cnn, paper },
+            Target {
+                name: "the paper's network",
+                job: curves::job(scale, set, 10_000)?,
+                least: cnn,
+                paper,
+                epsilon_below: 1.0,
+            },
+            Target {
+                name: "the same, every report of another example",
+                job: distinct,
+                least: cnn,
+                paper,
+                epsilon_below: 1.0,
+            },
             Target {
                 name: "softmax regression on edges",
                 job: edges(MechanismName::Sign, 10_000, 200, Average::Last)?,
                 least: sign,
                 paper,
+                epsilon_below: 1.0,
             },
             Target {
                 name: "the same through PrivUnit",
                 job: edges(MechanismName::PrivUnit, 60_000, 500, Average::SecondHalf)?,
                 least: unit,
                 paper,
+                epsilon_below: ABOUT_ONE,
             },
         ]);
     }
@@ -111,5 +125,5 @@ fn targets(scale: &Scale) -> Result<Vec<Target>> {
 }
 
 const TABLE: &str = "targets";
-/// The network is below 1; 500 steps of everybody cost a little more.
-const EPSILON_MOST: f64 = 1.05;
+/// What 500 steps of everybody may cost, where all else has to be below 1.
+const ABOUT_ONE: f64 = 1.05;

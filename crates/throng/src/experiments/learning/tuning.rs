@@ -3,12 +3,12 @@
 use anyhow::Result;
 use throng_learn::{Average, MechanismName, Rate, Settings};
 
+use super::Scale;
 use super::bench::Results;
 use super::job::{Job, Mean};
 use super::paper::{RES, title};
 use super::recipes::{self, EPSILON_LOCAL, LONG};
 use super::source::{Features, Question, Source};
-use super::{Scale, left_out};
 use crate::dataset::PictureSet;
 use crate::experiments::lab::people;
 use crate::experiments::{Row, Section};
@@ -44,7 +44,6 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
             section.rows.push(row.throng(accuracy));
         }
     }
-    left_out(&mut section, results);
     Ok(section)
 }
 

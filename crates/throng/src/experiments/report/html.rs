@@ -64,7 +64,7 @@ fn colophon(report: &Report) -> String {
         escaped(&report.date),
         escaped(&report.machine),
         report.seed,
-        duration(report.seconds),
+        report.time(),
         escaped(&report.command),
     )
 }

@@ -16,12 +16,8 @@ pub(super) fn document(report: &Report) -> String {
 
 /// When, where and how it was measured.
 fn colophon(report: &Report) -> String {
-    let mut parts = vec![
-        inline(&report.date),
-        inline(&report.machine),
-        format!("seed {}", report.seed),
-        duration(report.seconds),
-    ];
+    let mut parts =
+        vec![inline(&report.date), inline(&report.machine), format!("seed {}", report.seed), report.time()];
     if report.peak_rss_bytes > 0 {
         parts.push(format!("at most {} of memory", memory(report.peak_rss_bytes)));
     }
@@ -358,5 +354,10 @@ mod tests {
         ));
         let unknown = Report { peak_rss_bytes: 0, ..sample::report() };
         assert!(!document(&unknown).contains("of memory"));
+        let trained = Report { training_seconds: 7_800.0, ..sample::report() };
+        assert!(
+            document(&trained)
+                .contains("; 12 min 34 s, and trainings of 2 h 10 min in all, now or before; at most")
+        );
     }
 }

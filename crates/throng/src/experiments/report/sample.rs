@@ -14,6 +14,7 @@ pub(super) fn report() -> Report {
         machine: "2 cores, 4 GB, Linux".into(),
         seed: 7,
         seconds: 754.2,
+        training_seconds: 0.0,
         peak_rss_bytes: 1_849_000_000,
         sections: vec![horse(), amplification()],
     }

@@ -1,0 +1,153 @@
+//! What a training costs: epsilon_central, certified under replacement, read in every way that there is.
+
+use std::fmt;
+
+use anyhow::Result;
+use throng_dp::Delta;
+use throng_learn::{Protocol, Settings};
+
+use super::job::Job;
+use super::paper::DELTA;
+use crate::experiments::Row;
+use crate::experiments::lab::people;
+use crate::experiments::report::number::shown;
+use crate::learning::{Accountant, Mode};
+use crate::rounding::at_most;
+
+/// epsilon_central after some steps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Cost {
+    /// With credit for sampling: for an observer who cannot tell who was asked in which step. Every report is taken to be
+    /// another respondent's, as the paper does.
+    pub(super) sampled: f64,
+    /// What else can be said where respondents report themselves.
+    local: Option<Local>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Local {
+    /// Without that credit: for someone who is known to be asked in every step.
+    unsampled: f64,
+    /// All reports of one example as one respondent's; none where there is one of each anyway.
+    grouped: Option<Grouped>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Grouped {
+    respondents: u64,
+    reports_each: u32,
+    sampled: f64,
+    unsampled: f64,
+}
+
+impl Cost {
+    /// Of a whole training; none if nothing is promised.
+    pub(super) fn of(job: &Job) -> Result<Option<Self>> {
+        Ok(Self::after(job, &[job.settings.steps])?.pop())
+    }
+
+    /// After each of these numbers of steps; nothing if nothing is promised.
+    pub(super) fn after(job: &Job, steps: &[u64]) -> Result<Vec<Self>> {
+        let claimed = epsilons(job, &job.settings, Mode::SimulateBatch, false, steps)?;
+        let Protocol::Local { mechanism, epsilon, clip, reports_each, simulation } = job.settings.protocol
+        else {
+            return Ok(claimed.into_iter().map(|sampled| Self { sampled, local: None }).collect());
+        };
+        let deployed = |settings: &Settings, cover| epsilons(job, settings, Mode::Deploy, cover, steps);
+        // Someone who is known to be asked is accounted for in a deployment without cover, one report from each.
+        let single = Settings {
+            protocol: Protocol::Local { mechanism, epsilon, clip, reports_each: 1, simulation },
+            examples_each_step: job.settings.reports() as usize,
+            ..job.settings
+        };
+        let unsampled = deployed(&single, false)?;
+        let grouped = if reports_each == 1 {
+            vec![None; steps.len()]
+        } else {
+            let both = deployed(&job.settings, true)?.into_iter().zip(deployed(&job.settings, false)?);
+            let respondents = job.settings.examples_each_step as u64;
+            both.map(|(sampled, unsampled)| Some(Grouped { respondents, reports_each, sampled, unsampled }))
+                .collect()
+        };
+        let locals = unsampled.into_iter().zip(grouped);
+        let locals = locals.map(|(unsampled, grouped)| Some(Local { unsampled, grouped }));
+        Ok(claimed.into_iter().zip(locals).map(|(sampled, local)| Self { sampled, local }).collect())
+    }
+
+    /// A cell with what is promised, and the other readings in its note.
+    pub(super) fn row(
+        &self,
+        table: &'static str,
+        cell: String,
+        holds: bool,
+        statement: impl Into<String>,
+    ) -> Row {
+        let row = Row::order(table, cell, holds, statement).throng(self.sampled);
+        if self.local.is_some() { row.note(self.to_string()) } else { row }
+    }
+}
+
+/// The readings that are not the one in the cell.
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(Local { unsampled, grouped }) = self.local else { return Ok(()) };
+        write!(f, "with credit for sampling; without {}", weaker(unsampled))?;
+        if let Some(Grouped { respondents, reports_each, sampled, unsampled }) = grouped {
+            write!(
+                f,
+                "; if {} respondents sent {reports_each} reports each: {} with credit, without {}",
+                people(respondents as f64),
+                weaker(sampled),
+                weaker(unsampled)
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn epsilons(job: &Job, settings: &Settings, mode: Mode, cover: bool, steps: &[u64]) -> Result<Vec<f64>> {
+    let (width, classes) = job.source.shape();
+    let dimension = job.model.network(width, classes).dimension();
+    let accountant = Accountant::new(settings, dimension, job.respondents, mode, cover, Delta::new(DELTA)?)?;
+    Ok(accountant.epsilons(steps)?.into_iter().flatten().collect())
+}
+
+/// A promise in few digits, never stronger than it is.
+fn weaker(epsilon: f64) -> String {
+    if epsilon.is_finite() { shown(at_most(epsilon)) } else { "no guarantee".into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::recipes;
+    use super::super::{Scale, source::Features};
+    use super::*;
+    use crate::dataset::PictureSet;
+
+    #[test]
+    fn every_reading_is_weaker_than_the_one_before() {
+        let scale = Scale::for_tests();
+        let job = recipes::cnn(&scale, PictureSet::Mnist, 10_000, 200).unwrap();
+        let costs = Cost::after(&job, &[50, 200]).unwrap();
+        assert!(costs[0].sampled < costs[1].sampled);
+        let Local { unsampled, grouped } = costs[1].local.unwrap();
+        let grouped = grouped.unwrap();
+        assert!(costs[1].sampled < unsampled && unsampled < grouped.unsampled, "{costs:?}");
+        assert!(costs[1].sampled < grouped.sampled && grouped.sampled < grouped.unsampled, "{costs:?}");
+        assert_eq!((grouped.respondents, grouped.reports_each), (500, 20));
+        let text = costs[1].to_string();
+        assert!(text.contains("; if 500 respondents sent 20 reports each: "), "{text}");
+
+        // One report of each example: there is nothing to group.
+        let single = recipes::simulated_cnn(&scale, PictureSet::Mnist, 10_000, 200, 1).unwrap();
+        let cost = Cost::of(&single).unwrap().unwrap();
+        assert_eq!((cost.sampled, cost.local.unwrap().unsampled), (costs[1].sampled, unsampled));
+        assert!(cost.local.unwrap().grouped.is_none());
+
+        let plain = recipes::plain_linear(&scale, PictureSet::Mnist, Features::Edges).unwrap();
+        assert_eq!(Cost::of(&plain).unwrap(), None);
+        let trusted = recipes::trusted_cnn(&scale, PictureSet::Mnist, 60_000, (500, 200), 1.0).unwrap();
+        assert!(Cost::of(&trusted).unwrap().unwrap().sampled <= 1.0);
+        assert_eq!(Cost::of(&trusted).unwrap().unwrap().to_string(), "");
+    }
+}
