@@ -124,7 +124,9 @@ impl fmt::Debug for StoredBackstop {
 /// A list of numbers after their count, and the bytes that follow.
 fn numbers(bytes: &[u8]) -> Option<(Vec<u32>, &[u8])> {
     let (count, rest) = bytes.split_first_chunk::<4>()?;
-    let (list, rest) = rest.split_at_checked(4 * u32::from_be_bytes(*count) as usize)?;
+    // On a small machine four times a count may be more than it can number.
+    let length = usize::try_from(u32::from_be_bytes(*count)).ok()?.checked_mul(4)?;
+    let (list, rest) = rest.split_at_checked(length)?;
     Some((list.as_chunks::<4>().0.iter().map(|number| u32::from_be_bytes(*number)).collect(), rest))
 }
 
@@ -136,6 +138,7 @@ const RECORD: u8 = 3;
 mod tests {
     use super::*;
     use crate::Encoder;
+    use crate::parsing::check_bytes;
     use chacha20::ChaCha20Rng;
     use chacha20::rand_core::SeedableRng;
     use throng_dp::{Attributes, CountSketch, Epsilon, OneHot, Record, ReportFragments, SketchShape};
@@ -182,6 +185,22 @@ mod tests {
                 assert!(StoredBackstop::from_bytes(&[&bytes[..], &[0]].concat()).is_err());
                 assert_eq!(format!("{read:?}"), "StoredBackstop(not shown)");
             }
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_refused_or_read_exactly() {
+        for encoder in encoders() {
+            let rng = &mut ChaCha20Rng::from_seed([3; 32]);
+            let backstop = encoder.draw_backstop(None, rng).unwrap().unwrap();
+            check_bytes(&backstop.to_bytes(), |bytes| {
+                let read = StoredBackstop::from_bytes(bytes).ok()?;
+                // What is none of this mechanism's is refused when it is used, and never drawn from.
+                let mut fragments = Vec::new();
+                let used = encoder.encode_from(&read, &mut fragments, &mut ChaCha20Rng::from_seed([4; 32]));
+                assert!(matches!(used, Ok(()) | Err(DpError::ForeignBackstop)), "{used:?}");
+                Some(read.to_bytes().to_vec())
+            });
         }
     }
 

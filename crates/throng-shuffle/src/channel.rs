@@ -44,3 +44,18 @@ pub(crate) const DRAW: &str = "draw";
 pub(crate) const SPOOL: &str = "spool";
 /// What is released.
 pub(crate) const BATCH: &str = "batch";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parsing::check_text;
+
+    #[test]
+    fn the_name_of_a_file_is_read_exactly() {
+        for channel in [Channel { label: 0, epoch: 100 }, Channel { label: u32::MAX, epoch: u64::MAX }] {
+            check_text(&channel.file(UPLOADS), |name| {
+                Channel::of_file(name).map(|(channel, kind)| channel.file(kind))
+            });
+        }
+    }
+}

@@ -140,6 +140,7 @@ mod tests {
 
     use super::*;
     use crate::MemoryStore;
+    use crate::parsing::check_bytes;
 
     fn entries() -> Vec<Entry> {
         let channel = Channel { label: 2, epoch: 77 };
@@ -198,6 +199,18 @@ mod tests {
             damaged.create(NAME).unwrap().write_all(&bytes).unwrap();
             let opened = Journal::open(&damaged);
             assert!(matches!(opened, Err(Error::Damaged { .. })), "a changed byte {at}");
+        }
+    }
+
+    /// What a checksum covers: a record whose checksum fits is still one spelling of one step, or none.
+    #[test]
+    fn a_record_is_read_exactly() {
+        for entry in entries() {
+            let bare = |entry: &Entry| {
+                let record = record_of(entry);
+                record[4..record.len() - CHECK_LEN].to_vec()
+            };
+            check_bytes(&bare(&entry), |bytes| entry_of(bytes).as_ref().map(bare));
         }
     }
 

@@ -24,6 +24,10 @@ mod hop;
 mod intake;
 mod journal;
 mod memory_store;
+#[cfg(test)]
+#[path = "../../throng-wire/tests/common/parsing.rs"]
+#[allow(dead_code)]
+mod parsing;
 mod permutation;
 mod records;
 mod refusal;

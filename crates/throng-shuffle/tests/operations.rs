@@ -1,16 +1,18 @@
 //! Any sequence of operations on an instance in memory: uploads, replays, clock steps, crashes, key rotation, lost
 //! acknowledgements. Checked after each: counted at most once, acknowledged never lost, no release below the crowd, never
-//! two orders or two noises of one batch.
+//! two orders or two noises of one batch. What a labelled crowd was thinned by is read from the hop's own disk.
 
 #![allow(clippy::unwrap_used)]
 
 mod common;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::world::{EPOCH, Shape};
-use common::{Cascade, SMALL, day, refusal};
+use common::{Cascade, SMALL, day, deletion, refusal};
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 use throng_shuffle::{Channel, Refusal};
 use throng_wire::{Digest, Outcome, Place};
 
@@ -18,6 +20,8 @@ use throng_wire::{Digest, Outcome, Place};
 enum Operation {
     /// A respondent answers in the current epoch; with the same bytes as before, or other ones.
     Upload { person: u32, other: bool },
+    /// All answer in the current epoch.
+    Crowd,
     /// The clock moves by a number of half days, also back.
     Clock(i64),
     /// Hop 1 ends what is over.
@@ -39,8 +43,9 @@ enum Operation {
 fn operation() -> impl Strategy<Value = Operation> {
     let hop = 1..=2_u32;
     prop_oneof![
-        12 => (0..9_u32, prop::bool::weighted(0.2))
+        12 => (0..PEOPLE, prop::bool::weighted(0.2))
             .prop_map(|(person, other)| Operation::Upload { person, other }),
+        2 => Just(Operation::Crowd),
         3 => prop_oneof![4 => Just(1), 4 => Just(2), 1 => Just(-2), 1 => Just(5)].prop_map(Operation::Clock),
         3 => Just(Operation::Tick),
         4 => hop.clone().prop_map(|hop| Operation::Work { hop }),
@@ -64,13 +69,15 @@ struct Watch {
     /// What a hop said or handed on, of which there must never be a second version.
     said: BTreeMap<(u32, Channel), Vec<u8>>,
     handed: BTreeMap<(u32, Channel), Digest>,
+    /// What a hop has on disk to thin and permute by, from the moment that its epoch is closed or received.
+    draws: BTreeMap<(u32, Channel), Vec<u8>>,
     counted: BTreeMap<Channel, Vec<u32>>,
 }
 
 impl Watch {
     fn new(labels: bool) -> Self {
         Self {
-            cascade: Cascade::new(Shape { labels, ..SMALL }),
+            cascade: Cascade::with(Shape { labels, ..SMALL }, 1 << 24, Some(deletion(SHIFT))),
             label: u32::from(labels),
             half_days: 2 * EPOCH as i64 + 1,
             bodies: BTreeMap::new(),
@@ -78,6 +85,7 @@ impl Watch {
             tried: BTreeSet::new(),
             said: BTreeMap::new(),
             handed: BTreeMap::new(),
+            draws: BTreeMap::new(),
             counted: BTreeMap::new(),
         }
     }
@@ -89,6 +97,7 @@ impl Watch {
     fn apply(&mut self, operation: &Operation) {
         match *operation {
             Operation::Upload { person, other } => self.upload(person, other),
+            Operation::Crowd => (0..PEOPLE).for_each(|person| self.upload(person, false)),
             Operation::Clock(half_days) => {
                 // The keys of this world begin and end.
                 let (first, last) = (2 * EPOCH as i64, 2 * EPOCH as i64 + 24);
@@ -188,9 +197,16 @@ impl Watch {
         self.cascade.hops[hop as usize - 1].set_keys(config.keys, config.key_list);
     }
 
-    /// What the hops say now, against what they said before.
+    /// What the hops say and have on disk now, against what it was before.
     fn look(&mut self) {
         for hop in 1..=2_u32 {
+            let at = hop as usize - 1;
+            for channel in self.cascade.hops[at].undecided() {
+                let bytes = self.cascade.stores[at].bytes(&format!("{channel}.draw"));
+                let bytes = bytes.expect("randomness is on disk before it is needed");
+                let first = self.draws.entry((hop, channel)).or_insert_with(|| bytes.clone());
+                assert_eq!(*first, bytes, "hop {hop} has drawn twice for {channel}");
+            }
             for epoch in EPOCH - 1..EPOCH + 14 {
                 let channel = Channel { label: self.label, epoch };
                 if let Ok(statement) = self.cascade.hops[hop as usize - 1].statement(channel) {
@@ -198,7 +214,7 @@ impl Watch {
                     let first = self.said.entry((hop, channel)).or_insert_with(|| bytes.clone());
                     assert_eq!(*first, bytes, "hop {hop} said two things of {channel}");
                     if let Outcome::Released { respondents, .. } = statement.claimed().outcome {
-                        assert!(respondents >= 5, "a release below the crowd");
+                        assert!(respondents >= CROWD, "a release below the crowd");
                     }
                 }
             }
@@ -221,7 +237,24 @@ impl Watch {
         assert!(self.cascade.hops.iter().all(|hop| hop.undecided().is_empty() && hop.waiting().is_empty()));
     }
 
-    fn check(&self) {
+    /// How many of so many uploads are left by the noise that hop 1 had on disk when it closed the epoch.
+    fn left(&self, channel: Channel, uploads: usize) -> u64 {
+        let uploads = uploads as u64;
+        // Seed (32), whether there is noise (1), noise (16).
+        let draw = &self.draws[&(1, channel)];
+        assert_eq!(draw[32], u8::from(self.label > 0), "labelled crowds have noise, and no others");
+        match self.label {
+            0 => uploads,
+            _ => {
+                uploads
+                    - deletion(SHIFT).drops(uploads, i128::from_be_bytes(draw[33..49].try_into().unwrap()))
+            }
+        }
+    }
+
+    /// What became of everybody; returns what became of the crowds.
+    fn check(&self) -> Seen {
+        let mut seen = Seen::default();
         let channels: BTreeSet<Channel> = self.bodies.keys().map(|(_, channel)| *channel).collect();
         for channel in channels {
             let of = |set: &BTreeSet<(u32, Channel)>| -> BTreeSet<u32> {
@@ -238,41 +271,88 @@ impl Watch {
             let once: BTreeSet<u32> = counted.iter().copied().collect();
             assert_eq!(once.len(), counted.len(), "somebody was counted twice");
             assert!(once.is_subset(&possible), "somebody was counted who did not answer");
+            // All who were acknowledged, perhaps with some whose acknowledgement was lost, thinned by the one noise.
+            let mut uploads = acknowledged.len()..=possible.len();
             match statement.claimed().outcome {
                 Outcome::Destroyed => {
                     assert!(counted.is_empty());
-                    assert!(self.label > 0 || acknowledged.len() < 5, "a crowd was destroyed");
+                    assert!(
+                        uploads.any(|uploads| self.left(channel, uploads) < CROWD),
+                        "a crowd was destroyed"
+                    );
+                    seen.destroyed += u32::from(acknowledged.len() as u64 >= CROWD);
                 }
                 Outcome::Released { respondents, .. } => {
                     assert_eq!(counted.len() as u64, respondents);
+                    let uploads = uploads.find(|&uploads| self.left(channel, uploads) == respondents);
+                    let uploads =
+                        uploads.expect("another noise than the one on disk, or an answer that was lost");
                     assert!(
                         self.label > 0 || acknowledged.is_subset(&once),
                         "an acknowledged answer was lost"
                     );
+                    match uploads as u64 == respondents {
+                        true => seen.whole += 1,
+                        false => seen.thinned += 1,
+                    }
                 }
             }
         }
+        seen
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+/// What became of crowds that were large enough.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    /// Released without a deletion: no label, or noise above the shift.
+    whole: u32,
+    /// Released after some were deleted.
+    thinned: u32,
+    /// Destroyed because too many were.
+    destroyed: u32,
+}
 
-    #[test]
-    fn promises_hold_whatever_happens(
-        labels in prop::bool::weighted(0.25),
-        operations in proptest::collection::vec(operation(), 1..90),
-    ) {
+/// Runs sequences of operations, and adds up what became of the crowds in them.
+fn promises_hold(labels: bool, cases: u32) -> Seen {
+    let sum = RefCell::new(Seen::default());
+    let mut runner = TestRunner::new(ProptestConfig::with_cases(cases));
+    let sequences = proptest::collection::vec(operation(), 1..90);
+    let run = runner.run(&sequences, |operations| {
         let mut watch = Watch::new(labels);
-        for operation in &operations {
-            watch.apply(operation);
-        }
+        operations.iter().for_each(|operation| watch.apply(operation));
         watch.settle();
-        watch.check();
-    }
+        let seen = watch.check();
+        let mut sum = sum.borrow_mut();
+        sum.whole += seen.whole;
+        sum.thinned += seen.thinned;
+        sum.destroyed += seen.destroyed;
+        Ok(())
+    });
+    run.unwrap();
+    sum.into_inner()
 }
 
-/// The property test is worth something only if crowds are reached in it.
+/// The property is worth something only if crowds are reached in it.
+#[test]
+fn promises_hold_whatever_happens() {
+    let seen = promises_hold(false, 200);
+    assert!(seen.whole > 100 && seen.thinned == 0 && seen.destroyed == 0, "{seen:?}");
+}
+
+/// The same where crowds have labels: here releases are thinned by noise, kept whole by noise above the shift, and destroyed
+/// by noise far below it, and all of these occur.
+#[test]
+fn promises_hold_for_labelled_crowds_whatever_happens() {
+    let seen = promises_hold(true, 200);
+    assert!(seen.thinned > 50 && seen.whole > 5 && seen.destroyed > 2, "{seen:?}");
+}
+
+/// How many people there are, how many of them make a crowd, and how many are deleted without noise.
+const PEOPLE: u32 = 12;
+const CROWD: u64 = 5;
+const SHIFT: u64 = 3;
+
 #[test]
 fn a_day_without_trouble_is_a_release() {
     let mut watch = Watch::new(false);
@@ -287,4 +367,20 @@ fn a_day_without_trouble_is_a_release() {
     let mut counted = watch.counted[&channel].clone();
     counted.sort_unstable();
     assert_eq!(counted, [0, 1, 2, 3, 4, 5, 6]);
+}
+
+/// The same under a label, ten times: whoever answers is released, but for those whom the noise on disk deletes.
+#[test]
+fn ten_days_without_trouble_are_thinned_by_the_noise_of_each() {
+    let mut watch = Watch::new(true);
+    for _ in 0..10 {
+        watch.apply(&Operation::Crowd);
+        watch.apply(&Operation::Clock(2));
+        watch.apply(&Operation::Tick);
+    }
+    watch.settle();
+    let seen = watch.check();
+    assert!(seen.whole + seen.thinned + seen.destroyed == 10 && seen.thinned >= 5, "{seen:?}");
+    let crowds: BTreeSet<usize> = watch.counted.values().map(Vec::len).collect();
+    assert!(crowds.len() > 2, "every epoch has noise of its own: {crowds:?}");
 }

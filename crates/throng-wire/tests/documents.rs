@@ -304,19 +304,6 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_or_text_make_a_parser_panic(bytes: Vec<u8>, text: String) {
-        let _ = SignedReceipt::from_bytes(&bytes);
-        let _ = Signed::<EpochStatement>::from_bytes(&bytes);
-        let _ = Signed::<Address>::from_text(&text);
-        let _ = Signed::<KeyList>::from_text(&text);
-        let _ = Signed::<Approval>::all_from_text(&text);
-        let _ = throng_wire::Survey::from_toml(&text);
-        let _ = throng_wire::LayerKeys::from_file(&text);
-        let _ = SigningKey::from_file(&text);
-        let _ = text.parse::<Place>();
-    }
-
-    #[test]
     fn no_survey_file_makes_the_parser_panic(place in 0_usize..2000, text in "\\PC{0,8}") {
         let world = World::new(SHAPE);
         let good = world.survey.survey().to_toml().unwrap();

@@ -35,6 +35,10 @@ pub mod learning;
 pub mod memory;
 pub mod net;
 pub mod out_dir;
+#[cfg(test)]
+#[path = "../../throng-wire/tests/common/parsing.rs"]
+#[allow(dead_code)]
+mod parsing;
 pub mod picture;
 pub mod plot;
 mod private_file;

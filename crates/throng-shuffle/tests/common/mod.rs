@@ -33,6 +33,8 @@ pub(crate) struct Cascade {
     pub(crate) stores: Vec<MemoryStore>,
     pub(crate) hops: Vec<Hop>,
     pub(crate) memory: usize,
+    /// What labelled crowds are thinned by.
+    pub(crate) deletion: Option<DeletionNoise>,
     /// For each hop, the epoch before which it has erased its keys.
     pub(crate) erased: BTreeMap<u32, u64>,
     pub(crate) rng: ChaCha20Rng,
@@ -40,10 +42,10 @@ pub(crate) struct Cascade {
 
 impl Cascade {
     pub(crate) fn new(shape: Shape) -> Self {
-        Self::with_memory(shape, 1 << 24)
+        Self::with(shape, 1 << 24, Some(deletion(6)))
     }
 
-    pub(crate) fn with_memory(shape: Shape, memory: usize) -> Self {
+    pub(crate) fn with(shape: Shape, memory: usize, deletion: Option<DeletionNoise>) -> Self {
         let world = World::new(shape);
         let stores: Vec<MemoryStore> = (0..shape.hops).map(|_| MemoryStore::new()).collect();
         let mut cascade = Self {
@@ -51,6 +53,7 @@ impl Cascade {
             stores,
             hops: Vec::new(),
             memory,
+            deletion,
             erased: BTreeMap::new(),
             rng: ChaCha20Rng::from_seed([8; 32]),
         };
@@ -64,7 +67,7 @@ impl Cascade {
     pub(crate) fn config(&self, hop: u32) -> HopConfig {
         let place = Place::Hop { instance: 1, hop };
         let labels = self.world.survey.survey().labels.as_ref();
-        let deletion = labels.map(|_| DeletionNoise::new(6, DiscreteLaplace::from_ratio(1, 2).unwrap()));
+        let deletion = labels.and(self.deletion);
         let list = &self.world.layers[&place];
         let mut keys = LayerKeys::from_file(&list.to_file()).unwrap();
         keys.erase_before(self.erased.get(&hop).copied().unwrap_or(0));
@@ -174,6 +177,11 @@ impl Cascade {
     pub(crate) fn outcome(&self, hop: u32, channel: Channel) -> Outcome {
         self.hops[hop as usize - 1].statement(channel).unwrap().verify(&self.world.survey).unwrap().outcome
     }
+}
+
+/// Deletion around so many uploads: the noise is beyond 4 on either side once in ten times.
+pub(crate) fn deletion(shift: u64) -> DeletionNoise {
+    DeletionNoise::new(shift, DiscreteLaplace::from_ratio(1, 2).unwrap())
 }
 
 pub(crate) struct Pulled {

@@ -226,6 +226,7 @@ const VALUE_LEN_MAX: usize = 1 << 16;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parsing::check_text;
     use throng_wire::survey::Attribute;
 
     fn record(names: &[&str]) -> Encoding {
@@ -248,6 +249,25 @@ mod tests {
         }
         assert_eq!(parse("-", &record(&["age"])).unwrap().record(), Ok(&[None][..]));
         assert_eq!(parse("8", &record(&["age"])).unwrap().record(), Ok(&[Some(8)][..]));
+    }
+
+    /// Whatever is taken means one value, which has a text that means the same.
+    #[test]
+    fn any_text_is_refused_or_means_one_value() {
+        let (one_hot, three) = (Encoding::OneHot { domain: 5 }, record(&["age", "sex", "county"]));
+        check_text("42", |text| {
+            let value = parse(text, &one_hot).ok()?.one().unwrap();
+            assert_eq!(parse(&value.to_string(), &one_hot).unwrap().one(), Ok(value));
+            Some(text.to_owned())
+        });
+        check_text("3,-,4294967295", |text| {
+            let read = parse(text, &three).ok()?;
+            let values = read.record().unwrap();
+            let part = |value: &Option<u32>| value.map_or("-".to_owned(), |value| value.to_string());
+            let again = values.iter().map(part).collect::<Vec<_>>().join(",");
+            assert_eq!(parse(&again, &three).unwrap().record(), Ok(values));
+            Some(text.to_owned())
+        });
     }
 
     #[test]

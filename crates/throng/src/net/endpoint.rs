@@ -33,11 +33,11 @@ impl Endpoint {
         if !matches!(uri.path(), "" | "/") || uri.query().is_some() || authority.as_str().contains('@') {
             return Err(wrong());
         }
-        let port = match authority.port_u16() {
-            Some(port) => port,
-            // What follows the host is then no port.
-            None if authority.as_str() != authority.host() => return Err(wrong()),
-            None => default,
+        // Besides host and port there is nothing: no name before the brackets of an IPv6 address, which nobody would call.
+        let port = match (authority.as_str().strip_prefix(authority.host()), authority.port_u16()) {
+            (Some(""), None) => default,
+            (Some(rest), Some(port)) if rest == format!(":{port}") => port,
+            _ => return Err(wrong()),
         };
         Ok(Self { host: authority.host().to_owned(), port, certificate: address.certificate })
     }
@@ -80,6 +80,24 @@ mod tests {
     use throng_wire::{Place, SurveyHash};
 
     use super::*;
+    use crate::parsing::check_text;
+
+    /// Whatever is taken has a host and a port, and these alone are where a body goes.
+    #[test]
+    fn any_address_is_refused_or_is_its_host_and_port() {
+        for valid in ["https://hop.example:8443", "https://[::1]:9", "https://hop.example/"] {
+            check_text(valid, |url| {
+                let authority = endpoint(url).ok()?;
+                assert_eq!(
+                    endpoint(&format!("https://{authority}")).unwrap_or_default(),
+                    authority,
+                    "{url:?}"
+                );
+                assert!(!authority.contains(['@', '/', '?', '#', ' ']), "{url:?}");
+                Some(url.to_owned())
+            });
+        }
+    }
 
     fn endpoint(url: &str) -> Result<String, SendError> {
         let certificate = url.starts_with("https").then_some(Digest::NONE);
@@ -98,9 +116,16 @@ mod tests {
         ] {
             assert_eq!(endpoint(url).unwrap(), authority);
         }
-        for url in
-            ["https://a/b", "https://a?b", "https://u@a", "https://", "https://a:99999", "ftp://a", "a"]
-        {
+        for url in [
+            "https://a/b",
+            "https://a?b",
+            "https://u@a",
+            "https://",
+            "https://a:99999",
+            "ftp://a",
+            "a",
+            "https://a[::1]:9",
+        ] {
             assert!(matches!(endpoint(url), Err(SendError::Refused(_))), "{url}");
         }
     }

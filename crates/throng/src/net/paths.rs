@@ -114,6 +114,7 @@ mod tests {
     use throng_wire::SurveyHash;
 
     use super::*;
+    use crate::parsing::{check_bytes, check_text};
 
     async fn status(path: &str) -> StatusCode {
         let expected = route();
@@ -125,6 +126,27 @@ mod tests {
 
     fn route() -> Route {
         Route { survey: SurveyHash::new([0xab; 32]), label: 3, epoch: u64::MAX, instance: 12 }
+    }
+
+    #[test]
+    fn any_path_is_refused_or_read_exactly() {
+        let valid = path(&route(), "body");
+        check_text(&valid, |text| {
+            let what = text.rsplit('/').next().unwrap_or_default();
+            assert_eq!(upload(text).is_some(), what == "body" && read(text).is_some());
+            read(text).map(|route| path(&route, what))
+        });
+    }
+
+    /// Every twelve bytes are a channel: whether there is such a one is found out by asking for it.
+    #[test]
+    fn any_list_of_channels_is_read_exactly() {
+        check_bytes(&channel_bytes(Channel { label: 3, epoch: 7 }), |bytes| {
+            let all: Vec<[u8; 12]> =
+                bytes.as_chunks().0.iter().map(|one| channel_bytes(channel(one))).collect();
+            let rest = &bytes[12 * all.len()..];
+            Some([all.as_flattened(), rest].concat())
+        });
     }
 
     #[tokio::test]

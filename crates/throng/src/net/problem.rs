@@ -107,6 +107,25 @@ mod tests {
     use http_body_util::BodyExt;
 
     use super::*;
+    use crate::parsing::check_bytes;
+
+    /// What another party says of itself is shown, so it is short and cannot steer a terminal.
+    #[test]
+    fn any_bytes_are_a_short_and_printable_problem() {
+        let valid = br#"{"detail":"the epoch is over","status":409,"title":"Conflict","type":"urn:throng:error:closed"}"#;
+        check_bytes(valid, |bytes| {
+            let problem = Problem::read(StatusCode::CONFLICT, bytes);
+            for text in [&*problem.name, &problem.detail] {
+                assert!(
+                    text.chars().count() <= TEXT_LEN_MAX && !text.chars().any(char::is_control),
+                    "{text:?}"
+                );
+            }
+            assert!(!problem.detail.is_empty() && problem.status == StatusCode::CONFLICT);
+            // An answer that is no problem is one all the same.
+            Some(bytes.to_vec())
+        });
+    }
 
     #[tokio::test]
     async fn a_problem_is_read_as_it_was_sent() {

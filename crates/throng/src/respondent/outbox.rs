@@ -259,3 +259,38 @@ fn beside(answer: &StoredAnswer, what: &str, instance: u32) -> String {
 const ANSWER: &str = ".answer";
 const DRAFT: &str = ".draft";
 const KIND: &str = "answer";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parsing::check_bytes;
+
+    fn stored(instance: u32, bytes: &[u8], kept: bool) -> StoredBody {
+        let bytes = if kept { bytes.to_vec() } else { Vec::new() };
+        let (digest, length) = (Digest::of(b"the body"), 8);
+        StoredBody { instance, send_at_ms: 7, digest, length, kept, bytes }
+    }
+
+    #[test]
+    fn any_stored_answer_is_refused_or_has_the_bodies_that_it_names() {
+        let answer = StoredAnswer {
+            survey: SurveyHash::new([1; 32]),
+            name: "survey".into(),
+            label: 2,
+            epoch: 3,
+            epoch_end_s: 4 * 3600,
+            credential: Some("credential".into()),
+            key_lists: [(Place::Analyzer, Digest::NONE), (Place::hop(1, 1), Digest::NONE)].into(),
+            bodies: vec![stored(1, b"the body", true), stored(2, b"", false), stored(3, b"the body", true)],
+        };
+        check_bytes(&answer.to_bytes().unwrap(), |bytes| {
+            let read = StoredAnswer::from_bytes(bytes).ok()?;
+            for body in read.bodies.iter().filter_map(|body| Some((body.bytes()?, body))) {
+                assert_eq!((Digest::of(body.0), body.0.len() as u64), (body.1.digest, body.1.length));
+            }
+            assert_eq!(StoredAnswer::from_bytes(&read.to_bytes().unwrap()).unwrap(), read);
+            // Spaces do not matter to JSON: the bytes may have been others.
+            Some(bytes.to_vec())
+        });
+    }
+}

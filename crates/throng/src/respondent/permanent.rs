@@ -121,6 +121,8 @@ const KIND: &str = "permanent draw";
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parsing::check_bytes;
+    use crate::respondent::state_dir::tests::plant;
     use chacha20::ChaCha20Rng;
     use chacha20::rand_core::SeedableRng;
     use throng_dp::{Epsilon, Mechanism, OneHot, ReportFragments};
@@ -187,5 +189,47 @@ mod tests {
         all.dedup();
         assert_eq!(all.len(), count);
         assert_eq!(value_bytes(Some(&vec![None, None].into())), value_bytes(None));
+    }
+
+    /// With a checksum that fits: a label has four bytes, and a backstop is one or is refused.
+    #[test]
+    fn any_permanent_draw_is_refused_or_read_exactly() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateDir::open(folder.path()).unwrap();
+        let (encoder, rng) = (encoder(), &mut ChaCha20Rng::from_seed([1; 32]));
+        let (secret, ledger) = (NamingSecret::generate(rng), PersonalLedger::new(Epsilon::ZERO));
+        let drawer = Drawer { state: &state, secret: &secret, ledger: &ledger };
+        let (hash, survey) = (SurveyHash::new([1; 32]), labelled());
+        let rng = || ChaCha20Rng::from_seed([2; 32]);
+        let label = drawer.label(&hash, &survey, Some("de"), &mut rng()).unwrap();
+        check_bytes(&label.what.to_be_bytes(), |bytes| {
+            plant(&state, &path(&label.id), KIND, bytes);
+            let read = drawer.label(&hash, &survey, Some("de"), &mut rng()).ok()?;
+            Some(read.what.to_be_bytes().to_vec())
+        });
+        let backstop = drawer.backstop(&hash, &encoder, None, &mut rng()).unwrap().unwrap();
+        check_bytes(&backstop.what.to_bytes(), |bytes| {
+            plant(&state, &path(&backstop.id), KIND, bytes);
+            let read = drawer.backstop(&hash, &encoder, None, &mut rng()).ok()??;
+            Some(read.what.to_bytes().to_vec())
+        });
+    }
+
+    fn labelled() -> Survey {
+        Survey::from_toml(
+            r#"
+version = 1
+name = "labelled"
+question = "Which one?"
+epoch_s = 3600
+encoding = { kind = "one-hot", domain = 300 }
+randomizer = { kind = "attribute-fragments", epsilon_local = 2.0 }
+crowd = { respondents_min = 100, honest_fraction = 1.0, enrolment = "open" }
+delivery = { instances = 1, hops = 1, envelopes = 80, cover = "chaff" }
+claim = { epsilon_central = 1.0, delta = 1e-6, neighbors = "removal", bound = "exact" }
+labels = { names = ["de", "fr"], epsilon_deletion = 0.2, delta_deletion = 1e-9, epsilon_label = 1.0 }
+"#,
+        )
+        .unwrap()
     }
 }

@@ -164,6 +164,8 @@ const LEDGER: &str = "ledger";
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parsing::check_bytes;
+    use crate::respondent::state_dir::tests::plant;
 
     fn entry(epoch: u64, epsilon_local: f64, permanent: &[(&str, f64)]) -> Entry {
         let permanent =
@@ -204,5 +206,24 @@ mod tests {
         );
         ledger.check(&entry(6, 4.5, &[]).spending).unwrap();
         ledger.check(&entry(6, 4.5, &[a, label]).spending).unwrap();
+    }
+
+    /// With a checksum that fits: what is read can be added up, written and read again.
+    #[test]
+    fn any_ledger_is_refused_or_adds_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateDir::open(folder.path()).unwrap();
+        let mut ledger = PersonalLedger::new(Epsilon::new(20.0).unwrap());
+        ledger.record(entry(1, 3.5, &[("label", 0.5)]));
+        ledger.record(entry(2, 0.0, &[("a", 4.0), ("label", 0.5)]));
+        check_bytes(&serde_json::to_vec_pretty(&ledger).unwrap(), |bytes| {
+            plant(&state, LEDGER, LEDGER, bytes);
+            let read = PersonalLedger::read(&state).ok().flatten()?;
+            assert!(read.spent().is_ok() && read.left().unwrap() >= 0.0 && read.spent_after_each().is_ok());
+            plant(&state, LEDGER, LEDGER, &serde_json::to_vec_pretty(&read).unwrap());
+            assert_eq!(PersonalLedger::read(&state).unwrap().unwrap(), read);
+            // Spaces do not matter to JSON: the bytes may have been others.
+            Some(bytes.to_vec())
+        });
     }
 }

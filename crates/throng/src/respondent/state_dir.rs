@@ -103,8 +103,7 @@ impl StateDir {
 
     /// Writes a file with a checksum before its content.
     pub(super) fn write_checked(&self, name: &str, kind: &str, content: &[u8]) -> Result<()> {
-        let header = format!("throng-v1 {kind} (private)\n{}\n", checksum(kind, content));
-        self.write(name, &Zeroizing::new([header.as_bytes(), content].concat()))
+        self.write(name, &checked(kind, content))
     }
 
     /// Reads what `write_checked` wrote, if it is there. A file that was changed or cut off is an error.
@@ -196,6 +195,12 @@ fn take(lock: &File) -> Result<()> {
     bail!("another process uses it; wait until it is done")
 }
 
+/// A content with its checksum before it.
+fn checked(kind: &str, content: &[u8]) -> Zeroizing<Vec<u8>> {
+    let header = format!("throng-v1 {kind} (private)\n{}\n", checksum(kind, content));
+    Zeroizing::new([header.as_bytes(), content].concat())
+}
+
 fn checksum(kind: &str, content: &[u8]) -> Digest {
     Digest::of(&Zeroizing::new([kind.as_bytes(), b"\0", content].concat()))
 }
@@ -271,3 +276,35 @@ const LOCK_PAUSE: Duration = Duration::from_millis(10);
 const SECRET: &str = "secret";
 const SECRET_LEN: usize = 32;
 const UNFINISHED: &str = ".throng-";
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::parsing::check_bytes;
+
+    /// Puts a content into a file with a checksum that fits, in no hurry to have it on the disk.
+    pub(in crate::respondent) fn plant(state: &StateDir, name: &str, kind: &str, content: &[u8]) {
+        fs::write(state.path(name), &*checked(kind, content)).unwrap();
+    }
+
+    #[test]
+    fn a_file_with_a_checksum_is_read_exactly() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateDir::open(folder.path()).unwrap();
+        check_bytes(&checked("answer", b"what was written"), |bytes| {
+            fs::write(state.path("file"), bytes).unwrap();
+            let content = state.read_checked("file", "answer").ok().flatten();
+            content.map(|content| checked("answer", &content).to_vec())
+        });
+    }
+
+    #[test]
+    fn a_secret_of_another_length_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateDir::open(folder.path()).unwrap();
+        check_bytes(&[7; SECRET_LEN], |bytes| {
+            plant(&state, SECRET, SECRET, bytes);
+            NamingSecret::read(&state).ok().flatten().map(|secret| secret.0.to_vec())
+        });
+    }
+}

@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 
+#[path = "../../../throng-wire/tests/common/parsing.rs"]
+#[allow(dead_code)]
+mod parsing;
 #[path = "../support/mod.rs"]
 mod support;
 #[path = "../support/world.rs"]

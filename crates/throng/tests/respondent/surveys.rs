@@ -8,6 +8,7 @@ use throng::respondent::{How, Respondent, When};
 use throng_encode::CheckedClaim;
 use throng_wire::{KeyList, Place, Signed, Survey};
 
+use crate::parsing::check_bytes;
 use crate::world::ONE_HOT;
 use crate::{Desk, NOW_MS, files, rng, support};
 
@@ -146,5 +147,31 @@ fn every_planned_survey_passes_the_respondents_check() {
         let claim = CheckedClaim::check(&survey).unwrap_or_else(|error| panic!("{flags}: {error}"));
         assert!(claim.central.epsilon() <= claim.claimed.epsilon());
         assert!(claim.overflow.value() <= 0.0101 * survey.claim.delta);
+    }
+}
+
+/// Attack 22: whatever is changed in one of a survey's four files, it is refused, or it is the same survey with documents
+/// that its parties signed.
+#[test]
+fn any_changed_file_of_a_survey_is_refused_or_says_the_same() {
+    let desk = Desk::new(ONE_HOT);
+    let bundle = desk.bundle();
+    for (extension, text) in bundle.files() {
+        let path = desk.world.file.with_extension(extension);
+        check_bytes(text.as_bytes(), |bytes| {
+            fs::write(&path, bytes).unwrap();
+            let read = Bundle::read(&desk.world.file).ok()?;
+            assert_eq!(read.survey().hash(), bundle.survey().hash());
+            // A document may be missing, which is found out before anything is spent. None can be another.
+            assert!(read.key_lists().iter().all(|list| bundle.key_lists().contains(list)));
+            for place in bundle.survey().survey().places() {
+                assert!(
+                    read.address(place).is_err()
+                        || read.address(place).unwrap() == bundle.address(place).unwrap()
+                );
+            }
+            Some(bytes.to_vec())
+        });
+        fs::write(&path, text).unwrap();
     }
 }
