@@ -175,7 +175,9 @@ impl Intake {
         let mut all_written = true;
         for (label, mut group) in fresh {
             if self.write(store, label, &mut group.bytes, room).is_err() {
-                self.known.retain(|id, _| !group.ids.contains(id));
+                for id in &group.ids {
+                    self.known.remove(id);
+                }
                 all_written = false;
             }
             self.used.push(group.bytes);
