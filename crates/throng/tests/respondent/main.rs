@@ -10,6 +10,7 @@ mod world;
 
 mod budgets;
 mod command;
+mod key_lists;
 mod receipts;
 mod records;
 mod sending;
