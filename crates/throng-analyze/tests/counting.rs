@@ -41,6 +41,7 @@ impl Batch {
             hop,
             outcome: Outcome::Released { respondents, received, forwarded, batch },
             key_list: Digest::of(b"list"),
+            analyzer_key_list: Digest::of(b"analyzer's"),
         };
         let statements = vec![statement(1, received, Digest::of(b"hop 1")), statement(2, forwarded, batch)];
         Self { world, envelopes, statements }

@@ -29,7 +29,8 @@ pub enum Error {
     Store(#[from] std::io::Error),
     /// A file that is not as it was written.
     #[error(
-        "the {file} file is damaged at {at}; restore it, or reset this hop: a damaged epoch is not released"
+        "the {file} file is damaged at {at}; restore it, or, unless it is the journal, reset this hop: a damaged epoch is \
+         not released"
     )]
     Damaged {
         /// Which file.

@@ -15,7 +15,7 @@ mod phase;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use chacha20::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
@@ -67,6 +67,8 @@ pub struct Hop {
     rule: CrowdRule,
     signing: SigningKey,
     keys: RwLock<(LayerKeys, Digest)>,
+    /// The hash of the analyzer's key list, as far as it is known here.
+    analyzer_key_list: RwLock<Digest>,
     memory: usize,
     store: Box<dyn Store>,
     /// Locked before `record` where both are.
@@ -104,6 +106,14 @@ impl Hop {
         store: Box<dyn Store>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Self, Error> {
+        let opened = Self::open_journal(config, store)?;
+        opened.recover(rng)?;
+        Ok(opened)
+    }
+
+    /// Reads the journal and nothing else, for `destroy_all`: whatever is damaged besides is not needed for that. It has no
+    /// intakes, so it is not to be run.
+    pub fn open_journal(config: HopConfig, store: Box<dyn Store>) -> Result<Self, Error> {
         let HopConfig { survey, instance, hop, rule, signing, keys, key_list, memory } = config;
         let place = Place::Hop { instance, hop };
         let pinned = survey.survey().party(place).ok_or(throng_wire::Error::UnknownParty(place))?;
@@ -117,7 +127,7 @@ impl Hop {
             phases.insert(channel, phase.ok_or(Error::Damaged { file: "journal", at: channel.epoch })?);
         }
         let layout = Layout::of(survey.survey());
-        let opened = Self {
+        Ok(Self {
             survey,
             instance,
             hop,
@@ -125,6 +135,7 @@ impl Hop {
             rule,
             signing,
             keys: RwLock::new((keys, key_list)),
+            analyzer_key_list: RwLock::new(Digest::NONE),
             memory,
             store,
             intakes: Mutex::default(),
@@ -135,9 +146,7 @@ impl Hop {
             }),
             receiving: Mutex::default(),
             work: Mutex::default(),
-        };
-        opened.recover(rng)?;
-        Ok(opened)
+        })
     }
 
     /// The survey.
@@ -160,23 +169,40 @@ impl Hop {
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = (keys, key_list);
     }
 
+    /// The analyzer's key list that everyone has, by its hash: statements name it. Said after the start, and whenever there
+    /// is another.
+    pub fn set_analyzer_key_list(&self, key_list: Digest) {
+        *self.analyzer_key_list.write().unwrap_or_else(PoisonError::into_inner) = key_list;
+    }
+
     /// Whether it has layer keys that are for epochs before `epoch` only, and should be erased.
     pub fn has_keys_before(&self, epoch: u64) -> bool {
-        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
-        keys.0.public().iter().any(|key| key.lifetime.last_epoch < epoch)
+        self.keys().0.public().iter().any(|key| key.lifetime.last_epoch < epoch)
     }
 
     /// For how many epochs, from `epoch` on and without a gap, it has layer keys.
     pub fn key_epochs_from(&self, epoch: u64) -> u64 {
-        self.keys.read().unwrap_or_else(PoisonError::into_inner).0.epochs_from(epoch)
+        self.keys().0.epochs_from(epoch)
+    }
+
+    /// Whether the clock is past all layer keys by more than `epochs`, or there are none. Either nobody has rotated them, or
+    /// the clock is wrong, which cannot be told apart: so nothing is refused, closed or erased for good because of it.
+    pub fn is_past_keys(&self, now_s: u64, epochs: u64) -> bool {
+        let current = self.survey.survey().epoch_at(now_s);
+        self.keys().0.last_epoch().is_none_or(|last| current > last.saturating_add(1 + epochs))
     }
 
     /// The first epoch whose layer keys are still needed: of none before it can anything be opened here any more. A
-    /// later hop waits for the batches of the last `grace` epochs, whether or not they come.
+    /// later hop waits for the batches of the last `grace` epochs, whether or not they come. A clock that is past all keys
+    /// is believed once the journal has the last of their epochs; until then all are needed.
     pub fn oldest_epoch(&self, now_s: u64, grace: u64) -> u64 {
         let current = self.survey.survey().epoch_at(now_s);
         let open = lock(&self.intakes).keys().copied().min();
+        let (past_keys, last_key) = (self.is_past_keys(now_s, grace), self.keys().0.last_epoch());
         let record = lock(&self.record);
+        if past_keys && record.last < last_key {
+            return 0;
+        }
         let undecided = record.phases.iter().filter(|(_, phase)| phase.is_undecided());
         let undecided = undecided.map(|(channel, _)| channel.epoch).min();
         let decided =
@@ -271,8 +297,9 @@ impl Hop {
         taken.receipt(&self.signing)
     }
 
-    /// The tick: ends the intake of every epoch that is over. Also of the one before this if nobody answered in it, so
-    /// that an empty epoch is destroyed as visibly as a small one.
+    /// The tick: ends the intake of every epoch that is over. Also of those that nobody answered in, or that this hop was
+    /// not there for (the last `EMPTY_MAX` of them), so that an empty epoch is destroyed as visibly as a small one. But not
+    /// by a clock that is past all keys: closed epochs do not open again when it is set right.
     pub fn close_due(&self, now_s: u64, rng: &mut (impl CryptoRng + ?Sized)) -> Result<(), Error> {
         if self.hop != 1 {
             return Ok(());
@@ -280,7 +307,11 @@ impl Hop {
         let current = self.survey.survey().epoch_at(now_s);
         let mut intakes = lock(&self.intakes);
         let mut due: BTreeSet<u64> = intakes.keys().copied().filter(|&epoch| epoch < current).collect();
-        due.extend(current.checked_sub(1));
+        if !self.is_past_keys(now_s, 0) {
+            let closed = lock(&self.record).last.map(|last| last + 1);
+            let first = closed.or_else(|| self.keys().0.first_epoch()).unwrap_or(current);
+            due.extend(first.max(current.saturating_sub(EMPTY_MAX))..current);
+        }
         due.into_iter().try_for_each(|epoch| self.close(epoch, &mut intakes, rng))
     }
 
@@ -324,6 +355,10 @@ impl Hop {
             let same = phase.received() == Some(manifest.digest);
             return if same { Ok(manifest.digest) } else { Err(Refusal::Conflict.into()) };
         }
+        // One that cannot be shuffled stays with the hop before, until there is more memory.
+        if manifest.records.saturating_mul(self.outgoing_len() as u64) > Shuffle::bytes_max(self.memory / 2) {
+            return Err(Refusal::Full.into());
+        }
         let name = channel.file(INCOMING);
         match self.write_incoming(&name, records, manifest) {
             Ok(true) => {
@@ -359,16 +394,34 @@ impl Hop {
     }
 
     /// Destroys what is not released yet, whatever its crowd, and says so: the current epoch, too, at hop 1. For an
-    /// operator who resets a hop. Batches that are released stay until they are taken.
+    /// operator who resets a hop. Nothing is read, so nothing of it has to be whole. Batches that are released stay until
+    /// they are taken.
     pub fn destroy_all(&self, now_s: u64, rng: &mut (impl CryptoRng + ?Sized)) -> Result<(), Error> {
         let _work = lock(&self.work);
         if self.hop == 1 {
             let mut intakes = lock(&self.intakes);
-            let open: BTreeSet<u64> =
-                intakes.keys().copied().chain([self.survey.survey().epoch_at(now_s)]).collect();
+            let mut open: BTreeSet<u64> = self.open_epochs()?;
+            if !self.is_past_keys(now_s, 0) {
+                open.insert(self.survey.survey().epoch_at(now_s));
+            }
             open.into_iter().try_for_each(|epoch| self.close(epoch, &mut intakes, rng))?;
         }
-        self.undecided().into_iter().try_for_each(|channel| self.decide(channel, Outcome::Destroyed))
+        self.undecided().into_iter().try_for_each(|channel| self.decide(channel, Outcome::Destroyed))?;
+        self.recover(rng)
+    }
+
+    /// The epochs that have files and no phase yet.
+    fn open_epochs(&self) -> Result<BTreeSet<u64>, Error> {
+        let (names, record) = (self.store.names()?, lock(&self.record));
+        let files = names.iter().filter_map(|name| Channel::of_file(name));
+        let open = files.filter(|(channel, kind)| match *kind {
+            KEY => record.last < Some(channel.epoch),
+            kind => {
+                let phase = record.phases.get(channel);
+                phase.is_none() && Phase::keeps(None, self.hop, kind)
+            }
+        });
+        Ok(open.map(|(channel, _)| channel.epoch).collect())
     }
 
     /// Which batches wait for the next hop or the analyzer.
@@ -384,7 +437,7 @@ impl Hop {
             _ => return Err(Refusal::Undecided.into()),
         };
         let manifest = Phase::manifest(&statements);
-        let length = self.layout.envelope_len(self.layout.after(self.hop));
+        let length = self.outgoing_len();
         let records = match manifest.records {
             0 => Box::new(std::io::empty()) as Box<dyn Read + Send>,
             _ => self.store.read(&channel.file(BATCH))?,
@@ -429,6 +482,14 @@ impl Hop {
 
     fn body_len_max(&self) -> usize {
         self.layout.body_len(self.layout.envelopes())
+    }
+
+    fn outgoing_len(&self) -> usize {
+        self.layout.envelope_len(self.layout.after(self.hop))
+    }
+
+    fn keys(&self) -> RwLockReadGuard<'_, (LayerKeys, Digest)> {
+        self.keys.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn channels(&self, wanted: impl Fn(&Phase) -> bool) -> Vec<Channel> {
@@ -509,8 +570,10 @@ impl Hop {
     }
 
     fn decide(&self, channel: Channel, outcome: Outcome) -> Result<(), Error> {
-        let key_list = self.keys.read().unwrap_or_else(PoisonError::into_inner).1;
-        let statement = EpochStatement { route: self.route(channel), hop: self.hop, outcome, key_list };
+        let key_list = self.keys().1;
+        let analyzer_key_list = *self.analyzer_key_list.read().unwrap_or_else(PoisonError::into_inner);
+        let route = self.route(channel);
+        let statement = EpochStatement { route, hop: self.hop, outcome, key_list, analyzer_key_list };
         self.step(channel, Step::Decided(Box::new(Signed::new(statement, &self.signing)?)))
     }
 
@@ -561,3 +624,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Records of an incoming batch that are in memory at once.
 const PART_RECORDS: usize = 1 << 10;
+
+/// Epochs without uploads that are closed at once: uploads wait meanwhile.
+const EMPTY_MAX: u64 = 256;

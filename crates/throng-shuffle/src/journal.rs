@@ -147,8 +147,8 @@ mod tests {
         let key = SigningKey::from_seed(&[1; 32]).unwrap();
         let route = Route { survey: SurveyHash::new([5; 32]), label: 2, epoch: 77, instance: 1 };
         let statement = |hop| {
-            let statement =
-                EpochStatement { route, hop, outcome: Outcome::Destroyed, key_list: Digest::NONE };
+            let (outcome, key_list) = (Outcome::Destroyed, Digest::NONE);
+            let statement = EpochStatement { route, hop, outcome, key_list, analyzer_key_list: key_list };
             Signed::new(statement, &key).unwrap()
         };
         [

@@ -189,6 +189,16 @@ impl LayerKeys {
         next - epoch
     }
 
+    /// The first epoch that there is a key for.
+    pub fn first_epoch(&self) -> Option<u64> {
+        self.keys.iter().map(|key| key.key.lifetime.first_epoch).min()
+    }
+
+    /// The last epoch that there is a key for.
+    pub fn last_epoch(&self) -> Option<u64> {
+        self.keys.iter().map(|key| key.key.lifetime.last_epoch).max()
+    }
+
     /// The public parts, by number.
     pub fn public(&self) -> Vec<LayerKey> {
         let mut keys: Vec<LayerKey> = self.keys.iter().map(|key| key.key).collect();

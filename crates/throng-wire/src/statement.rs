@@ -12,7 +12,8 @@ use crate::survey::{Cover, Survey};
 /// One hop's statement about one epoch of one channel.
 ///
 /// Bytes: survey (32), label (4), epoch (8), instance (4), hop (4), outcome (1: 1 released, 2 destroyed), respondents
-/// (8), received (8), forwarded (8), batch (32), key list (32). Where an epoch was destroyed, counts and batch are zero.
+/// (8), received (8), forwarded (8), batch (32), key list (32), analyzer's key list (32). Where an epoch was destroyed,
+/// counts and batch are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EpochStatement {
     /// Which epoch of which channel.
@@ -24,6 +25,9 @@ pub struct EpochStatement {
     /// SHA-256 of the hop's key list in force, as `Signed::digest` has it: a respondent who was shown another list has
     /// two signatures that contradict one another.
     pub key_list: Digest,
+    /// The same of the analyzer's key list, as this hop has it. The analyzer signs no statement of its own, and may well be
+    /// who gives respondents their files: so every hop says which list of it everyone has.
+    pub analyzer_key_list: Digest,
 }
 
 /// What became of an epoch.
@@ -61,6 +65,7 @@ impl Document for EpochStatement {
         counts.iter().for_each(|count| bytes.extend(count.to_be_bytes()));
         bytes.extend(batch.as_bytes());
         bytes.extend(self.key_list.as_bytes());
+        bytes.extend(self.analyzer_key_list.as_bytes());
         Ok(bytes)
     }
 
@@ -71,17 +76,18 @@ impl Document for EpochStatement {
                 (reader.route()?, u32::from_be_bytes(reader.take()?), reader.take()?);
             let [respondents, received, forwarded] =
                 [reader.take()?, reader.take()?, reader.take()?].map(u64::from_be_bytes);
-            let batch = Digest::new(reader.take()?);
-            let key_list = Digest::new(reader.take()?);
+            let [batch, key_list, analyzer_key_list] =
+                [reader.take()?, reader.take()?, reader.take()?].map(Digest::new);
             // Numbers beside "destroyed" are not read here; the canonical form has none, so `Signed` refuses them.
             let outcome = match outcome {
                 RELEASED => Outcome::Released { respondents, received, forwarded, batch },
                 DESTROYED => Outcome::Destroyed,
                 _ => return None,
             };
-            (reader.end() && hop > 0).then_some(Self { route, hop, outcome, key_list })
+            let statement = Self { route, hop, outcome, key_list, analyzer_key_list };
+            (reader.end() && hop > 0).then_some(statement)
         })();
-        read.ok_or_else(|| refused::<Self>("an epoch statement has 141 bytes and a signature"))
+        read.ok_or_else(|| refused::<Self>("an epoch statement has 173 bytes and a signature"))
     }
 
     fn survey(&self) -> SurveyHash {
@@ -94,8 +100,8 @@ impl Document for EpochStatement {
 }
 
 /// Checks the statements of a cascade against one another and the survey: all hops in order, the crowd reached, every
-/// hop received what the one before forwarded, and hop 1 had as many envelopes as its respondents send. Returns the
-/// crowd, or `None` for an epoch that one of them destroyed, and all after it.
+/// hop received what the one before forwarded, hop 1 had as many envelopes as its respondents send, and enough for the
+/// smallest crowd went on. Returns the crowd, or `None` for an epoch that one of them destroyed, and all after it.
 ///
 /// This shows that the hops agree. That hop 1 counted people and not inventions rests on hop 1.
 pub fn check_cascade(survey: &Survey, statements: &[EpochStatement]) -> Result<Option<u64>, Error> {
@@ -139,14 +145,27 @@ pub fn check_hops(survey: &Survey, statements: &[EpochStatement]) -> Result<Opti
             if received != arriving || forwarded > received {
                 return wrong("a hop received or forwarded more or less than was there");
             }
+            if forwarded < forwarded_min(survey, statement.hop) {
+                return wrong("a hop forwarded fewer envelopes than the smallest crowd sends");
+            }
             arriving = forwarded;
         }
     }
     Ok((released == statements.len()).then_some(crowd))
 }
 
-/// The bytes of a signed statement: 141, and the signature.
-pub const STATEMENT_LEN: usize = 141 + 64;
+/// The fewest envelopes that a hop may forward: those of the smallest crowd, as long as chaff is among them. A hop that
+/// counts a crowd and passes on a few people's envelopes would show these alone. Without cover, and behind the last of
+/// several hops, where chaff is gone, any number may be left.
+pub fn forwarded_min(survey: &Survey, hop: u32) -> u64 {
+    let layout = Layout::of(survey);
+    let has_chaff = layout.cover() == Cover::Chaff && (hop < layout.hops() || layout.hops() == 1);
+    let of_crowd = || survey.crowd.respondents_min.saturating_mul(u64::from(layout.envelopes()));
+    if has_chaff { of_crowd() } else { 0 }
+}
+
+/// The bytes of a signed statement: 173, and the signature.
+pub const STATEMENT_LEN: usize = 173 + 64;
 
 const RELEASED: u8 = 1;
 const DESTROYED: u8 = 2;

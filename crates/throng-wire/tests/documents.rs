@@ -6,10 +6,11 @@ mod common;
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use common::{EPOCH, SHAPE, World, draft};
+use common::{EPOCH, SHAPE, Shape, World, draft};
 use proptest::prelude::*;
 use throng_wire::receipt::time_bucket;
-use throng_wire::statement::check_cascade;
+use throng_wire::statement::{STATEMENT_LEN, check_cascade};
+use throng_wire::survey::Cover;
 use throng_wire::{
     Address, Approval, Digest, EpochStatement, Error, KeyList, Outcome, Place, Receipt, ReceiptTree, Route,
     Signed, SignedReceipt, SignedSurvey, SigningKey, SurveyHash,
@@ -44,6 +45,7 @@ fn statement(world: &World, hop: u32, received: u64, forwarded: u64) -> EpochSta
         hop,
         outcome: Outcome::Released { respondents: 3000, received, forwarded, batch },
         key_list: Digest::of(b"key list"),
+        analyzer_key_list: Digest::of(b"analyzer's"),
     }
 }
 
@@ -102,7 +104,7 @@ fn documents_are_verified_by_the_key_that_the_survey_pins() {
     for outcome in [statement(&world, 1, 12000, 12000).outcome, Outcome::Destroyed] {
         let said = EpochStatement { outcome, ..statement(&world, 1, 0, 0) };
         let signed = Signed::new(said, key).unwrap();
-        assert_eq!(signed.to_bytes().len(), 141 + 64);
+        assert_eq!(signed.to_bytes().len(), 173 + 64);
         let read = Signed::<EpochStatement>::from_bytes(&signed.to_bytes()).unwrap();
         assert_eq!(read.verify(&world.survey), Ok(&said));
     }
@@ -244,6 +246,40 @@ fn a_cascade_has_to_add_up() {
     }
 }
 
+/// A crowd that is stated goes on, too: one person's envelopes are not released as those of a crowd.
+#[test]
+fn a_hop_forwards_a_whole_crowd_as_long_as_there_is_chaff() {
+    // 4000 people, of whom 3000 are needed, with 4 envelopes each.
+    let cascade = |shape: Shape, forwarded: &[u64]| {
+        let world = World::new(shape);
+        let mut received = 16000;
+        let statements: Vec<EpochStatement> = (1..)
+            .zip(forwarded)
+            .map(|(hop, &forwarded)| {
+                let outcome =
+                    Outcome::Released { respondents: 4000, received, forwarded, batch: Digest::NONE };
+                received = forwarded;
+                EpochStatement { outcome, ..statement(&world, hop, 0, 0) }
+            })
+            .collect();
+        check_cascade(world.survey.survey(), &statements).is_ok()
+    };
+    let [one, two, three] = [1, 2, 3].map(|hops| Shape { hops, ..SHAPE });
+    for (shape, forwarded, holds) in [
+        (two, &[16000, 9][..], true),
+        (two, &[12000, 0], true),
+        (two, &[11999, 9], false),
+        (two, &[4, 1], false),
+        (three, &[16000, 12000, 0], true),
+        (three, &[16000, 11999, 9], false),
+        (one, &[12000], true),
+        (one, &[11999], false),
+        (Shape { cover: Cover::None, ..two }, &[4, 1], true),
+    ] {
+        assert_eq!(cascade(shape, forwarded), holds, "{} hops, {forwarded:?}", shape.hops);
+    }
+}
+
 #[test]
 fn receipts_show_the_hour_only() {
     let survey = draft(SHAPE);
@@ -268,7 +304,7 @@ proptest! {
         }
         bytes.push(0);
         prop_assert!(SignedReceipt::from_bytes(&bytes).is_err());
-        let (place, cut) = (place % 205, cut % 205);
+        let (place, cut) = (place % STATEMENT_LEN, cut % STATEMENT_LEN);
         let said = Signed::new(statement(&world, 1, 12000, 12000), &world.signing[&HOP]).unwrap();
         let mut bytes = said.to_bytes();
         prop_assert!(Signed::<EpochStatement>::from_bytes(&bytes[..cut]).is_err());

@@ -149,7 +149,15 @@ fn case(
     let released = Outcome::Released { respondents: 3000, received: 9000, forwarded: 9000, batch };
     let list = world.lists.iter().find(|list| list.party == hop).unwrap().clone();
     let list = Signed::new(list, &world.signing[&hop]).unwrap();
-    let statement = |outcome| EpochStatement { route, hop: 1, outcome, key_list: list.digest() };
+    let analyzers = world.lists.iter().find(|list| list.party == Place::Analyzer).unwrap().clone();
+    let analyzers = Signed::new(analyzers, &world.signing[&Place::Analyzer]).unwrap();
+    let statement = |outcome| EpochStatement {
+        route,
+        hop: 1,
+        outcome,
+        key_list: list.digest(),
+        analyzer_key_list: analyzers.digest(),
+    };
     let address = Address {
         survey: world.survey.hash(),
         party: hop,
@@ -177,6 +185,7 @@ fn case(
         "layer_keys": keys,
         "approvals": world.approvals.iter().map(Signed::to_text).collect::<Vec<_>>(),
         "key_list": list.to_text(),
+        "analyzer_key_list": analyzers.to_text(),
         "address": Signed::new(address, &world.signing[&hop]).unwrap().to_text(),
         "route": { "label": label, "epoch": epoch, "instance": instance },
         "envelopes": listed,

@@ -52,7 +52,8 @@ fn main() {
     let count = (envelopes.len() / length) as u64;
     let outcome =
         Outcome::Released { respondents, received: count, forwarded: count, batch: Digest::of(&envelopes) };
-    let statement = EpochStatement { route, hop: 1, outcome, key_list: Digest::NONE };
+    let key_list = Digest::NONE;
+    let statement = EpochStatement { route, hop: 1, outcome, key_list, analyzer_key_list: key_list };
     let statement = Signed::new(statement, &world.signing[&Place::hop(1, 1)]).unwrap();
     println!("{count} envelopes of {length} bytes, {} threads", rayon::current_num_threads());
     println!("memory before: {} MiB", memory::peak_rss_bytes().unwrap_or(0) >> 20);

@@ -1,13 +1,18 @@
 //! The public files of a survey, as everyone has them: `NAME.toml`, and beside it `NAME.signatures`,
 //! `NAME.addresses` and `NAME.keys`, in which the documents of all parties stand one after another.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod key_lists;
+
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, anyhow, ensure};
-use throng_wire::signed::TextDocument;
+use throng_wire::survey::{Shared, Warning};
 use throng_wire::{Address, Digest, KeyList, Place, Signed, SignedSurvey};
+
+use crate::net::endpoint::Endpoint;
+pub use key_lists::KeyLists;
 
 /// A survey that all its parties signed, with their addresses and keys. Every signature in it was checked.
 #[derive(Debug)]
@@ -16,7 +21,7 @@ pub struct Bundle {
     addresses: BTreeMap<Place, Address>,
     keys: Vec<KeyList>,
     key_digests: BTreeMap<Place, Digest>,
-    all_key_digests: BTreeSet<(Place, Digest)>,
+    all_lists: KeyLists,
     texts: [String; 4],
 }
 
@@ -29,21 +34,12 @@ impl Bundle {
         }
         let [_, signatures, addresses, keys] = &texts;
         let signed = SignedSurvey::from_files(&texts[0], signatures)?;
-        let path = survey.with_extension("addresses");
-        let addresses = newest(&signed, (&path, addresses), |address: &Address| address.serial)?
-            .into_iter()
-            .map(|(place, address)| Ok((place, address.verify(&signed)?.clone())))
-            .collect::<anyhow::Result<_>>()?;
-        let lists = newest(&signed, (&survey.with_extension("keys"), keys), |list: &KeyList| list.serial)?;
-        // All of them were verified just now.
-        let all_key_digests = Signed::<KeyList>::all_from_text(keys)?
-            .iter()
-            .map(|list| (list.claimed_party(), list.digest()))
-            .collect();
-        let keys =
-            lists.values().map(|list| Ok(list.verify(&signed)?.clone())).collect::<anyhow::Result<_>>()?;
-        let key_digests = lists.into_iter().map(|(place, list)| (place, list.digest())).collect();
-        Ok(Self { survey: signed, addresses, keys, key_digests, all_key_digests, texts })
+        let beside = |extension| format!("in {}", survey.with_extension(extension).display());
+        let addresses = newest_addresses(&signed, addresses).with_context(|| beside("addresses"))?;
+        let all_lists = key_lists(&signed, keys).with_context(|| beside("keys"))?;
+        let keys = all_lists.newest().map(|list| list.claimed().clone()).collect();
+        let key_digests = all_lists.newest().map(|list| (list.claimed_party(), list.digest())).collect();
+        Ok(Self { survey: signed, addresses, keys, key_digests, all_lists, texts })
     }
 
     /// The survey.
@@ -60,9 +56,32 @@ impl Bundle {
         })
     }
 
-    /// The files as they were read, each with its extension: to be kept beside what was answered.
-    pub fn files(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        EXTENSIONS.into_iter().zip(self.texts.iter().map(String::as_str))
+    /// The files as they were read, each with its extension: to be kept beside what was answered. Key lists of a bundle that
+    /// was seen before stay among them.
+    pub fn files_after(&self, seen: Option<&Self>) -> anyhow::Result<[(&'static str, String); 4]> {
+        let mut texts = self.texts.clone();
+        if let Some(seen) = seen {
+            let mut lists = self.all_lists.clone();
+            lists.add_all(&seen.all_lists)?;
+            texts[3] = lists.to_text();
+        }
+        let mut texts = texts.into_iter();
+        Ok(EXTENSIONS.map(|extension| (extension, texts.next().unwrap_or_default())))
+    }
+
+    /// Everything to be warned about: what the survey shows, and machines that several parties share.
+    pub fn warnings(&self) -> Vec<Warning> {
+        let hosts = self.addresses.values().filter_map(|address| {
+            let authority = Endpoint::new(address).ok()?.authority();
+            let (host, _) = authority.rsplit_once(':')?;
+            Some((Shared::Host, host.to_owned(), address.party))
+        });
+        let certificates = self.addresses.values().filter_map(|address| {
+            Some((Shared::Certificate, address.certificate?.to_string(), address.party))
+        });
+        let mut warnings = self.survey.survey().warnings();
+        warnings.extend(Warning::shared(hosts.chain(certificates)));
+        warnings
     }
 
     /// Refuses to follow a bundle of the same survey that was seen before, if it takes something back: an older address
@@ -94,38 +113,43 @@ impl Bundle {
         self.key_digests.get(&party).copied()
     }
 
-    /// Whether a key list with this hash is among those that the party signed, the newest or an older one.
-    pub fn has_key_list(&self, party: Place, digest: Digest) -> bool {
-        self.all_key_digests.contains(&(party, digest))
+    /// All key lists, also those that are superseded.
+    pub fn all_key_lists(&self) -> &KeyLists {
+        &self.all_lists
     }
 }
 
 /// The files of a survey, the survey itself first.
 const EXTENSIONS: [&str; 4] = ["toml", "signatures", "addresses", "keys"];
 
-/// The document with the highest serial of each party. All are checked, also those that are superseded.
-fn newest<T: TextDocument>(
-    survey: &SignedSurvey,
-    (path, text): (&Path, &str),
-    serial: impl Fn(&T) -> u64,
-) -> anyhow::Result<BTreeMap<Place, Signed<T>>> {
-    let mut newest: BTreeMap<Place, (u64, Signed<T>)> = BTreeMap::new();
-    for signed in Signed::<T>::all_from_text(text).with_context(|| format!("in {}", path.display()))? {
-        let document = signed.verify(survey).with_context(|| format!("in {}", path.display()))?;
-        let (place, number) = (document.party(), serial(document));
-        match newest.get(&place) {
-            Some((known, other)) if *known == number => ensure!(
-                other.digest() == signed.digest(),
-                "{place} signed two documents with the serial {number}: ask its operator why (in {})",
-                path.display()
+/// The address with the highest serial of each party. All are checked, also those that are superseded.
+fn newest_addresses(survey: &SignedSurvey, text: &str) -> anyhow::Result<BTreeMap<Place, Address>> {
+    let mut newest: BTreeMap<Place, Address> = BTreeMap::new();
+    for signed in Signed::<Address>::all_from_text(text)? {
+        let address = signed.verify(survey)?;
+        let Address { party, serial, .. } = *address;
+        match newest.get(&party) {
+            Some(known) if known.serial == serial => ensure!(
+                known == address,
+                "{party} signed two addresses with the serial {serial}: ask its operator why"
             ),
-            Some((known, _)) if *known > number => {}
+            Some(known) if known.serial > serial => {}
             _ => {
-                newest.insert(place, (number, signed));
+                newest.insert(party, address.clone());
             }
         }
     }
-    Ok(newest.into_iter().map(|(place, (_, signed))| (place, signed)).collect())
+    Ok(newest)
+}
+
+/// All key lists, each of them checked.
+fn key_lists(survey: &SignedSurvey, text: &str) -> anyhow::Result<KeyLists> {
+    let mut lists = KeyLists::default();
+    for signed in Signed::<KeyList>::all_from_text(text)? {
+        signed.verify(survey)?;
+        lists.add(&signed)?;
+    }
+    Ok(lists)
 }
 
 fn read(path: &Path) -> anyhow::Result<String> {

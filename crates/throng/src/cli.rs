@@ -395,17 +395,17 @@ Examples:
   throng respond --state state --show
       what was sent, when, and under which guarantee
   throng respond --state state --check --statement epoch.statements
-      check the receipts, and what the hops said about the epoch
+      check the receipts, and what the hops said about the epoch; with --survey, by the survey's files of today
   throng respond --state state --page
       all of this in a browser: prints an address that only this machine can open, until Ctrl-C",
-    group = clap::ArgGroup::new("answer").args(["value", "absent"]))]
+    group = clap::ArgGroup::new("purpose").args(["value", "absent", "check"]))]
 pub struct RespondArgs {
     /// Where everything is kept that must not be lost: ledger, backstops, outbox, receipts
     #[arg(long, value_name = "DIR")]
     pub state: PathBuf,
 
-    /// The survey file, with its .signatures, .addresses and .keys beside it
-    #[arg(long, value_name = "FILE.toml", requires = "answer")]
+    /// The survey file, with its .signatures, .addresses and .keys beside it; with --check, to take over what is new in them
+    #[arg(long, value_name = "FILE.toml", requires = "purpose")]
     pub survey: Option<PathBuf>,
 
     /// The value: a number below the survey's domain, or for each attribute one or -; a single - reads standard input
@@ -441,7 +441,7 @@ pub struct RespondArgs {
     pub show: bool,
 
     /// Check all receipts; nothing is sent
-    #[arg(long, conflicts_with = "survey")]
+    #[arg(long)]
     pub check: bool,
 
     /// With --check: signed epoch statements of hops, as they publish them, one after another

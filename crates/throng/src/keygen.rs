@@ -19,4 +19,4 @@ pub use credentials::credentials;
 pub use deployment::{Deployment, deployment};
 pub use party::Party;
 pub use schedule::Schedule;
-pub use signer::{Rotation, Signer, erase_layer_keys, read_layer_keys};
+pub use signer::{Signer, erase_layer_keys, read_layer_keys};

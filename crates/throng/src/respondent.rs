@@ -235,6 +235,15 @@ impl Respondent {
         Ok(Answered::Now(answer))
     }
 
+    /// Takes over newer files of a survey that was answered, so that statements can be checked that name a newer key list.
+    pub fn update(&mut self, bundle: &Bundle, now_ms: u64) -> Result<()> {
+        let survey = bundle.survey();
+        let answered = self.ledger.entries().iter().any(|entry| entry.survey == survey.hash());
+        ensure!(answered, "{} was not answered with this state directory", survey.survey().name);
+        complete(bundle)?;
+        self.remember(bundle, survey.survey().epoch_at(now_ms / 1000))
+    }
+
     /// Checks all receipts again, and the hops' statements as far as they are given. Needs no network.
     pub fn check(&self, statements: &[Signed<EpochStatement>]) -> Result<Vec<CheckedBody>> {
         let mut checked = Vec::new();
@@ -266,11 +275,15 @@ impl Respondent {
     /// that take something back are refused.
     fn remember(&self, bundle: &Bundle, epoch: u64) -> Result<()> {
         let hash = bundle.survey().hash();
-        if self.state.has(&format!("{SURVEYS}/{hash}.keys"))? {
-            bundle.follows(&self.bundle(&hash)?, epoch)?;
+        let seen = match self.state.has(&format!("{SURVEYS}/{hash}.keys"))? {
+            true => Some(self.bundle(&hash)?),
+            false => None,
+        };
+        if let Some(seen) = &seen {
+            bundle.follows(seen, epoch)?;
         }
-        // The keys last: where they are, all is.
-        bundle.files().try_for_each(|(extension, text)| {
+        // The keys last: where they are, all is. Lists that answers were sealed by stay among them.
+        bundle.files_after(seen.as_ref())?.iter().try_for_each(|(extension, text)| {
             self.state.write(&format!("{SURVEYS}/{hash}.{extension}"), text.as_bytes())
         })
     }

@@ -1,10 +1,10 @@
 //! From what came in to what goes out: open the layer, drop what fails, permute.
 
 use std::io::{BufWriter, Write};
-use std::sync::PoisonError;
 
 use rayon::prelude::*;
 use throng_wire::peel::{open_body, peel};
+use throng_wire::statement::forwarded_min;
 use throng_wire::{EpochStatement, Hasher, Outcome, Peeled, Signed, Stop};
 
 use super::{Hop, Phase};
@@ -57,8 +57,7 @@ impl Hop {
     }
 
     fn has_key_for(&self, channel: Channel) -> bool {
-        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
-        keys.0.public().iter().any(|key| key.lifetime.covers(channel.epoch))
+        self.keys().0.public().iter().any(|key| key.lifetime.covers(channel.epoch))
     }
 
     fn draw(&self, channel: Channel) -> Result<Draw, Error> {
@@ -79,12 +78,16 @@ impl Hop {
         let shuffle = Shuffle {
             store: &*self.store,
             input: &spool,
-            length: self.layout.envelope_len(self.layout.after(self.hop)),
+            length: self.outgoing_len(),
             records,
             output: &batch,
             memory: self.memory / 2,
         };
         let manifest = shuffle.run(&draw.seed("shuffle"), keep)?;
+        // A crowd of people who repeat one another is smaller than it seems.
+        if manifest.records < forwarded_min(self.survey.survey(), self.hop) {
+            return Ok(Outcome::Destroyed);
+        }
         Ok(Outcome::Released { respondents, received, forwarded: manifest.records, batch: manifest.digest })
     }
 
@@ -92,7 +95,7 @@ impl Hop {
     fn open_uploads(&self, channel: Channel) -> Result<(u64, Ends), Error> {
         let mut spool = BufWriter::with_capacity(1 << 16, self.store.create(&channel.file(SPOOL))?);
         let length = self.layout.envelope_len(self.layout.after(1)) as u64;
-        let (route, keys) = (self.route(channel), self.keys.read().unwrap_or_else(PoisonError::into_inner));
+        let (route, keys) = (self.route(channel), self.keys());
         let mut ends = Ends::default();
         let Some(mut uploads) = UploadReader::open(&*self.store, channel, self.body_len_max())? else {
             spool.flush()?;
@@ -125,7 +128,7 @@ impl Hop {
     fn peel_incoming(&self, channel: Channel, manifest: Manifest) -> Result<u64, Error> {
         let mut spool = BufWriter::with_capacity(1 << 16, self.store.create(&channel.file(SPOOL))?);
         let length = self.layout.envelope_len(Stop::Hop(self.hop));
-        let (route, keys) = (self.route(channel), self.keys.read().unwrap_or_else(PoisonError::into_inner));
+        let (route, keys) = (self.route(channel), self.keys());
         let mut incoming = BatchReader::open(&*self.store, &channel.file(INCOMING), length, self.part_len())?;
         let (mut records, mut read, mut hasher) = (0, 0, Hasher::new());
         while let Some(part) = incoming.next_part()? {

@@ -69,7 +69,8 @@ impl Phase {
         match phase {
             None => hop == 1 && [UPLOADS, DRAW].contains(&kind),
             Some(Self::Closed | Self::Received(_)) => [UPLOADS, INCOMING, DRAW].contains(&kind),
-            Some(Self::Decided { .. }) => kind == BATCH,
+            // One that was destroyed has no batch, whatever was begun.
+            Some(Self::Decided { own, .. }) => kind == BATCH && own.claimed().outcome != Outcome::Destroyed,
             Some(Self::Delivered { .. }) => false,
         }
     }

@@ -14,7 +14,7 @@ pub enum Warning {
     Shared {
         /// What they have in common.
         what: Shared,
-        /// The operator, jurisdiction or key.
+        /// The operator, jurisdiction, key, host or certificate.
         value: String,
         /// Which parties.
         places: Vec<Place>,
@@ -34,6 +34,10 @@ pub enum Shared {
     Jurisdiction,
     /// One key signs for both, so they are one party.
     SigningKey,
+    /// Whoever has the machine, or its name, has both.
+    Host,
+    /// One key answers for both, so they are one process.
+    Certificate,
 }
 
 impl fmt::Display for Warning {
@@ -44,6 +48,8 @@ impl fmt::Display for Warning {
                     Shared::Operator => "operator",
                     Shared::Jurisdiction => "jurisdiction",
                     Shared::SigningKey => "signing key",
+                    Shared::Host => "host",
+                    Shared::Certificate => "certificate",
                 };
                 let places: Vec<String> = places.iter().map(Place::to_string).collect();
                 write!(f, "{} share the {what} {value}: they may act as one", places.join(", "))
@@ -58,27 +64,34 @@ impl fmt::Display for Warning {
     }
 }
 
-impl Survey {
-    /// Everything to be warned about, once for each operator, jurisdiction or key that several parties share. Names
-    /// are compared without case and surrounding spaces.
-    pub fn warnings(&self) -> Vec<Warning> {
+impl Warning {
+    /// One for each thing that several parties share. Names are compared without case and surrounding spaces.
+    pub fn shared(of_parties: impl IntoIterator<Item = (Shared, String, Place)>) -> Vec<Self> {
         let mut found: BTreeMap<(Shared, String), (String, Vec<Place>)> = BTreeMap::new();
-        for (place, party) in self.parties.iter().flat_map(|parties| parties.iter()) {
-            let key = party.signing_key.to_string();
-            for (what, value) in [
-                (Shared::Operator, &party.operator),
-                (Shared::Jurisdiction, &party.jurisdiction),
-                (Shared::SigningKey, &key),
-            ] {
-                let same = (what, value.trim().to_lowercase());
-                found.entry(same).or_insert_with(|| (value.clone(), Vec::new())).1.push(place);
-            }
+        for (what, value, place) in of_parties {
+            let same = (what, value.trim().to_lowercase());
+            found.entry(same).or_insert_with(|| (value, Vec::new())).1.push(place);
         }
-        let mut warnings: Vec<Warning> = found
+        found
             .into_iter()
             .filter(|(_, (_, places))| places.len() > 1)
-            .map(|((what, _), (value, places))| Warning::Shared { what, value, places })
-            .collect();
+            .map(|((what, _), (value, places))| Self::Shared { what, value, places })
+            .collect()
+    }
+}
+
+impl Survey {
+    /// Everything to be warned about that the survey itself shows: operators, jurisdictions and keys that several parties
+    /// share, open enrolment, a single hop.
+    pub fn warnings(&self) -> Vec<Warning> {
+        let parties = self.parties.iter().flat_map(|parties| parties.iter());
+        let mut warnings = Warning::shared(parties.flat_map(|(place, party)| {
+            [
+                (Shared::Operator, party.operator.clone(), place),
+                (Shared::Jurisdiction, party.jurisdiction.clone(), place),
+                (Shared::SigningKey, party.signing_key.to_string(), place),
+            ]
+        }));
         if self.crowd.enrolment == Enrolment::Open {
             warnings.push(Warning::OpenEnrolment);
         }

@@ -275,7 +275,8 @@ def main():
             secret = X25519PrivateKey.from_private_bytes(bytes.fromhex(key["secret"]))
             assert raw(secret.public_key()).hex() == key["public"]
         documents = [(b"survey", text) for text in case["approvals"]]
-        documents += [(b"key list", case["key_list"]), (b"address", case["address"])]
+        lists = [case["key_list"], case["analyzer_key_list"]]
+        documents += [(b"key list", text) for text in lists] + [(b"address", case["address"])]
         for kind, text in documents:
             document, signature, end = text.split("\n")
             said = json.loads(document)
@@ -291,12 +292,12 @@ def main():
         read_receipt(survey, case["route"], made, receipt)
         assert receipt[:80] == route + hashlib.sha256(made).digest() and len(receipt) == 88 + 1 + 4 * 32 + 64
         assert receipt[217:] == signed(hop, b"receipt tree", root(receipt[:88], receipt[88], receipt[89:217]))
-        key_list = hashlib.sha256(case["key_list"].split("\n")[0].encode()).digest()
+        named = b"".join(hashlib.sha256(text.split("\n")[0].encode()).digest() for text in lists)
         for name, outcome in (("statement_released", 1), ("statement_destroyed", 2)):
             statement = bytes.fromhex(case[name])
-            assert statement[:53] == route + struct.pack(">IB", 1, outcome) and len(statement) == 141 + 64
-            assert (outcome == 2) == (statement[53:109] == bytes(56)) and statement[109:141] == key_list
-            assert statement[141:] == signed(hop, b"epoch statement", statement[:141])
+            assert statement[:53] == route + struct.pack(">IB", 1, outcome) and len(statement) == 173 + 64
+            assert (outcome == 2) == (statement[53:109] == bytes(56)) and statement[109:173] == named
+            assert statement[173:] == signed(hop, b"epoch statement", statement[:173])
     count = check_refused(vectors["refused"])
     print(f"{len(vectors['cases'])} cases: all bytes are reproduced; {count} more are refused")
 

@@ -94,17 +94,16 @@ fn rotate(args: &RotateArgs) -> Result<Printed> {
     let place = args.place.place;
     let schedule = schedule(&args.schedule, &survey)?;
     let epoch = survey.epoch_at(now_s());
-    let rotation =
+    let list =
         Signer::new(&party, &survey, place)?.rotate(&args.place.out, epoch, schedule, &mut system_rng()?)?;
     let mut text = format!("{place} has a new layer key.\n");
-    describe(&mut text, &rotation.list)?;
-    writeln!(text, "erased    {} expired keys", rotation.erased)?;
+    describe(&mut text, &list)?;
     writeln!(
         text,
-        "Give key-list in {} to whoever publishes the survey, and restart the party.",
+        "Give key-list in {} to whoever publishes the survey. A party that runs takes it over, and erases old keys by itself.",
         args.place.out.display()
     )?;
-    Ok((json!({ "out": args.place.out, "key_list": rotation.list, "erased": rotation.erased }), text))
+    Ok((json!({ "out": args.place.out, "key_list": list }), text))
 }
 
 fn address(args: &AddressArgs) -> Result<Printed> {
@@ -118,7 +117,7 @@ fn address(args: &AddressArgs) -> Result<Printed> {
 fn bundled(args: &BundleArgs) -> Result<Printed> {
     let survey = survey(&args.survey)?;
     let bundle = bundle(&args.survey, &args.parties, survey.epoch_at(now_s()))?;
-    let warnings: Vec<String> = survey.warnings().iter().map(ToString::to_string).collect();
+    let warnings: Vec<String> = bundle.warnings().iter().map(ToString::to_string).collect();
     for warning in &warnings {
         eprintln!("note: {warning}");
     }

@@ -32,7 +32,7 @@ pub fn run(args: &RespondArgs, format: Format) -> Result<()> {
     }
     let limit = args.epsilon_limit.map(Epsilon::new).transpose().context("--epsilon-limit")?;
     let sends = match args.survey {
-        Some(_) => !args.no_wait,
+        Some(_) => !args.no_wait && !args.check,
         None => !args.show && !args.check && limit.is_none(),
     };
     // Found out before anything is spent.
@@ -51,6 +51,9 @@ pub fn run(args: &RespondArgs, format: Format) -> Result<()> {
         respondent.use_credential(path)?;
     }
     if args.check {
+        if let Some(bundle) = &bundle {
+            respondent.update(bundle, SystemClock.now_ms())?;
+        }
         return check(&respondent, &args.statement, format);
     }
     let mut notes = Vec::new();
@@ -138,7 +141,7 @@ fn answer(
         EpochArg::Current => When::CurrentEpoch,
     };
     let how = How { label: args.label.clone(), when };
-    notes.extend(bundle.survey().survey().warnings().iter().map(|warning| format!("warning: {warning}")));
+    notes.extend(bundle.warnings().iter().map(|warning| format!("warning: {warning}")));
     let answered = respondent.answer_with(bundle, value, &how, SystemClock.now_ms(), &mut system_rng()?)?;
     if let Answered::Before(answer) = &answered {
         notes.push(format!(

@@ -9,10 +9,11 @@ use throng_wire::{Address, Approval, KeyList, Place, Signed, SignedSurvey, Surve
 
 use super::files::{KeyDir, NewFile, read};
 use super::signer::{ADDRESS, APPROVAL, KEY_LIST};
-use crate::bundle::Bundle;
+use crate::bundle::{Bundle, KeyLists};
 
 /// Checks what the parties signed and writes it beside the survey, as `Bundle::read` reads it. Each party's directory needs
-/// its three public documents only. Refused where a document is older than one that is there already.
+/// its three public documents only. Refused where a document is older than one that is there already; key lists that were
+/// there stay, since statements about earlier epochs name them.
 pub fn bundle(survey: &Path, dirs: &[impl AsRef<Path>], epoch: u64) -> Result<Bundle> {
     let parsed = Survey::from_toml(&read(survey)?).with_context(|| format!("in {}", survey.display()))?;
     let mut parties = BTreeMap::new();
@@ -33,7 +34,9 @@ pub fn bundle(survey: &Path, dirs: &[impl AsRef<Path>], epoch: u64) -> Result<Bu
             .check(&signed, place, old.as_ref(), epoch)
             .with_context(|| format!("in {}", party.dir.display()))?;
     }
-    write(survey, &parties)?;
+    let mut lists = old.map(|old| old.all_key_lists().clone()).unwrap_or_default();
+    parties.values().try_for_each(|party| lists.add(&party.keys))?;
+    write(survey, &parties, &lists)?;
     Bundle::read(survey)
 }
 
@@ -85,17 +88,17 @@ fn document<T: TextDocument>(path: &Path) -> Result<Signed<T>> {
     Signed::from_text(&read(path)?).with_context(|| format!("in {}", path.display()))
 }
 
-fn write(survey: &Path, parties: &BTreeMap<Place, Documents>) -> Result<()> {
+fn write(survey: &Path, parties: &BTreeMap<Place, Documents>, lists: &KeyLists) -> Result<()> {
     let parent = survey.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let file = |extension: &str, text: &dyn Fn(&Documents) -> String| {
+    let file = |extension: &str, text: String| {
         let path = survey.with_extension(extension);
         let name = path.file_name().and_then(|name| name.to_str()).context("the survey's name is no text")?;
-        Ok(NewFile::public(name, parties.values().map(text).collect()))
+        Ok(NewFile::public(name, text))
     };
     let files: Result<Vec<NewFile>> = [
-        file("signatures", &|party| party.approval.to_text()),
-        file("addresses", &|party| party.address.to_text()),
-        file("keys", &|party| party.keys.to_text()),
+        file("signatures", parties.values().map(|party| party.approval.to_text()).collect()),
+        file("addresses", parties.values().map(|party| party.address.to_text()).collect()),
+        file("keys", lists.to_text()),
     ]
     .into_iter()
     .collect();

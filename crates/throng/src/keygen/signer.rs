@@ -23,15 +23,6 @@ pub struct Signer<'a> {
     place: Place,
 }
 
-/// What a rotation did.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rotation {
-    /// The list that was signed.
-    pub list: KeyList,
-    /// How many expired keys were erased.
-    pub erased: usize,
-}
-
 impl<'a> Signer<'a> {
     /// Refused where the survey is a draft, or pins another key for this place.
     pub fn new(party: &'a Party, survey: &'a Survey, place: Place) -> Result<Self> {
@@ -86,32 +77,27 @@ impl<'a> Signer<'a> {
         Ok(address)
     }
 
-    /// Makes the next layer key, signs the list under the next serial, and erases keys that are for epochs before the last
-    /// one: the last may still have to be opened.
+    /// Makes the next layer key, and signs the list under the next serial. Where rotations were missed, so that nobody has a
+    /// key for this epoch, it begins with this epoch. No key is erased: only the party that runs knows which it still needs.
     pub fn rotate(
         &self,
         dir: &Path,
         epoch: u64,
         schedule: Schedule,
         rng: &mut (impl CryptoRng + ?Sized),
-    ) -> Result<Rotation> {
+    ) -> Result<KeyList> {
         let _lock = KeyDir::open(dir)?.lock()?;
         let mut keys = read_layer_keys(dir)?;
         let old: KeyList = self.own(&dir.join(KEY_LIST))?;
-        let mut erased = 0;
-        // More than one step where rotations were missed.
-        loop {
-            let newest = keys.rotate(schedule.epochs, schedule.overlap, rng)?.lifetime.last_epoch;
-            ensure!(newest <= INTEGER_MAX, "the key would live beyond the last epoch there is");
-            erased += keys.erase_before(epoch.saturating_sub(1).min(newest));
-            if newest >= epoch {
-                break;
-            }
+        match keys.last_epoch() {
+            Some(last) if last >= epoch => drop(keys.rotate(schedule.epochs, schedule.overlap, rng)?),
+            _ => add_key(&mut keys, &old, epoch, schedule, rng)?,
         }
+        ensure!(keys.last_epoch() <= Some(INTEGER_MAX), "the key would live beyond the last epoch there is");
         let list = keys.list(self.hash, self.place, old.serial + 1);
         list.follows(&old, epoch)?;
         self.replace_keys(dir, &keys, &list)?;
-        Ok(Rotation { list, erased })
+        Ok(list)
     }
 
     /// Forgets all layer keys and makes one that begins with `first_epoch`, under the next serial and a number that none
@@ -125,11 +111,8 @@ impl<'a> Signer<'a> {
     ) -> Result<KeyList> {
         let _lock = KeyDir::open(dir)?.lock()?;
         let old: KeyList = self.own(&dir.join(KEY_LIST))?;
-        let id = (0..=u8::MAX).find(|id| old.keys.iter().all(|key| key.id != *id));
-        let id = id.context("all 256 numbers of layer keys are taken")?;
-        let last_epoch = first_epoch + schedule.epochs - 1;
         let mut keys = LayerKeys::new();
-        keys.add(LayerSecretKey::generate(id, Lifetime { first_epoch, last_epoch }, rng)?)?;
+        add_key(&mut keys, &old, first_epoch, schedule, rng)?;
         let list = keys.list(self.hash, self.place, old.serial + 1);
         self.replace_keys(dir, &keys, &list)?;
         Ok(list)
@@ -173,6 +156,21 @@ impl<'a> Signer<'a> {
 
     /// The names of its files.
     pub const FILES: [&'static str; 4] = [APPROVAL, ADDRESS, KEY_LIST, LAYER_KEYS];
+}
+
+/// Adds a key that begins with an epoch, under a number that none of an older list had.
+fn add_key(
+    keys: &mut LayerKeys,
+    old: &KeyList,
+    first_epoch: u64,
+    schedule: Schedule,
+    rng: &mut (impl CryptoRng + ?Sized),
+) -> Result<()> {
+    let taken: Vec<u8> = old.keys.iter().chain(&keys.public()).map(|key| key.id).collect();
+    let id = (0..=u8::MAX).find(|id| !taken.contains(id));
+    let id = id.context("all 256 numbers of layer keys are taken")?;
+    let last_epoch = first_epoch.saturating_add(schedule.epochs - 1);
+    Ok(keys.add(LayerSecretKey::generate(id, Lifetime { first_epoch, last_epoch }, rng)?)?)
 }
 
 /// The private layer keys in a directory that `Signer::sign` has written to.

@@ -5,8 +5,8 @@ use serde::Serialize;
 use throng_wire::receipt_tree::SIGNED_RECEIPT_LEN;
 use throng_wire::statement::check_cascade;
 use throng_wire::{
-    Digest, EpochStatement, Error as WireError, Outcome, Place, Receipt, Route, Signed, SignedReceipt,
-    SignedSurvey,
+    Digest, EpochStatement, Error as WireError, KeyList, LayerKey, Outcome, Place, Receipt, Route, Signed,
+    SignedReceipt, SignedSurvey,
 };
 
 use super::Respondent;
@@ -163,8 +163,7 @@ pub(super) fn check_body(
                 ));
             }
             Some(Err(error)) => {
-                checked.contradiction = true;
-                checked.findings.push(format!("the receipt does not hold: {error:#}"));
+                checked.contradict(format!("the receipt does not hold: {error:#}"));
             }
         }
     }
@@ -186,8 +185,7 @@ pub(super) fn check_body(
             }
             Ok(None) => checked.findings.push("all hops agree that the epoch was destroyed".into()),
             Err(error) => {
-                checked.contradiction = true;
-                checked.findings.push(error.to_string());
+                checked.contradict(error.to_string());
             }
         }
     }
@@ -203,16 +201,65 @@ impl CheckedBody {
             }
             Outcome::Destroyed => format!("hop {} destroyed the epoch", statement.hop),
         });
-        // The list that was in force may be newer than the one that was sealed by, if that was published
-        // meanwhile; and a still newer one may have come since.
-        let sealed = answer.key_lists.get(&party) == Some(&statement.key_list);
-        if !sealed && !bundle.has_key_list(party, statement.key_list) {
-            self.contradiction = true;
-            self.findings.push(format!(
-                "hop {} names another key list than the one you were given: fetch the survey's files again, \
-                 and if that does not help, you were shown a list of your own",
-                statement.hop
-            ));
+        let destroyed = statement.outcome == Outcome::Destroyed;
+        for (owner, named) in [(party, statement.key_list), (Place::Analyzer, statement.analyzer_key_list)] {
+            let (hop, whose) =
+                (statement.hop, if owner == party { "its own".into() } else { owner.to_string() });
+            match Sealing::of(bundle, answer, owner, named, destroyed) {
+                Sealing::Everyones => {}
+                Sealing::Older => self.findings.push(format!(
+                    "hop {hop} names a newer key list ({whose}) than the one you had, with another key for this epoch: your \
+                     envelopes could be told from others'; fetch the survey's files shortly before you answer"
+                )),
+                Sealing::Unknown => self.contradict(format!(
+                    "hop {hop} names another key list ({whose}) than the ones you were given: fetch the survey's files again, \
+                     name them with --survey, and if that does not help, you were shown a list of your own"
+                )),
+                Sealing::Own => self.contradict(format!(
+                    "hop {hop} names a key list ({whose}) without the key that you sealed to: unless that party was reset \
+                     since, and opened nothing of yours, you were shown a list of your own"
+                )),
+            }
+        }
+    }
+
+    fn contradict(&mut self, finding: String) {
+        self.contradiction = true;
+        self.findings.push(finding);
+    }
+}
+
+/// What a list that a statement names says about the key that an answer was sealed to.
+enum Sealing {
+    /// It is the key that everyone had.
+    Everyones,
+    /// Others had a newer list, in which it is not the key for this epoch any more.
+    Older,
+    /// There is no such list here.
+    Unknown,
+    /// Nobody else had it.
+    Own,
+}
+
+impl Sealing {
+    /// Serials alone show nothing: a list may be newer and name the same key for the epoch, or be made for one person.
+    fn of(bundle: &Bundle, answer: &StoredAnswer, owner: Place, named: Digest, destroyed: bool) -> Self {
+        let Some(&sealed) = answer.key_lists.get(&owner) else { return Self::Unknown };
+        if sealed == named {
+            return Self::Everyones;
+        }
+        let lists = bundle.all_key_lists();
+        let Some(named) = lists.find(owner, named) else { return Self::Unknown };
+        // Lists that an answer was sealed by are kept for as long as the answer.
+        let Some(sealed) = lists.find(owner, sealed) else { return Self::Unknown };
+        let Ok(key) = sealed.key_for(answer.epoch) else { return Self::Own };
+        let has = |list: &KeyList, key: &LayerKey| list.keys.iter().any(|one| one.public == key.public);
+        match named.key_for(answer.epoch) {
+            Ok(everyones) if everyones.public == key.public => Self::Everyones,
+            Ok(_) if named.serial > sealed.serial && has(named, key) => Self::Older,
+            // A party that has lost or forgotten its keys opens nothing.
+            Err(_) if destroyed => Self::Everyones,
+            _ => Self::Own,
         }
     }
 }

@@ -13,6 +13,7 @@ mod world;
 
 mod budgets;
 mod command;
+mod key_lists;
 mod receipts;
 mod records;
 mod sending;

@@ -52,10 +52,18 @@ fn statements_of_the_hops_are_compared_with_what_was_answered() {
     let sign = |hop: u32, outcome: Outcome, key_list: Option<Digest>| {
         let place = Place::hop(2, hop);
         let key_list = key_list.unwrap_or(desk.bundle().key_list_digest(place).unwrap());
-        Signed::new(EpochStatement { route, hop, outcome, key_list }, &desk.world.signing[&place]).unwrap()
+        let analyzer_key_list = desk.bundle().key_list_digest(Place::Analyzer).unwrap();
+        let statement = EpochStatement { route, hop, outcome, key_list, analyzer_key_list };
+        Signed::new(statement, &desk.world.signing[&place]).unwrap()
     };
-    let released =
-        |received| Outcome::Released { respondents: 100_000, received, forwarded: 9, batch: Digest::NONE };
+    let passed = |received, forwarded| Outcome::Released {
+        respondents: 100_000,
+        received,
+        forwarded,
+        batch: Digest::NONE,
+    };
+    let released = |received| passed(received, 4_000_000);
+    let last = passed(4_000_000, 9);
     let check = |statements: &[Signed<EpochStatement>]| {
         let bodies = respondent.check(statements).unwrap();
         assert!(
@@ -63,17 +71,17 @@ fn statements_of_the_hops_are_compared_with_what_was_answered() {
         );
         (bodies[1].contradiction, bodies[1].findings.join("\n"))
     };
-    let (wrong, findings) = check(&[sign(1, released(4_000_000), None), sign(2, released(9), None)]);
+    let (wrong, findings) = check(&[sign(1, released(4_000_000), None), sign(2, last, None)]);
     assert!(!wrong && findings.contains("a crowd of 100000"), "{findings}");
     let (wrong, findings) = check(&[sign(1, Outcome::Destroyed, None), sign(2, Outcome::Destroyed, None)]);
     assert!(!wrong && findings.contains("all hops agree that the epoch was destroyed"), "{findings}");
-    let (wrong, findings) = check(&[sign(1, released(4_000_001), None), sign(2, released(9), None)]);
+    let (wrong, findings) = check(&[sign(1, released(4_000_001), None), sign(2, last, None)]);
     assert!(wrong && findings.contains("another number of envelopes"), "{findings}");
     let (wrong, findings) = check(&[sign(1, released(4_000_000), Some(Digest::of(b"a list of your own")))]);
     assert!(wrong && findings.contains("another key list"), "{findings}");
     // What somebody else signed is nobody's statement.
-    let forged = EpochStatement { route, hop: 1, outcome: Outcome::Destroyed, key_list: Digest::NONE };
-    let forged = Signed::new(forged, &desk.world.signing[&Place::Analyzer]).unwrap();
+    let honest = sign(1, Outcome::Destroyed, None);
+    let forged = Signed::new(*honest.claimed(), &desk.world.signing[&Place::Analyzer]).unwrap();
     let (wrong, findings) = check(&[forged]);
     assert!(!wrong && !findings.contains("destroyed"), "{findings}");
 }

@@ -22,6 +22,7 @@ use throng::net::{Outgoing, Sender, paths};
 use throng_dp::Value;
 use throng_encode::{Answer, Encoder, Schedule, When};
 use throng_wire::peel::open_fragment;
+use throng_wire::statement::STATEMENT_LEN;
 use throng_wire::{
     Address, Credential, CredentialList, Digest, EpochStatement, Fragment, LayerKeys, Layout, Opened,
     Path as Way, Place, Receipt, Route, Signed, SignedReceipt, Stop, Survey,
@@ -416,10 +417,10 @@ pub(crate) struct Pulled {
 
 impl Pulled {
     fn new(town: &Town, route: Route, bytes: &[u8]) -> Self {
-        let (statements, envelopes) = bytes.split_at(205 * town.shape.hops as usize);
+        let (statements, envelopes) = bytes.split_at(STATEMENT_LEN * town.shape.hops as usize);
         let survey = town.deployment.bundle.survey();
         let statements = statements
-            .chunks_exact(205)
+            .chunks_exact(STATEMENT_LEN)
             .map(|one| *Signed::<EpochStatement>::from_bytes(one).unwrap().verify(survey).unwrap())
             .collect();
         let (layout, attributes) = (Layout::of(survey.survey()), survey.survey().attributes());

@@ -1,0 +1,192 @@
+//! What a hop makes of a wrong clock, of time that it was away, of damage, and of more than it can hold.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::io::{Read, Write};
+
+use common::world::{EPOCH, Shape};
+use common::{Cascade, FIRST, SMALL, day, name, refusal};
+use throng_shuffle::{Channel, Error, Hop, MemoryStore, Refusal, Store, Upload};
+use throng_wire::statement::check_cascade;
+use throng_wire::{Digest, EpochStatement, Outcome, Place, Signed, SigningKey, Stop};
+
+const NEXT_DAY: u64 = (EPOCH + 1) * 86400;
+/// All keys of this world have ended by then.
+const FAR: u64 = 100 * EPOCH;
+
+fn channel(epoch: u64) -> Channel {
+    Channel { label: 0, epoch }
+}
+
+fn write(store: &MemoryStore, name: &str, bytes: &[u8]) {
+    store.create(name).unwrap().write_all(bytes).unwrap();
+}
+
+/// A hop that starts with a clock far in the future has lost nothing once the clock is right.
+#[test]
+fn a_clock_past_all_keys_closes_and_erases_nothing() {
+    let mut cascade = Cascade::new(SMALL);
+    assert_eq!([0, 1].map(|hop| cascade.hops[hop].is_past_keys(day(EPOCH), 0)), [false; 2]);
+    cascade.run(day(FAR));
+    assert!(cascade.hops[0].is_past_keys(day(FAR), 2));
+    assert_eq!([0, 1].map(|hop| cascade.hops[hop].oldest_epoch(day(FAR), 2)), [0; 2], "all keys are needed");
+    assert!(cascade.hops[0].statement(channel(FAR - 1)).is_err());
+    // The clock is right again.
+    cascade.answer_all(FIRST, 6);
+    cascade.run(NEXT_DAY);
+    assert_eq!(cascade.sorted_values(FIRST), [0, 1, 2, 3, 4, 5]);
+    // What was taken is closed by any clock: it is acknowledged, and its time may really be over.
+    cascade.answer_all(channel(EPOCH + 1), 6);
+    cascade.run(day(FAR));
+    assert_eq!(cascade.sorted_values(channel(EPOCH + 1)).len(), 6);
+    cascade.answer_all(channel(EPOCH + 2), 6);
+}
+
+/// In time all keys are erased all the same: the clock is believed where the journal has come as far.
+#[test]
+fn keys_are_erased_after_the_last_of_their_epochs() {
+    let mut cascade = Cascade::new(SMALL);
+    let last = cascade.world.layers[&Place::hop(1, 1)].last_epoch().unwrap();
+    cascade.answer_all(channel(last), 6);
+    cascade.run(day(last + 1));
+    for now in [day(last + 1), day(FAR)] {
+        for hop in &cascade.hops {
+            assert_eq!(hop.oldest_epoch(now, 0), now / 86400);
+        }
+    }
+}
+
+/// Epochs in which hop 1 was away are destroyed as visibly as those in which nobody came.
+#[test]
+fn epochs_that_a_hop_was_away_for_are_stated() {
+    let mut cascade = Cascade::new(SMALL);
+    cascade.answer_all(FIRST, 6);
+    cascade.run(NEXT_DAY);
+    cascade.restart(1, 0);
+    cascade.run(day(EPOCH + 6));
+    for hop in 1..=2 {
+        assert!(matches!(cascade.outcome(hop, FIRST), Outcome::Released { .. }));
+        for epoch in EPOCH + 1..EPOCH + 6 {
+            assert_eq!(cascade.outcome(hop, channel(epoch)), Outcome::Destroyed, "epoch {epoch}");
+        }
+        assert!(cascade.hops[hop as usize - 1].statement(channel(EPOCH + 6)).is_err(), "it still lasts");
+    }
+    // Also from the beginning on, as far as its keys reach back and not further.
+    let mut cascade = Cascade::new(SMALL);
+    cascade.run(day(EPOCH + 3));
+    assert!((EPOCH..EPOCH + 3).all(|epoch| cascade.outcome(2, channel(epoch)) == Outcome::Destroyed));
+    assert!(cascade.hops[0].statement(channel(EPOCH - 1)).is_err());
+}
+
+/// Whatever is damaged but the journal, a reset says that it is destroyed, and leaves nothing of it.
+#[test]
+fn a_reset_needs_nothing_but_the_journal() {
+    let mut cascade = Cascade::new(Shape { labels: true, ..SMALL });
+    let open = Channel { label: 1, epoch: EPOCH + 1 };
+    let closed = Channel { label: 1, epoch: EPOCH };
+    cascade.answer_all(closed, 40);
+    cascade.hops[0].close_due(NEXT_DAY, &mut cascade.rng).unwrap();
+    cascade.answer_all(open, 6);
+    let whole = cascade.stores[0].copy();
+    for (file, at) in [("1-101.uploads", 70), ("0-101.key", 0), ("1-100.uploads", 70), ("1-100.draw", 3)] {
+        let store = whole.copy();
+        let mut bytes = store.bytes(file).unwrap();
+        bytes[at] ^= 1;
+        if file.ends_with("key") {
+            bytes.pop();
+        }
+        write(&store, file, &bytes);
+        write(&store, "1-100.batch", b"what a crash left");
+        let opened = Hop::open(cascade.config(1), Box::new(store.copy()), &mut cascade.rng);
+        let fails = match opened {
+            Ok(hop) => hop.process(closed).err(),
+            Err(error) => Some(error),
+        };
+        assert!(matches!(fails, Some(Error::Damaged { .. })), "{file}: {fails:?}");
+
+        let hop = Hop::open_journal(cascade.config(1), Box::new(store.clone())).unwrap();
+        hop.destroy_all(day(EPOCH + 1), &mut cascade.rng).unwrap();
+        for label in 1..=2 {
+            for epoch in [EPOCH, EPOCH + 1] {
+                let statement = hop.statement(Channel { label, epoch }).unwrap();
+                assert_eq!(statement.verify(&cascade.world.survey).unwrap().outcome, Outcome::Destroyed);
+            }
+        }
+        assert_eq!(store.names().unwrap(), ["journal"], "{file}");
+        // It runs on, and what was destroyed stays so.
+        let again = Hop::open(cascade.config(1), Box::new(store), &mut cascade.rng).unwrap();
+        let body = cascade.body(open, &[1]);
+        let upload = Upload::new(open, name(1), body);
+        let taken = again.take(&[upload], day(EPOCH + 1), &mut cascade.rng);
+        assert_eq!(taken, [Err(Refusal::Closed)]);
+    }
+}
+
+/// A crowd of people who repeat one another's envelopes is no crowd, and hop 1 says so itself.
+#[test]
+fn a_crowd_that_repeats_itself_is_destroyed() {
+    let mut cascade = Cascade::new(SMALL);
+    cascade.answer_all(FIRST, 4);
+    let body = cascade.body(FIRST, &[77]);
+    for person in 10..15 {
+        cascade.send(FIRST, person, &body, day(EPOCH)).unwrap();
+    }
+    cascade.run(NEXT_DAY);
+    // Nine bodies, and five different ones: this is just enough.
+    assert_eq!(cascade.sorted_values(FIRST), [0, 1, 2, 3, 77]);
+    let mut cascade = Cascade::new(SMALL);
+    cascade.answer_all(FIRST, 3);
+    let body = cascade.body(FIRST, &[77]);
+    for person in 10..15 {
+        cascade.send(FIRST, person, &body, day(EPOCH)).unwrap();
+    }
+    cascade.run(NEXT_DAY);
+    let pulled = cascade.pull(FIRST).unwrap();
+    let said: Vec<EpochStatement> = pulled.statements.iter().map(|one| *one.claimed()).collect();
+    assert_eq!(check_cascade(cascade.world.survey.survey(), &said), Ok(None));
+    assert!(pulled.bytes.is_empty() && said.iter().all(|one| one.outcome == Outcome::Destroyed));
+}
+
+/// Promise 3 at the next hop: a hop 1 that states a crowd and passes on one person's envelopes is refused.
+#[test]
+fn one_persons_envelopes_are_not_taken_for_a_crowd() {
+    let mut cascade = Cascade::new(SMALL);
+    cascade.answer_all(FIRST, 6);
+    cascade.hops[0].close_due(NEXT_DAY, &mut cascade.rng).unwrap();
+    cascade.hops[0].process(FIRST).unwrap();
+    let mut batch = cascade.hops[0].outgoing(FIRST).unwrap();
+    let mut bytes = Vec::new();
+    batch.records.read_to_end(&mut bytes).unwrap();
+    let length = cascade.hops[0].layout().envelope_len(Stop::Hop(2));
+    let said = *batch.statements[0].claimed();
+    let key = SigningKey::from_file(&cascade.world.signing[&Place::hop(1, 1)].to_file()).unwrap();
+    for (forwarded, expected) in [(3, Some(Refusal::Statements)), (14, Some(Refusal::Statements)), (15, None)]
+    {
+        let some = &bytes[..forwarded as usize * length];
+        let outcome = Outcome::Released { respondents: 6, received: 18, forwarded, batch: Digest::of(some) };
+        let signed = Signed::new(EpochStatement { outcome, ..said }, &key).unwrap();
+        let received =
+            cascade.hops[1].receive(FIRST, vec![signed], &mut &some[..], NEXT_DAY, &mut cascade.rng);
+        assert_eq!(received.err().as_ref().and_then(refusal), expected, "{forwarded}");
+    }
+}
+
+/// A batch that a hop could never shuffle stays where it is, and is taken when there is memory for it.
+#[test]
+fn a_batch_beyond_the_memory_is_not_acknowledged() {
+    let mut cascade = Cascade::new(SMALL);
+    cascade.answer_all(FIRST, 60);
+    cascade.hops[0].close_due(NEXT_DAY, &mut cascade.rng).unwrap();
+    cascade.hops[0].process(FIRST).unwrap();
+    cascade.memory = 1 << 13;
+    cascade.restart(2, 0);
+    let refused = cascade.pass(0, FIRST, NEXT_DAY).unwrap_err();
+    assert_eq!(refusal(&refused), Some(Refusal::Full));
+    assert!(cascade.hops[1].undecided().is_empty());
+    cascade.memory = 1 << 24;
+    cascade.restart(2, 0);
+    cascade.run(NEXT_DAY);
+    assert_eq!(cascade.sorted_values(FIRST).len(), 60);
+}
