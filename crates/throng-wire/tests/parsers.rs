@@ -92,7 +92,13 @@ fn records_are_read_exactly() {
     let batch = Digest::of(b"batch");
     let released = Outcome::Released { respondents: 3000, received: 12000, forwarded: 12000, batch };
     for outcome in [released, Outcome::Destroyed] {
-        let said = EpochStatement { route, hop: 1, outcome, key_list: Digest::of(b"key list") };
+        let said = EpochStatement {
+            route,
+            hop: 1,
+            outcome,
+            key_list: Digest::of(b"key list"),
+            analyzer_key_list: Digest::of(b"another"),
+        };
         check_bytes(&Signed::new(said, key).unwrap().to_bytes(), |bytes| {
             Signed::<EpochStatement>::from_bytes(bytes).ok().map(|read| read.to_bytes())
         });
