@@ -5,95 +5,193 @@
 #[path = "support/town.rs"]
 mod town;
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::thread;
 use std::time::Duration;
 
 use hyper::Method;
 use throng::net::client::SendError;
-use throng_wire::{Place, Route};
+use throng_account::deletion::Deletion;
+use throng_dp::{Delta, Epsilon};
+use throng_wire::{EpochStatement, Outcome, Place, Route, Signed};
 
-use town::{Shape, Town, sender};
+use town::{CROWD, Pulled, Shape, Town, sender};
 
-/// Ends hop 1, or hop 2, in operation `number` of its store, for every number there is. Towns run side by side, as most of
-/// their time is waiting for the end of an epoch.
-fn in_every_operation(hop: u32) {
+/// Ends a hop in operation `number` of its store, for every number from `from` on. Towns run side by side, as most of their
+/// time is waiting for the end of an epoch. Returns how often the hop ended between drawing the noise of the crowd and using
+/// it.
+fn in_every_operation(hop: u32, from: u64, labels: bool) -> usize {
     const SIDE_BY_SIDE: u64 = 24;
-    for start in (0..).step_by(SIDE_BY_SIDE as usize) {
-        let died: Vec<bool> = thread::scope(|scope| {
+    let mut drawn = 0;
+    for start in (from..).step_by(SIDE_BY_SIDE as usize) {
+        let days: Vec<Ended> = thread::scope(|scope| {
             let towns: Vec<_> = (start..start + SIDE_BY_SIDE)
-                .map(|number| scope.spawn(move || a_day_with_an_end(hop, number)))
+                .map(|number| scope.spawn(move || a_day_with_an_end(hop, number, labels)))
                 .collect();
             towns.into_iter().map(|town| town.join().unwrap()).collect()
         });
-        if !died.contains(&true) {
-            assert!(start > 0, "no hop ended at all");
+        drawn += days.iter().filter(|day| day.drawn).count();
+        if !days.iter().any(|day| day.died) {
+            assert!(start > from, "no hop ended at all");
+            break;
+        }
+    }
+    drawn
+}
+
+/// What happened to a hop on its day.
+struct Ended {
+    /// Whether it ended before its time.
+    died: bool,
+    /// Whether that was after the crowd's noise was drawn and before it was used.
+    drawn: bool,
+}
+
+/// A town with a hop that ends itself, and is started again.
+struct Day {
+    town: Town,
+    victim: Place,
+    people: u32,
+    died: bool,
+    /// What the hop had on disk to thin and permute by when it ended, by the names of the files.
+    draws: BTreeMap<String, Vec<u8>>,
+}
+
+impl Day {
+    /// Starts the hop again if it has ended, and looks at its disk before.
+    fn revive(&mut self) {
+        if !self.town.has_ended(self.victim) {
             return;
         }
+        for entry in fs::read_dir(self.town.data(self.victim)).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|extension| extension == "draw") {
+                let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+                self.draws.insert(name, fs::read(path).unwrap());
+            }
+        }
+        self.died |= self.town.revive(self.victim);
+    }
+
+    /// How many people the noise leaves that was on disk when the hop ended, if it was.
+    fn left(&self, route: Route) -> Option<u64> {
+        // Seed (32), whether there is noise (1), noise (16), checksum (8). A part of it was never used.
+        let draw = self.draws.get(&format!("{}-{}.draw", route.label, route.epoch));
+        let draw = draw.filter(|draw| draw.len() == 57 && draw[32] == 1)?;
+        let survey = self.town.deployment.bundle.survey().survey();
+        let labels = survey.labels.as_ref().unwrap();
+        let (epsilon, delta) = (Epsilon::new(labels.epsilon_deletion), Delta::new(labels.delta_deletion));
+        let deletion = Deletion::new(epsilon.unwrap(), delta.unwrap()).unwrap().noise().unwrap();
+        let people = u64::from(self.people);
+        Some(people - deletion.drops(people, i128::from_be_bytes(draw[33..49].try_into().unwrap())))
+    }
+
+    /// Everyone is counted once; under a label, everyone whom the noise on disk left.
+    fn check(&self, pulled: &Pulled, route: Route) {
+        let counted = pulled.sorted();
+        let once: BTreeSet<u32> = counted.iter().copied().collect();
+        assert!(once.len() == counted.len() && once.iter().all(|&value| value < self.people), "{counted:?}");
+        let respondents = match pulled.statements[0].outcome {
+            Outcome::Released { respondents, .. } => respondents,
+            Outcome::Destroyed => 0,
+        };
+        assert_eq!(counted.len() as u64, respondents);
+        match self.left(route) {
+            Some(left) => assert_eq!(respondents, if left < CROWD { 0 } else { left }, "another noise"),
+            None if route.label == 0 => assert_eq!(respondents, u64::from(self.people)),
+            None => assert!(respondents == 0 || respondents >= CROWD),
+        }
+    }
+
+    /// What hop 1 says of the epoch.
+    fn statement(&self, route: Route) -> EpochStatement {
+        let hop = Place::hop(1, 1);
+        let (status, bytes) = self.town.call(None, hop, Method::GET, route, "statement", &[]);
+        assert_eq!(status, 200);
+        *Signed::<EpochStatement>::from_bytes(&bytes).unwrap().claimed()
     }
 }
 
-/// Eight people answer; whatever happens to a hop, each is counted once and the batch is one. Says whether it ended.
-fn a_day_with_an_end(hop: u32, number: u64) -> bool {
-    let hops = 2;
-    let mut town = Town::new(Shape { instances: 1, hops, epoch_s: 3, tls: false, labels: false }, 8);
-    let victim = Place::hop(1, hop);
-    for place in town.hops() {
-        town.start(place, (place == victim).then_some(number));
+/// People answer; whatever happens to a hop, each is counted once, the crowd has one noise and the batch is one.
+fn a_day_with_an_end(hop: u32, number: u64, labels: bool) -> Ended {
+    let (hops, victim) = (2, Place::hop(1, hop));
+    // Deletion takes some five of a labelled crowd.
+    let people = if labels { 16 } else { 8 };
+    let shape = Shape { instances: 1, hops, epoch_s: 3, tls: false, labels };
+    let town = Town::new(shape, people as usize);
+    let mut day = Day { town, victim, people, died: false, draws: BTreeMap::new() };
+    for place in day.town.hops() {
+        day.town.start(place, (place == victim).then_some(number));
     }
-    let mut died = town.revive(victim);
+    day.revive();
     // On a machine that has much else to do an epoch may end too early; then the next one is as good.
     let route = loop {
-        let route = town.route(1, town.next_epoch());
-        if everyone_answers(&mut town, victim, route, &mut died).is_some() {
+        let route = day.town.route(1, day.town.next_epoch());
+        if everyone_answers(&mut day, route).is_some() {
             break route;
         }
     };
+    let last = Place::hop(1, hops);
     let first = loop {
-        let last = Place::hop(1, hops);
-        let (status, _) = town.call(Some(Place::Analyzer), last, Method::GET, route, "batch", &[]);
-        died |= town.revive(victim);
+        let (status, _) = day.town.call(Some(Place::Analyzer), last, Method::GET, route, "batch", &[]);
+        day.revive();
         if status == 200 {
-            break town.pull(route);
+            break day.town.pull(route);
         }
         thread::sleep(Duration::from_millis(30));
     };
-    assert_eq!(first.sorted(), (0..8).collect::<Vec<_>>(), "operation {number} of hop {hop}");
-    town.kill(Place::hop(1, hops));
-    town.start(Place::hop(1, hops), None);
-    let again = town.pull(route);
+    day.check(&first, route);
+    // Both hops once more: what was said and handed on stays.
+    for place in day.town.hops() {
+        day.town.kill(place);
+        day.town.start(place, None);
+    }
+    let again = day.town.pull(route);
     assert_eq!(again.envelopes, first.envelopes, "operation {number} of hop {hop}");
-    assert_eq!(town.acknowledge(route, again.digest()), 204);
-    died
+    assert_eq!(again.statements, first.statements, "operation {number} of hop {hop}");
+    assert_eq!(day.statement(route), first.statements[0], "operation {number} of hop {hop}");
+    assert_eq!(day.town.acknowledge(route, again.digest()), 204);
+    Ended { died: day.died, drawn: day.left(route).is_some() }
 }
 
-/// Eight people answer and have their receipts, twice the same; or the epoch is over before.
-fn everyone_answers(town: &mut Town, victim: Place, route: Route, died: &mut bool) -> Option<()> {
+/// Everyone answers and has a receipt, twice the same; or the epoch is over before.
+fn everyone_answers(day: &mut Day, route: Route) -> Option<()> {
     let sender = sender();
-    let bodies: Vec<Vec<u8>> = (0..8).map(|value| town.body(route, value)).collect();
+    let bodies: Vec<Vec<u8>> = (0..day.people).map(|value| day.town.body(route, value)).collect();
     let mut receipts = Vec::new();
     // The second time whoever was acknowledged gets the same receipt, whatever happened since.
     for (person, body) in bodies.iter().enumerate().chain(bodies.iter().enumerate()) {
         let receipt = loop {
-            match town.send(&sender, route, person, body) {
+            match day.town.send(&sender, route, person, body) {
                 Ok(receipt) => break receipt,
                 Err(SendError::Refused(text)) if text.contains("closed") => return None,
-                Err(_) => *died |= town.revive(victim),
+                Err(_) => day.revive(),
             }
             thread::sleep(Duration::from_millis(10));
         };
         receipts.push(receipt);
     }
-    *died |= town.revive(victim);
-    assert_eq!(receipts[..8], receipts[8..], "the same receipts");
+    day.revive();
+    let (first, again) = receipts.split_at(bodies.len());
+    assert_eq!(first, again, "the same receipts");
     Some(())
 }
 
 #[test]
 fn hop_1_is_ended_in_every_operation() {
-    in_every_operation(1);
+    in_every_operation(1, 0, false);
+}
+
+/// Here the noise of the crowd is on disk before it is used, is used after the end, and no other is drawn. The first operations
+/// are those of a start and of uploads, which are tried without labels above.
+#[test]
+fn hop_1_of_a_labelled_crowd_is_ended_in_every_operation() {
+    let drawn = in_every_operation(1, 24, true);
+    assert!(drawn > 3, "{drawn} ends between drawing noise and using it");
 }
 
 #[test]
 fn hop_2_is_ended_in_every_operation() {
-    in_every_operation(2);
+    in_every_operation(2, 0, false);
 }

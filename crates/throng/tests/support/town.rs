@@ -256,9 +256,14 @@ impl Town {
         fs::rename(new, clock).unwrap();
     }
 
+    /// Whether a hop's process has ended by itself.
+    pub(crate) fn has_ended(&mut self, place: Place) -> bool {
+        self.processes.get_mut(&place).is_some_and(|one| one.child.try_wait().unwrap().is_some())
+    }
+
     /// Starts a hop again if it has ended; says whether it had.
     pub(crate) fn revive(&mut self, place: Place) -> bool {
-        let ended = self.processes.get_mut(&place).is_some_and(|one| one.child.try_wait().unwrap().is_some());
+        let ended = self.has_ended(place);
         if ended {
             self.processes.remove(&place);
             self.start(place, None);
