@@ -44,26 +44,73 @@ fn an_answer_is_sent_at_its_times_and_receipted() {
     }
 }
 
-/// Promise 4, at the door: what leaves the machine has one length and number for any value and for none.
+/// Promise 4, at the door: what leaves the machine has one length and number for any value and for none, and goes to the
+/// same doors.
 #[test]
 fn what_is_sent_is_alike_for_any_value_and_for_none() {
     for survey in [ONE_HOT, FRAGMENTED] {
         let desk = Desk::new(survey);
         let mut shapes = Vec::new();
+        let mut doors = Vec::new();
         for (seed, value) in [(1, Some(0)), (2, Some(783)), (3, None), (4, Some(0))] {
             let state = desk.folder.path().join(format!("state-{seed}"));
             let mut respondent = desk.open_at(&state).unwrap();
             let answered = desk.answer(&mut respondent, value, NOW_MS, seed).unwrap();
             let bodies = answered.answer().bodies.iter();
             shapes.push(bodies.map(|body| (body.instance, body.length)).collect::<Vec<_>>());
+            let clock = TestClock::at(NOW_MS);
+            let hops = Hops::honest(&desk.world, &clock);
+            respondent.send_with(&hops, &clock, |_, _| (), &mut rng(3)).unwrap();
+            doors.push(seen_at_doors(&hops));
             // The files say as little: the same names but for hashes, and the same lengths but for the
             // backstop's.
             let names: Vec<String> =
                 files(&state).into_keys().filter(|name| !name.starts_with("permanent")).collect();
-            assert_eq!(names.iter().filter(|name| name.starts_with("outbox")).count(), 1, "{names:?}");
+            let outbox = names.iter().filter(|name| name.starts_with("outbox")).count();
+            assert_eq!(outbox, 1 + 3, "the answer and its receipts: {names:?}");
         }
         assert!(shapes.iter().all(|shape| *shape == shapes[0]), "{shapes:?}");
+        assert!(doors.iter().all(|seen| *seen == doors[0] && seen.len() == 3), "{doors:?}");
     }
+}
+
+/// What first hops saw but for bytes and times: from door to door, for which epoch, and how long.
+fn seen_at_doors(hops: &Hops<'_>) -> Vec<(String, u32, u64, usize)> {
+    let seen = hops.seen.borrow();
+    let mut seen: Vec<_> =
+        seen.iter().map(|one| (one.url.clone(), one.route.label, one.route.epoch, one.body.len())).collect();
+    seen.sort();
+    seen
+}
+
+/// Attack 12: over fifty epochs somebody has something to say in some of them, and nothing in others. They are there in each,
+/// and what they send has the same number, doors and lengths: intersecting the epochs in which a value appears with those in
+/// which somebody is there tells nothing, since they always are.
+#[test]
+fn fifty_epochs_do_not_show_when_somebody_had_something_to_say() {
+    const EPOCHS: u64 = 50;
+    let desk = Desk::new(FRAGMENTED);
+    let mut respondent = desk.open();
+    let clock = TestClock::at(NOW_MS);
+    let hops = Hops::honest(&desk.world, &clock);
+    for epoch in 0..EPOCHS {
+        let now_ms = NOW_MS + epoch * EPOCH_MS;
+        let value = (epoch * epoch % 7 > 2).then_some(7);
+        desk.answer(&mut respondent, value, now_ms, epoch as u8).unwrap();
+        clock.0.set(now_ms.max(clock.0.get()));
+        respondent.send_with(&hops, &clock, |_, _| (), &mut rng(epoch as u8)).unwrap();
+    }
+    let seen = seen_at_doors(&hops);
+    for epoch in 11..11 + EPOCHS {
+        let of = |number: u64| -> Vec<(&String, u32, usize)> {
+            let of_epoch = seen.iter().filter(|(.., epoch, _)| *epoch == number);
+            of_epoch.map(|(url, label, _, length)| (url, *label, *length)).collect()
+        };
+        assert!(of(epoch) == of(11) && of(epoch).len() == 3, "{:?}", of(epoch));
+    }
+    assert_eq!(seen.len(), 3 * EPOCHS as usize);
+    // Two backstops, one of them for having nothing to say, however many epochs there are.
+    assert!((respondent.ledger().spent().unwrap().value() - 2.0 * 5.25).abs() < 1e-9);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The way of a newcomer, with the commands that they would use: plan, deploy, respond, check.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
@@ -88,4 +89,50 @@ fn a_respondent_has_no_seed() {
     let output = throng(&["respond", "--state", "state", "--seed", "7"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("unexpected argument '--seed'"));
+}
+
+/// Attack 20: copies of one person's machine, forked, cloned or restored from a backup, share everything but randomness. Eight
+/// of them answer the same at the same moment, from the same state. The generator has no memory of its own that could be
+/// copied: every draw asks the system. (The ephemeral keys of seals are drawn by AWS-LC, and differ as well.)
+#[test]
+fn copies_of_a_respondent_never_share_randomness() {
+    assert_eq!(size_of_val(&throng::entropy::system_rng().unwrap()), 0);
+    const COPIES: usize = 8;
+    let town = Town::of(&planned(), true, 1);
+    let dir = town.deployment.survey.parent().unwrap();
+    let credential = dir.join("credential");
+    fs::write(&credential, &*town.credentials[0].to_file()).unwrap();
+    let original = dir.join("original");
+    let started =
+        throng(&["respond", "--epsilon-limit", "60"]).arg("--state").arg(&original).output().unwrap();
+    assert!(started.status.success(), "{}", String::from_utf8_lossy(&started.stderr));
+    let copies: Vec<_> = (0..COPIES).map(|copy| dir.join(format!("copy-{copy}"))).collect();
+    for copy in &copies {
+        let copied = Command::new("cp").arg("-a").arg(&original).arg(copy).status().unwrap();
+        assert!(copied.success());
+    }
+    let answering: Vec<Child> = copies
+        .iter()
+        .map(|state| {
+            let mut command = throng(&["respond", "--value", "3", "--no-wait", "--json"]);
+            command.arg("--survey").arg(&town.deployment.survey).arg("--credential").arg(&credential);
+            command.arg("--state").arg(state).spawn().unwrap()
+        })
+        .collect();
+    let (mut bodies, mut seals, mut times) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for child in answering {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let sent = shown["answers"][0]["bodies"].as_array().unwrap();
+        for body in sent {
+            bodies.insert(body["sha256"].to_string());
+            // After the key's number comes the ephemeral key.
+            seals.insert(body["first_bytes"].as_str().unwrap()[2..].to_owned());
+        }
+        // Seconds of an epoch of ten: two copies may well have one in common, but not all of them all.
+        times.insert(sent.iter().map(|body| body["send_at"].to_string()).collect::<Vec<_>>());
+    }
+    assert_eq!((bodies.len(), seals.len()), (2 * COPIES, 2 * COPIES));
+    assert!(times.len() > COPIES / 2, "{times:?}");
 }
