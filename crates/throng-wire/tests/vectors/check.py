@@ -11,8 +11,9 @@ import pathlib
 import struct
 import tomllib
 
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -101,7 +102,7 @@ def body(case, survey):
     route = case["route"]
     hops = survey["delivery"]["hops"]
     keys = {}
-    for key in case["layer_keys"]:  # the key that began last
+    for key in sorted(case["layer_keys"], key=lambda key: key["first_epoch"]):  # the one that began last stays
         if key["first_epoch"] <= route["epoch"] <= key["last_epoch"]:
             keys[key["party"]] = key
 
@@ -131,13 +132,141 @@ def body(case, survey):
     return layer(1, envelopes, case["body_seal"]["ikm_e"])
 
 
+class Refused(Exception):
+    """What a client does not go on with."""
+
+
+def require(condition, reason):
+    if not condition:
+        raise Refused(reason)
+
+
+def verify(survey, place, kind, document, signature):
+    """Checks a signature with the key that the survey pins for a place."""
+    parties = {"analyzer": survey["parties"]["analyzer"]}
+    for instance, hops in enumerate(survey["parties"]["instances"], 1):
+        for hop, party in enumerate(hops["hops"], 1):
+            parties[f"instance-{instance}-hop-{hop}"] = party
+    require(place in parties, "no such place")
+    public = Ed25519PublicKey.from_public_bytes(bytes.fromhex(parties[place]["signing_key"]))
+    try:
+        public.verify(signature, b"throng-v1 " + kind + b"\0" + document)
+    except InvalidSignature:
+        raise Refused("signature") from None
+
+
+def is_hex(text, length):
+    return len(text) == 2 * length and all(digit in "0123456789abcdef" for digit in text)
+
+
+def survey_hash(survey):
+    return hashlib.sha256(canonical(survey).encode()).hexdigest()
+
+
+def read_key_list(survey, text):
+    """Section 2 and 3: two lines, canonical, all fields and no others, signed by its party, and without ambiguity."""
+    lines = text.split("\n")
+    require(len(lines) == 3 and lines[2] == "" and is_hex(lines[1], 64), "two lines")
+    said = json.loads(lines[0])
+    require(canonical(said) == lines[0], "not canonical")
+    require(sorted(said) == ["keys", "party", "serial", "survey"], "fields")
+    require(said["survey"] == survey_hash(survey), "another survey")
+    first, ids = set(), []
+    for key in said["keys"]:
+        lifetime = key["lifetime"]
+        require(sorted(key) == ["id", "lifetime", "public"], "fields")
+        require(sorted(lifetime) == ["first_epoch", "last_epoch"], "fields")
+        require(is_hex(key["public"], 32) and 0 <= key["id"] <= 255, "key")
+        require(lifetime["first_epoch"] <= lifetime["last_epoch"], "lifetime")
+        first.add(lifetime["first_epoch"])
+        ids.append(key["id"])
+    publics = {key["public"] for key in said["keys"]}
+    require(len(first) == len(ids) == len(publics) and ids == sorted(set(ids)), "ambiguous")
+    verify(survey, said["party"], b"key list", lines[0].encode(), bytes.fromhex(lines[1]))
+    return said
+
+
+def read_receipt(survey, route, sent, receipt):
+    """Section 6: for these bytes, on this route, at a time in the epoch, and signed by hop 1."""
+    require(len(receipt) == 281, "length")
+    expected = bytes.fromhex(survey_hash(survey))
+    expected += struct.pack(">IQI", route["label"], route["epoch"], route["instance"])
+    require(receipt[:48] == expected, "route")
+    require(receipt[48:80] == hashlib.sha256(sent).digest(), "body")
+    length = survey["epoch_s"]
+    start, bucket = route["epoch"] * length, min(3600, length)
+    (time,) = struct.unpack(">Q", receipt[80:88])
+    require(start // bucket * bucket <= time < start + length, "time")
+    require(receipt[88] < 16, "place")
+    tree = root(receipt[:88], receipt[88], receipt[89:217])
+    verify(survey, f"instance-{route['instance']}-hop-1", b"receipt tree", tree, receipt[217:])
+
+
+FIELDS = {
+    "": "version name question epoch_s encoding randomizer crowd delivery claim labels? parties?",
+    "encoding one-hot": "kind domain",
+    "encoding sketch": "kind domain rows cells seed",
+    "encoding record": "kind attributes",
+    "randomizer attribute-fragments": "kind epsilon_local",
+    "randomizer report-fragments": "kind epsilon_backstop epsilon_fragment fragments",
+    "crowd": "respondents_min honest_fraction enrolment",
+    "delivery": "instances hops envelopes cover",
+    "claim": "epsilon_central delta neighbors bound",
+}
+BOUNDS = ["exact", "fmt23", "clones21", "blanket", "lemma", "theorem"]
+
+
+def read_survey(text):
+    """Section 1, as far as the vectors try it: fields, and some of what they may say."""
+    survey = tomllib.loads(text)
+
+    def fields(table, names):
+        names = names.split()
+        needed = {name for name in names if not name.endswith("?")}
+        require(needed <= set(table) <= {name.rstrip("?") for name in names}, "fields")
+
+    fields(survey, FIELDS[""])
+    for name in ("encoding", "randomizer"):
+        fields(survey[name], FIELDS.get(f"{name} {survey[name].get('kind')}", ""))
+    for name in ("crowd", "delivery", "claim"):
+        fields(survey[name], FIELDS[name])
+    require(survey["version"] == 1, "version")
+    require(survey["crowd"]["respondents_min"] >= 2, "crowd")
+    epsilons = {**survey["randomizer"], **survey["claim"]}
+    require(all(number > 0 for name, number in epsilons.items() if name.startswith("epsilon")), "epsilon")
+    require(survey["claim"]["bound"] in BOUNDS, "bound")
+    return survey
+
+
+def refuses(read, *arguments):
+    try:
+        read(*arguments)
+    except Refused:
+        return True
+    return False
+
+
+def check_refused(refused):
+    survey, route, sent = read_survey(refused["survey_toml"]), refused["route"], bytes.fromhex(refused["body"])
+    for vector in refused["surveys"]:
+        assert refuses(read_survey, vector["survey_toml"]), vector["what"]
+    for vector in refused["key_lists"]:
+        assert refuses(read_key_list, survey, vector["key_list"]), vector["what"]
+    for vector in refused["receipts"]:
+        assert refuses(read_receipt, survey, route, sent, bytes.fromhex(vector["receipt"])), vector["what"]
+    return sum(len(refused[kind]) for kind in ("surveys", "key_lists", "receipts"))
+
+
 def main():
     vectors = json.loads(pathlib.Path(__file__).with_name("wire.json").read_text())
     for case in vectors["cases"]:
-        survey = tomllib.loads(case["survey_toml"])
+        survey = read_survey(case["survey_toml"])
         assert canonical(survey) == case["survey_json"]
-        survey_hash = hashlib.sha256(case["survey_json"].encode()).hexdigest()
-        assert survey_hash == case["survey_hash"]
+        hash_text = survey_hash(survey)
+        assert hash_text == case["survey_hash"]
+        for token in case["tokens"]:
+            message = b"throng-v1 credential\0" + bytes.fromhex(hash_text) + token["party"].encode()
+            assert hmac.digest(bytes.fromhex(case["credential"]), message, "sha256").hex() == token["token"]
         signing = {}
         for key in case["signing_keys"]:
             signing[key["party"]] = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(key["seed"]))
@@ -150,14 +279,16 @@ def main():
         for kind, text in documents:
             document, signature, end = text.split("\n")
             said = json.loads(document)
-            assert end == "" and canonical(said) == document and said["survey"] == survey_hash
+            assert end == "" and canonical(said) == document and said["survey"] == hash_text
             assert signed(signing[said["party"]], kind, document.encode()).hex() == signature
+        read_key_list(survey, case["key_list"])
         made = body(case, survey)
         assert made.hex() == case["body"]
         hop = signing[f"instance-{case['route']['instance']}-hop-1"]
-        route = bytes.fromhex(survey_hash)
+        route = bytes.fromhex(hash_text)
         route += struct.pack(">IQI", *(case["route"][field] for field in ("label", "epoch", "instance")))
         receipt = bytes.fromhex(case["receipt"])
+        read_receipt(survey, case["route"], made, receipt)
         assert receipt[:80] == route + hashlib.sha256(made).digest() and len(receipt) == 88 + 1 + 4 * 32 + 64
         assert receipt[217:] == signed(hop, b"receipt tree", root(receipt[:88], receipt[88], receipt[89:217]))
         key_list = hashlib.sha256(case["key_list"].split("\n")[0].encode()).digest()
@@ -166,7 +297,8 @@ def main():
             assert statement[:53] == route + struct.pack(">IB", 1, outcome) and len(statement) == 141 + 64
             assert (outcome == 2) == (statement[53:109] == bytes(56)) and statement[109:141] == key_list
             assert statement[141:] == signed(hop, b"epoch statement", statement[:141])
-    print(f"{len(vectors['cases'])} cases: all bytes are reproduced")
+    count = check_refused(vectors["refused"])
+    print(f"{len(vectors['cases'])} cases: all bytes are reproduced; {count} more are refused")
 
 
 if __name__ == "__main__":
