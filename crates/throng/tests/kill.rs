@@ -18,8 +18,9 @@ use throng_wire::{EpochStatement, Outcome, Place, Route, Signed};
 
 use town::{CROWD, Pulled, Shape, Town, sender};
 
-/// Ends a hop in operation `number` of its store, for every number there is. Towns run side by side, as most of their time is
-/// waiting for the end of an epoch. Begins at operation `from`. Returns how often the hop ended between drawing the noise of the crowd and using it.
+/// Ends a hop in operation `number` of its store, for every number from `from` on. Towns run side by side, as most of their
+/// time is waiting for the end of an epoch. Returns how often the hop ended between drawing the noise of the crowd and using
+/// it.
 fn in_every_operation(hop: u32, from: u64, labels: bool) -> usize {
     const SIDE_BY_SIDE: u64 = 24;
     let mut drawn = 0;
