@@ -147,7 +147,7 @@ fn key_lists(survey: &SignedSurvey, text: &str) -> anyhow::Result<KeyLists> {
     let mut lists = KeyLists::default();
     for signed in Signed::<KeyList>::all_from_text(text)? {
         signed.verify(survey)?;
-        lists.add(signed)?;
+        lists.add(&signed)?;
     }
     Ok(lists)
 }

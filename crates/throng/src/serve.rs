@@ -11,6 +11,7 @@ pub mod log;
 pub mod operator_port;
 mod reasons;
 pub mod shuffler;
+mod survey_files;
 pub mod vitals;
 mod waits;
 mod worker;

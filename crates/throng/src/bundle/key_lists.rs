@@ -12,7 +12,7 @@ pub struct KeyLists(BTreeMap<(Place, u64), Signed<KeyList>>);
 
 impl KeyLists {
     /// Adds a list. A second one under the same serial is refused: a party has one list at a time, for everyone.
-    pub fn add(&mut self, list: Signed<KeyList>) -> Result<()> {
+    pub fn add(&mut self, list: &Signed<KeyList>) -> Result<()> {
         let (party, serial) = (list.claimed_party(), list.claimed().serial);
         let there = self.0.entry((party, serial)).or_insert_with(|| list.clone());
         ensure!(
@@ -24,7 +24,7 @@ impl KeyLists {
 
     /// Adds all of others, so that what was signed once stays known.
     pub fn add_all(&mut self, others: &Self) -> Result<()> {
-        others.0.values().try_for_each(|list| self.add(list.clone()))
+        others.0.values().try_for_each(|list| self.add(list))
     }
 
     /// The newest list of every party.

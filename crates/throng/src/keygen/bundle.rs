@@ -35,7 +35,7 @@ pub fn bundle(survey: &Path, dirs: &[impl AsRef<Path>], epoch: u64) -> Result<Bu
             .with_context(|| format!("in {}", party.dir.display()))?;
     }
     let mut lists = old.map(|old| old.all_key_lists().clone()).unwrap_or_default();
-    parties.values().try_for_each(|party| lists.add(party.keys.clone()))?;
+    parties.values().try_for_each(|party| lists.add(&party.keys))?;
     write(survey, &parties, &lists)?;
     Bundle::read(survey)
 }

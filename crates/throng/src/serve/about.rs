@@ -6,24 +6,26 @@ use serde_json::{Value, json};
 use throng_wire::{Place, SignedSurvey};
 
 use super::operator_port;
+use crate::bundle::Bundle;
 
 /// A survey in the summary of a party, with a warning for everything that parties share; `more` is what the party adds.
-pub(super) fn summary(survey: &SignedSurvey, place: Place, (name, more): (&str, Value)) -> Value {
+pub(super) fn summary(bundle: &Bundle, place: Place, (name, more): (&str, Value)) -> Value {
+    let survey = bundle.survey();
     json!({
         "survey": survey.hash(),
         "name": survey.survey().name,
         "place": place,
         name: more,
-        "warnings": survey.survey().warnings().iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "warnings": bundle.warnings().iter().map(ToString::to_string).collect::<Vec<_>>(),
     })
 }
 
 /// What the operator should look at again.
 pub(super) fn warnings<'a>(
-    surveys: impl Iterator<Item = &'a SignedSurvey>,
+    bundles: impl Iterator<Item = &'a Bundle>,
     operator_listen: Option<SocketAddr>,
 ) -> Vec<String> {
-    let surveys = surveys.flat_map(|survey| survey.survey().warnings()).map(|warning| warning.to_string());
+    let surveys = bundles.flat_map(Bundle::warnings).map(|warning| warning.to_string());
     surveys.chain(operator_port::warning(operator_listen)).collect()
 }
 

@@ -7,7 +7,7 @@ mod puller;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use axum::Router;
@@ -22,6 +22,7 @@ use super::directory::ensure_writable;
 use super::layer_keys::LayerKeyFiles;
 use super::log::Log;
 use super::operator_port::{OperatorPort, is_for_one_machine};
+use super::survey_files::SurveyFiles;
 use super::vitals::Vitals;
 use super::waits::Waits;
 use crate::analysis::{TallyFiles, create_private};
@@ -49,8 +50,7 @@ struct Analyzed {
     keys: LayerKeyFiles,
     layers: LayerKeys,
     tallies: TallyFiles,
-    /// When the files beside the survey were changed last.
-    changed: Option<SystemTime>,
+    public: SurveyFiles,
 }
 
 impl AnalyzerServer {
@@ -73,14 +73,14 @@ impl AnalyzerServer {
     pub fn summary(&self) -> Vec<serde_json::Value> {
         let summary = |one: &Analyzed| {
             let population = one.files.population.as_str().into();
-            about::summary(one.bundle.survey(), Place::Analyzer, ("population", population))
+            about::summary(&one.bundle, Place::Analyzer, ("population", population))
         };
         self.surveys.iter().map(summary).collect()
     }
 
     /// What its operator should look at again.
     pub fn warnings(&self) -> Vec<String> {
-        about::warnings(self.surveys.iter().map(|one| one.bundle.survey()), self.config.operator_listen)
+        about::warnings(self.surveys.iter().map(|one| &one.bundle), self.config.operator_listen)
     }
 
     /// Works until `shutdown` is over. `ready` is called once it does, with the address of the dashboard if there is one.
@@ -187,7 +187,7 @@ impl Analyzed {
     }
 
     fn new(files: &AnalyzedSurvey, config: &AnalyzerConfig, party: &Party) -> Result<Self> {
-        let bundle = Bundle::read(&files.survey)?;
+        let (public, bundle) = SurveyFiles::read(&files.survey)?;
         let survey = bundle.survey().survey();
         let pinned = survey.party(Place::Analyzer).ok_or_else(|| anyhow!("the survey has no analyzer"))?;
         ensure!(
@@ -206,8 +206,7 @@ impl Analyzed {
         ensure_writable(keys.dir()).context("layer keys are erased once their epochs are over")?;
         let (layers, _) = keys.read(bundle.survey(), Place::Analyzer, survey.epoch_at(now_s()))?;
         let tallies = TallyFiles::new(&config.data, bundle.survey().hash());
-        let changed = puller::modified(&files.survey);
-        Ok(Self { bundle, files: files.clone(), keys, layers, tallies, changed })
+        Ok(Self { bundle, files: files.clone(), keys, layers, tallies, public })
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod config;
 mod handlers;
+mod peers;
 
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -14,7 +15,7 @@ use throng_account::deletion::Deletion;
 use throng_dp::{Delta, Epsilon};
 use throng_shuffle::{CrowdRule, Hop, HopConfig};
 use throng_wire::survey::Enrolment;
-use throng_wire::{Address, CredentialList, Place, SigningKey, Survey, SurveyHash};
+use throng_wire::{CredentialList, Digest, Place, SigningKey, Survey, SurveyHash};
 use tokio::runtime::Handle;
 
 use super::about::{self, unique_name};
@@ -23,6 +24,7 @@ use super::group_commit::GroupCommit;
 use super::layer_keys::LayerKeyFiles;
 use super::log::{Log, Seldom};
 use super::operator_port::OperatorPort;
+use super::survey_files::SurveyFiles;
 use super::vitals::{Counter, Vitals};
 use super::waits::Waits;
 use super::worker::{Counts, Worker};
@@ -34,6 +36,7 @@ use crate::keygen::{Party, Schedule, Signer};
 use crate::net::server::Limits;
 use crate::net::{Client, Server, Transport, client};
 pub use config::{ShufflerConfig, SurveyConfig};
+pub(super) use peers::{Peers, SharedPeers};
 
 /// A shuffler whose files were read and found to be right.
 pub struct Shuffler {
@@ -45,21 +48,13 @@ pub struct Shuffler {
 /// One survey of a shuffler, before anything is opened.
 struct Prepared {
     bundle: Bundle,
+    public: SurveyFiles,
     instance: u32,
     hop: u32,
     rule: CrowdRule,
     keys: LayerKeyFiles,
     credentials: Option<CredentialList>,
     peers: Peers,
-}
-
-/// Whose requests are answered, by the certificates that their addresses name.
-#[derive(Clone, Debug)]
-struct Peers {
-    /// Who hands batches to this hop.
-    before: Option<Address>,
-    /// Who gets them from it: the next hop, or the analyzer.
-    after: Address,
 }
 
 impl Shuffler {
@@ -93,22 +88,24 @@ impl Shuffler {
     pub fn summary(&self) -> Vec<serde_json::Value> {
         let summary = |one: &Prepared| {
             let credentials = one.credentials.as_ref().map(CredentialList::len).into();
-            about::summary(one.bundle.survey(), one.place(), ("credentials", credentials))
+            about::summary(&one.bundle, one.place(), ("credentials", credentials))
         };
         self.surveys.iter().map(summary).collect()
     }
 
     /// What its operator should look at again.
     pub fn warnings(&self) -> Vec<String> {
-        about::warnings(self.surveys.iter().map(|one| one.bundle.survey()), self.config.operator_listen)
+        about::warnings(self.surveys.iter().map(|one| &one.bundle), self.config.operator_listen)
     }
 
     /// Destroys, visibly, what every hop has not released yet, the current epoch included, and makes layer keys that begin
     /// with the next one. Batches that are released stay until they are taken; besides them the journal and the
-    /// identity are all that is kept.
+    /// identity are all that is kept, and all that has to be whole.
     pub fn reset(mut self) -> Result<()> {
-        for survey in self.surveys.drain(..) {
-            let (hop, keys) = survey.open(&self.config, &self.party)?;
+        for mut survey in self.surveys.drain(..) {
+            let (hop, store) = survey.hop_files(&self.config, &self.party)?;
+            let (hop, keys) = (Hop::open_journal(hop, store)?, &survey.keys);
+            survey.name_analyzer_key_list(&hop);
             hop.destroy_all(now_s(), &mut system_rng()?)?;
             let survey = hop.survey().survey();
             let next = survey.epoch_at(now_s()) + 1;
@@ -134,7 +131,9 @@ impl Shuffler {
         let client = Client::new(Some(identity), client::Limits::default());
         let (mut served, mut workers) = (Vec::new(), Vec::new());
         for survey in surveys {
-            let (running, worker) = survey.start(&config, &party, client.clone(), log, &vitals)?;
+            let whose = format!("{} of {}", survey.place(), survey.bundle.survey().survey().name);
+            let started = survey.start(&config, &party, client.clone(), log, &vitals);
+            let (running, worker) = started.with_context(|| format!("for {whose}"))?;
             served.push(running);
             workers.push(worker);
         }
@@ -177,7 +176,7 @@ struct Running {
     hop: Arc<Hop>,
     intake: GroupCommit,
     credentials: Option<CredentialList>,
-    peers: Peers,
+    peers: SharedPeers,
     /// Without TLS.
     plain: bool,
     instance: u32,
@@ -195,7 +194,7 @@ impl Prepared {
         let Place::Hop { instance, hop } = config.place else {
             bail!("a shuffler's place is a hop, for example instance-1-hop-1");
         };
-        let bundle = Bundle::read(&config.survey)?;
+        let (public, bundle) = SurveyFiles::read(&config.survey)?;
         let survey = bundle.survey().survey();
         let pinned =
             survey.party(config.place).ok_or_else(|| anyhow!("the survey has no {}", config.place))?;
@@ -215,19 +214,11 @@ impl Prepared {
             own.certificate.is_none_or(|certificate| certificate == party.identity().digest()),
             "the address names another certificate than the identity has: sign it with `throng keygen address`"
         );
-        let last = hop == survey.delivery.hops;
-        let after = if last { Place::Analyzer } else { Place::Hop { instance, hop: hop + 1 } };
-        let before = (hop > 1).then(|| bundle.address(Place::Hop { instance, hop: hop - 1 })).transpose()?;
-        let peers = Peers { before: before.cloned(), after: bundle.address(after)?.clone() };
-        for peer in peers.before.iter().chain([&peers.after]) {
-            ensure!(
-                peer.certificate.is_some() || shuffler.plain_http,
-                "{} has the address {}, without TLS: it could not prove to be {} here",
-                peer.party,
-                peer.url,
-                peer.party
-            );
-        }
+        let peers = Peers::of(&bundle, (instance, hop), shuffler.plain_http)?;
+        ensure!(
+            bundle.key_list_digest(Place::Analyzer).is_some(),
+            "there is no key list of the analyzer: add what it signed to the .keys file beside the survey"
+        );
         let credentials = match (&config.credentials, hop, survey.crowd.enrolment) {
             (Some(path), 1, Enrolment::Credential) => {
                 let text = std::fs::read_to_string(path);
@@ -242,7 +233,7 @@ impl Prepared {
         let mut keys = LayerKeyFiles::new(config.keys.as_ref().unwrap_or(&shuffler.identity));
         ensure_writable(keys.dir()).context("layer keys are erased once their epochs are over")?;
         keys.read(bundle.survey(), config.place, survey.epoch_at(now_s()))?;
-        Ok(Self { instance, hop, rule, keys, credentials, peers, bundle })
+        Ok(Self { instance, hop, rule, keys, credentials, peers, bundle, public })
     }
 
     fn place(&self) -> Place {
@@ -253,8 +244,8 @@ impl Prepared {
         (self.bundle.survey().hash(), self.instance)
     }
 
-    /// Opens the hop's data.
-    fn open(mut self, config: &ShufflerConfig, party: &Party) -> Result<(Hop, LayerKeyFiles)> {
+    /// What the hop is told, and its data.
+    fn hop_files(&mut self, config: &ShufflerConfig, party: &Party) -> Result<(HopConfig, Box<FileStore>)> {
         let survey = self.bundle.survey().clone();
         let epoch = survey.survey().epoch_at(now_s());
         let (keys, key_list) = self.keys.read(&survey, self.place(), epoch)?;
@@ -270,7 +261,11 @@ impl Prepared {
             memory: config.memory_each(),
             survey,
         };
-        Ok((Hop::open(hop, Box::new(store), &mut system_rng()?)?, self.keys))
+        Ok((hop, Box::new(store)))
+    }
+
+    fn name_analyzer_key_list(&self, hop: &Hop) {
+        hop.set_analyzer_key_list(self.bundle.key_list_digest(Place::Analyzer).unwrap_or(Digest::NONE));
     }
 
     fn start(
@@ -282,10 +277,11 @@ impl Prepared {
         vitals: &Vitals,
     ) -> Result<(Running, WorkerThread)> {
         let (instance, number) = (self.instance, self.hop);
-        let (credentials, peers) = (self.credentials.take(), self.peers.clone());
-        let (hop, keys) = self.open(config, party)?;
-        let hop = Arc::new(hop);
-        let last = number == hop.layout().hops();
+        let (hop, store) = self.hop_files(config, party)?;
+        let hop = Arc::new(Hop::open(hop, store, &mut system_rng()?)?);
+        self.name_analyzer_key_list(&hop);
+        let Self { keys, credentials, peers, bundle, public, .. } = self;
+        let peers = SharedPeers::new(peers);
         let (place, survey) = (hop.place().to_string(), unique_name(hop.survey()));
         let log = log.of(&place, &hop.survey().survey().name);
         let counts = Counts::new(vitals, &place, &survey);
@@ -296,7 +292,10 @@ impl Prepared {
         let worker = Worker {
             hop: Arc::clone(&hop),
             keys,
-            next: (!last).then(|| peers.after.clone()),
+            peers: peers.clone(),
+            plain: config.plain_http,
+            bundle,
+            public,
             client,
             handle: Handle::current(),
             waits: Waits::default(),

@@ -10,15 +10,18 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use hyper::{HeaderMap, Method};
 use throng_shuffle::{Channel, Hop};
-use throng_wire::{Address, Digest, Outcome, Route};
+use throng_wire::{Address, Digest, Outcome, Place, Route};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::runtime::Handle;
 
 use super::layer_keys::LayerKeyFiles;
 use super::log::Log;
 use super::reasons;
+use super::shuffler::{Peers, SharedPeers};
+use super::survey_files::SurveyFiles;
 use super::vitals::{Counter, Pulse, Vitals};
 use super::waits::Waits;
+use crate::bundle::Bundle;
 use crate::clock::{has_jumped_ahead, now_s};
 use crate::entropy::system_rng;
 use crate::net::client::Client;
@@ -28,8 +31,12 @@ use crate::net::{Outgoing, paths};
 pub(super) struct Worker {
     pub(super) hop: Arc<Hop>,
     pub(super) keys: LayerKeyFiles,
-    /// Where batches go; `None` at the last hop, whose analyzer comes for them.
-    pub(super) next: Option<Address>,
+    /// The survey's files, and who is beside this hop by them.
+    pub(super) bundle: Bundle,
+    pub(super) public: SurveyFiles,
+    pub(super) peers: SharedPeers,
+    /// Without TLS.
+    pub(super) plain: bool,
     pub(super) client: Client,
     pub(super) handle: Handle,
     /// `None` is for the hop as a whole.
@@ -131,14 +138,16 @@ impl Worker {
                 self.note(Work::Shuffle, Some(channel), shuffled);
             }
         }
-        for channel in self.hop.waiting() {
-            let is_due = self.waits.are_over(&(Work::HandOn, Some(channel)));
-            if let Some(next) = self.next.clone().filter(|_| is_due) {
+        // The last hop's analyzer comes for its batches.
+        let next = self.peers.now().after;
+        let waiting = if next.party == Place::Analyzer { Vec::new() } else { self.hop.waiting() };
+        for channel in waiting {
+            if self.waits.are_over(&(Work::HandOn, Some(channel))) {
                 let handed = self.hand_on(&next, channel);
                 self.note(Work::HandOn, Some(channel), handed);
             }
         }
-        let refreshed = self.refresh_keys();
+        let refreshed = self.refresh_keys().and(self.refresh_survey());
         self.note(Work::Keys, None, refreshed);
     }
 
@@ -198,6 +207,21 @@ impl Worker {
         Ok(())
     }
 
+    /// Takes over other parties' addresses and the analyzer's key list, when there are new ones.
+    fn refresh_survey(&mut self) -> Result<()> {
+        let epoch = self.hop.survey().survey().epoch_at(now_s());
+        // What cannot be used is not taken over, and said again the next time.
+        let mut public = self.public.clone();
+        if let Some(bundle) = public.refresh(&self.bundle, epoch)? {
+            self.peers.set(Peers::of(&bundle, self.path_place(), self.plain)?);
+            if let Some(list) = bundle.key_list_digest(Place::Analyzer) {
+                self.hop.set_analyzer_key_list(list);
+            }
+            (self.bundle, self.public) = (bundle, public);
+        }
+        Ok(())
+    }
+
     /// Sends a batch to the next hop, and erases it when that has it.
     fn hand_on(&self, next: &Address, channel: Channel) -> Result<()> {
         let batch = self.hop.outgoing(channel)?;
@@ -223,11 +247,16 @@ impl Worker {
         Ok(())
     }
 
+    /// Which instance, and which hop of it.
+    fn path_place(&self) -> (u32, u32) {
+        match self.hop.place() {
+            Place::Hop { instance, hop } => (instance, hop),
+            Place::Analyzer => (0, 0),
+        }
+    }
+
     fn route(&self, channel: Channel) -> Route {
-        let instance = match self.hop.place() {
-            throng_wire::Place::Hop { instance, .. } => instance,
-            throng_wire::Place::Analyzer => 0,
-        };
+        let (instance, _) = self.path_place();
         Route { survey: self.hop.survey().hash(), label: channel.label, epoch: channel.epoch, instance }
     }
 }

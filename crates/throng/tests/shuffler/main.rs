@@ -10,5 +10,6 @@ mod logs;
 
 mod full;
 mod hostile;
+mod moved;
 mod respond;
 mod travel;

@@ -52,7 +52,9 @@ fn fragments_travel_over_tls_and_leave_nothing_behind() {
         assert_eq!(check_cascade(survey.survey(), &pulled.statements).unwrap(), Some(8));
         for (hop, statement) in (1..).zip(&pulled.statements) {
             let place = Place::hop(instance, hop);
-            assert_eq!(Some(statement.key_list), town.deployment.bundle.key_list_digest(place));
+            let bundle = &town.deployment.bundle;
+            assert_eq!(Some(statement.key_list), bundle.key_list_digest(place));
+            assert_eq!(Some(statement.analyzer_key_list), bundle.key_list_digest(Place::Analyzer));
             let (status, bytes) = town.call(None, place, Method::GET, route, "statement", &[]);
             let public = Signed::<EpochStatement>::from_bytes(&bytes).unwrap();
             assert_eq!((status, public.verify(survey).unwrap()), (200, statement));

@@ -1,12 +1,10 @@
 //! What an analyzer does by itself: asks last hops what waits, takes it, counts it, stores that, and only then says so.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use hyper::{HeaderMap, Method};
@@ -17,7 +15,6 @@ use throng_wire::{Address, Digest, EpochStatement, Place, Route, Signed};
 use tokio::runtime::Handle;
 
 use super::{Analyzed, Asking};
-use crate::bundle::Bundle;
 use crate::clock::{has_jumped_ahead, now_s};
 use crate::net::client::{Client, Reply, SendError};
 use crate::net::{Outgoing, paths};
@@ -138,7 +135,8 @@ impl Puller {
             return;
         }
         let patience = if self.have_all_delivered() { 1 } else { PATIENCE };
-        let refreshed = self.survey.refresh(self.late_epochs.saturating_mul(patience));
+        let late = [patience, PATIENCE].map(|times| self.late_epochs.saturating_mul(times));
+        let refreshed = self.survey.refresh(late);
         self.note(Work::Keys, refreshed);
         self.watched.key_epochs_left.store(self.survey.key_epochs_left(), Ordering::Relaxed);
         if let Some(asking) = &mut self.asking {
@@ -329,26 +327,21 @@ impl Analyzed {
         self.bundle.address(Place::hop(instance, self.bundle.survey().survey().delivery.hops))
     }
 
-    /// Takes over addresses and keys that are new on disk, and erases keys of epochs that nothing is awaited of.
-    fn refresh(&mut self, late_epochs: u64) -> Result<()> {
+    /// Takes over addresses and keys that are new on disk, and erases keys of epochs that nothing is awaited of. Not by a clock
+    /// that is later than batches come once the last key is over: it may be wrong, and keys do not come back with the time.
+    fn refresh(&mut self, [late_epochs, late_epochs_max]: [u64; 2]) -> Result<()> {
         let survey = self.bundle.survey();
         let epoch = survey.survey().epoch_at(now_s());
         let oldest = epoch.saturating_sub(late_epochs);
-        let expired = self.layers.public().iter().any(|key| key.lifetime.last_epoch < oldest);
+        let past_keys = |last: u64| epoch > last.saturating_add(1).saturating_add(late_epochs_max);
+        let expired = !self.layers.last_epoch().is_some_and(past_keys)
+            && self.layers.public().iter().any(|key| key.lifetime.last_epoch < oldest);
         let refreshed = self.keys.refresh(survey, Place::Analyzer, expired.then_some(oldest), epoch)?;
         if let Some((layers, _)) = refreshed {
             self.layers = layers;
         }
-        let changed = modified(&self.files.survey);
-        if changed != self.changed {
-            let bundle = Bundle::read(&self.files.survey)?;
-            ensure!(
-                bundle.survey().hash() == survey.hash(),
-                "the survey file is another one now: start again"
-            );
-            bundle.follows(&self.bundle, epoch)?;
+        if let Some(bundle) = self.public.refresh(&self.bundle, epoch)? {
             self.bundle = bundle;
-            self.changed = changed;
         }
         Ok(())
     }
@@ -357,11 +350,6 @@ impl Analyzed {
 /// A set is whole whatever became of the thread that held it.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// When the addresses beside a survey file were written.
-pub(super) fn modified(survey: &Path) -> Option<SystemTime> {
-    fs::metadata(survey.with_extension("addresses")).and_then(|file| file.modified()).ok()
 }
 
 /// In a debug build: where the process ends as if it had been killed, for tests.

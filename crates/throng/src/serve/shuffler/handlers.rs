@@ -55,10 +55,12 @@ async fn take_body_of(hops: &[Running], route: Route, request: Request) -> Resul
     let upload = Upload::new(request, layout.body_len(layout.envelopes()) as u64)?;
     // A refusal because the epoch is over would be for good.
     if has_jumped_ahead(hop.started) {
-        let detail = "the clock of this hop has jumped, and is not believed; try again later";
-        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "clock", detail));
+        return Err(clock());
     }
-    hop.hop.admits(channel, upload.len() as usize, now_s()).map_err(problem)?;
+    hop.hop.admits(channel, upload.len() as usize, now_s()).map_err(|refusal| match refusal {
+        Refusal::Closed if hop.hop.is_past_keys(now_s(), 0) => clock(),
+        refusal => problem(refusal),
+    })?;
     let body = upload.bytes_in(hop.intake.memory()).await?;
     let body = Body::new(channel, id, body);
     let taken = hop.intake.take(body).await.map_err(|refusal| {
@@ -80,7 +82,7 @@ async fn take_batch(
 ) -> Result<Outgoing, Problem> {
     let (running, channel) = find(&hops, &route).await?;
     // The first hop has nobody before it.
-    known(running, peer, running.peers.before.as_ref())?;
+    known(running, peer, running.peers.now().before.as_ref())?;
     let mut upload = Upload::new(request, u64::MAX)?;
     let statements_len = (running.number as usize - 1) * STATEMENT_LEN;
     let (mut head, mut rest) = (Vec::new(), Bytes::new());
@@ -175,7 +177,7 @@ async fn waiting(
     let hop = hops.iter().find(|hop| hop.instance == instance && hop.hop.survey().hash() == survey);
     let Some(hop) = hop else { return Err(Problem::unknown().await) };
     let last = hop.number == hop.hop.layout().hops();
-    known(hop, peer, last.then_some(&hop.peers.after))?;
+    known(hop, peer, last.then_some(&hop.peers.now().after))?;
     // Those that nobody takes any more do not hide the others.
     let mut channels = hop.hop.waiting();
     channels.sort_by_key(|channel| std::cmp::Reverse(channel.epoch));
@@ -204,7 +206,7 @@ async fn last_hop<'a>(
 ) -> Result<(&'a Running, Channel), Problem> {
     let (hop, channel) = find(hops, route).await?;
     let last = hop.number == hop.hop.layout().hops();
-    known(hop, peer, last.then_some(&hop.peers.after))?;
+    known(hop, peer, last.then_some(&hop.peers.now().after))?;
     Ok((hop, channel))
 }
 
@@ -268,6 +270,11 @@ impl Running {
             }
         }
     }
+}
+
+fn clock() -> Problem {
+    let detail = "the clock of this hop is not believed; try again later";
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "clock", detail)
 }
 
 fn internal() -> Problem {
