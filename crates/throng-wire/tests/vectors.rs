@@ -80,7 +80,7 @@ fn with_three_keys(shape: Shape) -> World {
 /// A survey with its keys and documents, and one body.
 fn case(
     number: u8,
-    world: World,
+    world: &World,
     shape: Shape,
     (label, epoch): (u32, u64),
     contents: &[Option<u32>],

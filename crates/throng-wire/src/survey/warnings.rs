@@ -44,15 +44,16 @@ impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Shared { what, value, places } => {
-                let what = match what {
-                    Shared::Operator => "operator",
-                    Shared::Jurisdiction => "jurisdiction",
-                    Shared::SigningKey => "signing key",
-                    Shared::Host => "host",
-                    Shared::Certificate => "certificate",
+                let shared = match what {
+                    Shared::Operator => format!("the operator {value}"),
+                    Shared::Jurisdiction => format!("the jurisdiction {value}"),
+                    Shared::SigningKey => format!("the signing key {value}"),
+                    // Warnings are logged, and logs have no addresses in them.
+                    Shared::Host => "a host".to_owned(),
+                    Shared::Certificate => "a certificate".to_owned(),
                 };
                 let places: Vec<String> = places.iter().map(Place::to_string).collect();
-                write!(f, "{} share the {what} {value}: they may act as one", places.join(", "))
+                write!(f, "{} share {shared}: they may act as one", places.join(", "))
             }
             Self::OpenEnrolment => {
                 f.write_str("enrolment is open: nothing stops one person from answering as many")
