@@ -3,19 +3,22 @@
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
 mod common;
+#[path = "../../throng-wire/tests/common/parsing.rs"]
+#[allow(dead_code, reason = "what other tests use")]
+mod parsing;
 
 use std::io::Write;
 
 use common::world::EPOCH;
-use common::world::parsing::near;
 use common::{Cascade, FIRST, SMALL};
+use parsing::near;
 use proptest::prelude::*;
 use throng_shuffle::{Error, Hop, MemoryStore, Store};
 use throng_wire::{Digest, Outcome};
 
 const NEXT_DAY: u64 = (EPOCH + 1) * 86400;
 /// What an upload's record begins with, as `intake.rs` has it; the body's length is last.
-const HEAD_LEN: usize = 16 + 16 + 8 + 4;
+const HEAD_LEN: usize = 16 + 8 + 4;
 
 /// What hop 1 has on disk with six answers, while the epoch runs, or right after its end.
 fn files(closed: bool) -> (Cascade, Vec<(String, Vec<u8>)>) {

@@ -418,7 +418,7 @@ fn a_full_disk_refuses_and_keeps_what_it_has() {
 /// Memory is limited, too: who does not fit is told, and those who are in stay in.
 #[test]
 fn a_full_table_refuses() {
-    let mut cascade = Cascade::with(SMALL, 1 << 14, None);
+    let mut cascade = Cascade::with_memory(SMALL, 1 << 14);
     let mut send = |person: u32| {
         let body = cascade.body(FIRST, &[person]);
         cascade.send(FIRST, person, &body, day(EPOCH))

@@ -43,11 +43,11 @@ fn the_vectors_are_what_another_implementation_makes_and_ours_opens() {
         .into_iter()
         .enumerate()
         .map(|(number, (shape, label, contents))| {
-            case(number as u8, World::new(shape), shape, (label, EPOCH), &contents)
+            case(number as u8, &World::new(shape), shape, (label, EPOCH), &contents)
         })
         .collect();
     let overlap = Shape { instances: 1, hops: 2, envelopes: 2, ..SHAPE };
-    cases.push(case(5, with_three_keys(overlap), overlap, (0, EPOCH + 9), &[Some(42), None]));
+    cases.push(case(5, &with_three_keys(overlap), overlap, (0, EPOCH + 9), &[Some(42), None]));
     let made = json!({
         "about": "Test vectors of docs/wire-format.md. Bytes are hexadecimal. ikm_e is the ikm of DeriveKeyPair \
                   (RFC 9180, section 7.1.3) that gives the ephemeral key of a seal. Made by tests/vectors.rs with \
@@ -120,8 +120,7 @@ fn case(
         })
         .collect();
 
-    let mut seals =
-        Sealer { world: &world, case: number, count: 0, label, epoch, instance, hash, log: Vec::new() };
+    let mut seals = Sealer { world, case: number, count: 0, label, epoch, instance, hash, log: Vec::new() };
     let mut envelopes = Vec::new();
     let mut listed = Vec::new();
     for content in contents {
@@ -137,7 +136,7 @@ fn case(
     }
     let body = seals.seal(1, &envelopes);
     let body_seal = seals.log.pop();
-    opens(&world, &world.path(label, epoch, instance), &body, contents);
+    opens(world, &world.path(label, epoch, instance), &body, contents);
 
     let hop = Place::Hop { instance, hop: 1 };
     let route = *world.path(label, epoch, instance).route();

@@ -42,7 +42,11 @@ pub(crate) struct Cascade {
 
 impl Cascade {
     pub(crate) fn new(shape: Shape) -> Self {
-        Self::with(shape, 1 << 24, Some(deletion(6)))
+        Self::with_memory(shape, 1 << 24)
+    }
+
+    pub(crate) fn with_memory(shape: Shape, memory: usize) -> Self {
+        Self::with(shape, memory, Some(deletion(6)))
     }
 
     pub(crate) fn with(shape: Shape, memory: usize, deletion: Option<DeletionNoise>) -> Self {

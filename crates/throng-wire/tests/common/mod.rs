@@ -1,8 +1,6 @@
 //! A small survey with all its parties, from fixed seeds. The same everywhere, so that tests can share it.
 #![allow(dead_code)]
 
-pub(crate) mod parsing;
-
 use std::collections::BTreeMap;
 
 use chacha20::ChaCha20Rng;

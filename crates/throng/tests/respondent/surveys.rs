@@ -156,7 +156,7 @@ fn every_planned_survey_passes_the_respondents_check() {
 fn any_changed_file_of_a_survey_is_refused_or_says_the_same() {
     let desk = Desk::new(ONE_HOT);
     let bundle = desk.bundle();
-    for (extension, text) in bundle.files() {
+    for (extension, text) in bundle.files_after(None).unwrap() {
         let path = desk.world.file.with_extension(extension);
         check_bytes(text.as_bytes(), |bytes| {
             fs::write(&path, bytes).unwrap();
