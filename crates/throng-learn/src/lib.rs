@@ -16,10 +16,6 @@ mod rate;
 mod reports;
 mod training;
 
-/// Another number for every change after which the same seed, settings and examples may give another model: what one version
-/// began, another does not go on with.
-pub const NUMERICS: u32 = 2;
-
 pub use convergence::Convergence;
 pub use error::Error;
 pub use examples::Examples;

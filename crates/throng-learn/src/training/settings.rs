@@ -52,6 +52,18 @@ pub enum Protocol {
     },
 }
 
+impl Protocol {
+    /// Another number for every change after which the same seed, settings and examples may give another model: what one version
+    /// began, another does not go on with, and what it finished is made again. To be raised for all after a change to networks,
+    /// features or randomness.
+    pub fn numerics(&self) -> u32 {
+        match self {
+            Self::Plain | Self::Local { .. } => 1,
+            Self::Central { .. } => 2,
+        }
+    }
+}
+
 impl Settings {
     /// How many reports a step collects.
     pub fn reports(&self) -> u64 {

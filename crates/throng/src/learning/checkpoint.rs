@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
-use throng_learn::{NUMERICS, Randomness, State};
+use throng_learn::{Randomness, State};
 use throng_wire::Digest;
 
 use super::{Plan, Point};
@@ -38,7 +38,8 @@ impl Checkpoint {
     pub fn identity(plan: &Plan, runs: u64, seed: Option<u64>) -> BTreeMap<String, String> {
         let mut identity: BTreeMap<String, String> =
             plan.shown().into_iter().map(|(name, value)| (name, value.to_string())).collect();
-        identity.insert(PROGRAM.into(), format!("{} (numerics {NUMERICS})", env!("CARGO_PKG_VERSION")));
+        let numerics = plan.settings.protocol.numerics();
+        identity.insert(PROGRAM.into(), format!("{} (numerics {numerics})", env!("CARGO_PKG_VERSION")));
         identity.insert("data_digest".into(), plan.data.digest().to_string());
         identity.insert("seeds".into(), runs.to_string());
         identity.insert("seed".into(), seed.map_or_else(|| "random".into(), |seed| seed.to_string()));
@@ -273,11 +274,11 @@ mod tests {
             identity.insert(PROGRAM.into(), program.into());
             Checkpoint { identity, ..some() }
         };
-        let version = format!("{} (numerics {NUMERICS})", env!("CARGO_PKG_VERSION"));
+        let version = format!("{} (numerics 1)", env!("CARGO_PKG_VERSION"));
         with(&version).check(&ours).unwrap();
-        let error = with("0.0.9 (numerics 1)").check(&ours).unwrap_err().to_string();
+        let error = with("0.0.9 (numerics 0)").check(&ours).unwrap_err().to_string();
         assert!(
-            error.contains(&format!("throng 0.0.9 (numerics 1) began, and this is {version}")),
+            error.contains(&format!("throng 0.0.9 (numerics 0) began, and this is {version}")),
             "{error}"
         );
         // Checkpoints had no version at first.

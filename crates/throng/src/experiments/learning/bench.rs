@@ -10,7 +10,7 @@ use throng_dp::Delta;
 use throng_learn::{Examples, Judged, Randomness, Training};
 use throng_wire::Digest;
 
-use super::job::{Done, Job, NUMERICS, Point};
+use super::job::{Done, Job, Point};
 use super::kept::{Identity, Kept};
 use super::paper::DELTA;
 use super::source::{Data, Origin, Place, Question};
@@ -200,7 +200,7 @@ impl<'a> Bench<'a> {
         Identity {
             training: job.in_words(self.seed(run), self.place.quick),
             data: *data,
-            numerics: NUMERICS,
+            numerics: job.settings.protocol.numerics(),
             network: network.map(|network| network.name),
         }
     }

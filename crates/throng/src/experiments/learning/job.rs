@@ -169,9 +169,6 @@ impl std::fmt::Display for Mean {
     }
 }
 
-/// Which numbers this program computes from the same settings, seed and data: to be raised with every change to networks,
-/// features, simulations or randomness that gives other results, so that runs of an older program are made again.
-pub(super) const NUMERICS: u32 = 1;
 /// Enough to see that everything works.
 const QUICK_STEPS: u64 = 4;
 

@@ -26,7 +26,7 @@ pub(super) struct Identity {
     pub(super) training: String,
     /// The hash of the examples that features are made of, those to train on and those to test with.
     pub(super) data: Digest,
-    /// The [`NUMERICS`](super::job::NUMERICS) of the program that made it.
+    /// The [`numerics`](throng_learn::Protocol::numerics) of the program that made it.
     pub(super) numerics: u32,
     /// The network whose features it learned from, if they are learned ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -241,7 +241,7 @@ impl Question {
             Self::Test => Data { training: training.clone(), judged: test.clone(), others: None },
             Self::Risk => Data { training: training.clone(), judged: training.clone(), others: None },
             Self::HeldOut => {
-                let (training, judged) = training.held_out(HELD_OUT_ONE_IN)?;
+                let (training, judged) = training.held_out(crate::learning::HELD_OUT_ONE_IN)?;
                 Data { training, judged, others: None }
             }
             Self::Membership => {
@@ -265,5 +265,4 @@ fn scaled(set: PictureSet, (training, test): Both) -> Result<Both> {
     Ok((scaled(&training), scaled(&test)))
 }
 
-const HELD_OUT_ONE_IN: u64 = 6;
 const HALVES_SEED: u64 = 2;
