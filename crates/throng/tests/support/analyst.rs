@@ -118,6 +118,9 @@ impl Analyst {
     pub(crate) fn release(&self) -> serde_json::Value {
         let mut command = Command::new(env!("CARGO_BIN_EXE_throng"));
         command.args(["release", "--json", "--width", &WIDTH.to_string(), "--config"]).arg(self.config());
+        if let Some(name) = self.survey().labels.as_ref().and_then(|labels| labels.name(self.label)) {
+            command.args(["--label", name]);
+        }
         let output = command.stdin(Stdio::null()).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice(&output.stdout).unwrap()
