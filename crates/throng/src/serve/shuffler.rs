@@ -138,8 +138,14 @@ impl Shuffler {
             workers.push(worker);
         }
         let transport = if config.plain_http { Transport::Plain } else { Transport::Tls(party.identity()) };
-        let ShufflerConfig { connections_max, requests_per_s_max, .. } = config;
-        let limits = Limits { connections_max, requests_per_s_max, ..Limits::default() };
+        // Only first hops take bodies as a whole; batches are read in parts.
+        let body_len = |one: &Running| one.hop.layout().body_len(one.hop.layout().envelopes());
+        let longest = served.iter().filter(|one| one.number == 1).map(body_len).max();
+        let limits = Limits {
+            connections_max: config.connections_for(longest.unwrap_or(0)),
+            requests_per_s_max: config.requests_per_s_max,
+            ..Limits::default()
+        };
         let server = Server::bind(config.listen, transport, limits).await?;
         vitals.data(&config.data);
         vitals.server(&server);

@@ -78,6 +78,13 @@ impl ShufflerConfig {
         let all = usize::try_from(self.memory_mib << 20).unwrap_or(usize::MAX);
         all / self.surveys.len().max(1)
     }
+
+    /// How many connections there may be, if each can bring a body of this length: all of them together take a quarter of the memory at
+    /// most. There is room for one.
+    pub fn connections_for(&self, body_len: usize) -> usize {
+        let all = usize::try_from(self.memory_mib << 20).unwrap_or(usize::MAX);
+        self.connections_max.min((all / 4 / body_len.max(1)).max(1))
+    }
 }
 
 fn connections_max() -> usize {
@@ -121,6 +128,9 @@ credentials = "instance-1-hop-1.credentials"
         assert_eq!(config.identity, Path::new("keys"));
         assert_eq!(config.data, Path::new("/var/lib/throng"));
         assert_eq!(config.memory_each(), 512 << 20);
+        // Bodies of usual length leave all connections; long ones a part of them, and the longest one.
+        let connections = [0, 2082, 1 << 20, 1 << 30].map(|body_len| config.connections_for(body_len));
+        assert_eq!(connections, [1024, 1024, 128, 1]);
         assert_eq!((config.operator_listen, config.requests_per_s_max), (None, 5000));
     }
 
