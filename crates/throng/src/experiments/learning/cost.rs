@@ -12,7 +12,7 @@ use crate::experiments::Row;
 use crate::experiments::lab::people;
 use crate::experiments::report::number::shown;
 use crate::learning::{Accountant, Mode};
-use crate::rounding::at_most;
+use crate::rounding::at_most_to;
 
 /// epsilon_central after some steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -114,7 +114,11 @@ fn epsilons(job: &Job, settings: &Settings, mode: Mode, cover: bool, steps: &[u6
 
 /// A promise in few digits, never stronger than it is.
 fn weaker(epsilon: f64) -> String {
-    if epsilon.is_finite() { shown(at_most(epsilon)) } else { "no guarantee".into() }
+    if !epsilon.is_finite() {
+        return "no guarantee".into();
+    }
+    let places = (3 - epsilon.max(1e-9).log10().floor() as i32).max(0);
+    shown(at_most_to(places, epsilon))
 }
 
 #[cfg(test)]
@@ -143,6 +147,12 @@ mod tests {
         let cost = Cost::of(&single).unwrap().unwrap();
         assert_eq!((cost.sampled, cost.local.unwrap().unsampled), (costs[1].sampled, unsampled));
         assert!(cost.local.unwrap().grouped.is_none());
+
+        for (epsilon, printed) in
+            [(5.93403, "5.935"), (0.850_71, "0.8508"), (1_226.75, "1,227"), (76_000.0, "76,000")]
+        {
+            assert_eq!(weaker(epsilon), printed);
+        }
 
         let plain = recipes::plain_linear(&scale, PictureSet::Mnist, Features::Edges).unwrap();
         assert_eq!(Cost::of(&plain).unwrap(), None);

@@ -111,11 +111,11 @@ fn name(scale: &Scale, printed: &Printed, batch: &Batch, job: &Job) -> String {
     let number = |count: u64| people(count as f64);
     let examples = job.settings.examples_each_step as u64;
     format!(
-        "{}, batch {} ({} examples x {} reports; paper {} x {})",
+        "{}, batch {} ({} examples x {}; paper {} x {})",
         scale.title(printed.set),
         number(batch.reports),
         number(examples),
-        number(job.settings.reports() / examples),
+        job.settings.reports() / examples,
         number(batch.reports / batch.fragments),
         batch.fragments
     )
