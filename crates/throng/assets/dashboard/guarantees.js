@@ -93,7 +93,7 @@ async function survey(panel, one, label, fail) {
 /// A label, with where its fragments go if not everywhere.
 function named(one, name) {
   const profile = one.profiles[name];
-  return profile ? `${name} (fragments go to instance ${profile.join(", ")} alone)` : name;
+  return profile ? `${name} (instance ${profile.join(", ")} alone)` : name;
 }
 
 function range(from, to) {
