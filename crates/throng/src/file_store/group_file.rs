@@ -1,7 +1,7 @@
 //! A file that is written in groups, each with a sync, and read long after: it goes past the system's memory where it can.
 //!
-//! What is kept in the page cache for a file that nobody reads takes memory, and time for every page: by a direct write a group of
-//! uploads costs half. Such writes are of whole pages, from memory that begins where a page does. So what was written of the last page
+//! What is kept in the page cache for a file that nobody reads takes memory, and time for every page, which a direct
+//! write saves. Such writes are of whole pages, from memory that begins where a page does. So what was written of the last page
 //! is kept and written again with the next group, and zeros follow it in the file until then. A sector is written whole or not at all,
 //! with the same bytes in front: no crash changes what was synced.
 
