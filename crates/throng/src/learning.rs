@@ -23,8 +23,10 @@ mod curve;
 mod defaults;
 mod model;
 mod plan;
+mod pretrained;
 mod run;
 mod safetensors;
+mod seen;
 mod source;
 mod statement;
 
@@ -36,6 +38,9 @@ pub use curve::{curve_csv, curve_png};
 pub(crate) use defaults::Defaults;
 pub use model::ModelName;
 pub use plan::{HELD_OUT_ONE_IN, Plan};
+pub(crate) use pretrained::{
+    FEATURES, NetworkName, PICTURES_DIGEST, Pretrained, Progress, Public, STEPS, paper_network,
+};
 pub use run::{Point, Run, Trained};
 pub use safetensors::safetensors;
 pub use source::Source;

@@ -17,6 +17,8 @@ Examples:
       the paper's network on MNIST, with 10,000 reports in each of 2,000 steps; DIR/mnist has the four files
   throng learn fashion-mnist --data DIR --model hog --randomizer privunit
       fixed features and a quieter randomizer: more accurate at a smaller epsilon_central
+  throng learn cifar-10 --data DIR --pretrained learning/pretrained-stand-in.bin
+      the last layer of a network that throng experiment learning --only pretrain trained on public pictures
   throng learn csv --data people.csv --target Income --epsilon-central 0.5
       a table of your own, one row per respondent; as many steps as fit epsilon_central 0.5
   throng learn --mode deploy --cover --batch 5000
@@ -107,6 +109,11 @@ pub struct TrainingArgs {
     #[arg(long, value_enum)]
     pub model: Option<ModelName>,
 
+    /// With cifar-10: a network that was trained on public pictures, whose last layer is trained anew
+    /// (throng experiment learning --only pretrain makes one) [implies --model pretrained]
+    #[arg(long, value_name = "FILE")]
+    pub pretrained: Option<PathBuf>,
+
     /// How gradients reach the server
     #[arg(long, value_enum, default_value_t = ProtocolName::Local, help_heading = "Protocol")]
     pub protocol: ProtocolName,
@@ -186,7 +193,7 @@ impl From<RandomizerArg> for MechanismName {
 impl From<&TrainingArgs> for Choices {
     fn from(args: &TrainingArgs) -> Self {
         Self {
-            model: args.model,
+            model: args.model.or(args.pretrained.as_ref().map(|_| ModelName::Pretrained)),
             protocol: args.protocol,
             randomizer: args.randomizer.into(),
             epsilon_local: args.epsilon_local,

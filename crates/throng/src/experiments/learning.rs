@@ -15,13 +15,12 @@ mod kept;
 mod membership;
 mod paper;
 mod pretrain;
-mod pretrained;
 mod recipes;
-mod seen;
 mod source;
 mod table;
 mod targets;
 mod tuning;
+mod varied;
 
 use std::path::Path;
 use std::time::Instant;
@@ -31,11 +30,11 @@ use clap::ValueEnum;
 
 use self::bench::{Bench, Results};
 use self::job::Job;
-use self::pretrained::Public;
 use self::source::Place;
 use super::lab::people;
 use super::{Agreement, Lab, Row, Section};
 use crate::dataset::PictureSet;
+use crate::learning::Public;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

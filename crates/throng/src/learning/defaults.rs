@@ -63,9 +63,9 @@ impl Defaults {
                 let start = scaled(cnn_length(steps), 1.0, 0.3);
                 Rate::Linear { start, end: 0.05 * start }
             }
-            ModelName::Linear | ModelName::Hog => {
+            ModelName::Linear | ModelName::Hog | ModelName::Pretrained => {
                 let (length, most, plain) = match (model, set) {
-                    (ModelName::Hog, _) => (3.0, 30.0, 30.0),
+                    (ModelName::Hog | ModelName::Pretrained, _) => (3.0, 30.0, 30.0),
                     (_, Some(_)) => (0.3, 1.0, 1.0),
                     (_, None) => (2.2, 12.0, 8.0),
                 };

@@ -5,6 +5,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 use throng_learn::{Curve, Network};
 
+use super::FEATURES;
 use crate::dataset::{Labelled, PictureSet};
 
 /// The name of a model.
@@ -21,6 +22,8 @@ pub enum ModelName {
     Linear,
     /// Softmax regression on the directions of a picture's edges, which are no function of other pictures
     Hog,
+    /// The paper's network for CIFAR-10, of which only the last layer is trained: the others were, on public pictures
+    Pretrained,
 }
 
 impl ModelName {
@@ -31,6 +34,7 @@ impl ModelName {
             Self::CnnStride2 => "cnn-stride-2",
             Self::Linear => "linear",
             Self::Hog => "hog",
+            Self::Pretrained => "pretrained",
         }
     }
 
@@ -47,6 +51,20 @@ impl ModelName {
     pub fn prepare(self, set: Option<PictureSet>, data: Labelled) -> Result<(Labelled, Network)> {
         let classes = data.training.classes();
         match (self, set) {
+            // What such a network sees is made where the pictures are opened.
+            (Self::Pretrained, Some(PictureSet::Cifar10)) if data.training.width() == FEATURES => {
+                Ok((data, Network::linear(FEATURES, classes)))
+            }
+            (Self::Pretrained, _) => bail!(
+                "--model pretrained is for cifar-10, and needs a network that was trained on public pictures: --pretrained \
+                 FILE, made by throng experiment learning --only pretrain"
+            ),
+            (_, Some(set)) if data.training.width() != set.shape().iter().product::<usize>() => {
+                bail!(
+                    "--model {} is for pixels, not for what a network sees of them; use pretrained",
+                    self.name()
+                )
+            }
             (Self::Linear, _) => {
                 let network = Network::linear(data.training.width(), classes);
                 Ok((data, network))

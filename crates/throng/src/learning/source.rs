@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
+use super::Pretrained;
 use crate::dataset::{Labelled, PictureSet};
 
 /// Data to learn from, every example of which is one respondent's.
@@ -17,6 +18,13 @@ pub enum Source {
         set: PictureSet,
         /// The directory that its folder is in.
         data: PathBuf,
+    },
+    /// CIFAR-10 as a network sees it that was trained on public pictures.
+    Seen {
+        /// The directory that its folder is in, and that of the public pictures.
+        data: PathBuf,
+        /// The file of the network.
+        network: PathBuf,
     },
     /// A CSV file with a header and one row per respondent.
     Csv {
@@ -33,6 +41,7 @@ impl Source {
         match self {
             Self::Census => Labelled::census(),
             Self::Pictures { set, data } => Labelled::open_pictures(data, *set),
+            Self::Seen { data, network } => Pretrained::open(network)?.cifar_10(data),
             Self::Csv { path, target } => Labelled::open_csv(path, target),
         }
     }
@@ -41,6 +50,7 @@ impl Source {
     pub fn pictures(&self) -> Option<PictureSet> {
         match self {
             Self::Pictures { set, .. } => Some(*set),
+            Self::Seen { .. } => Some(PictureSet::Cifar10),
             Self::Census | Self::Csv { .. } => None,
         }
     }

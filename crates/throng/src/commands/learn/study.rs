@@ -11,7 +11,7 @@ use throng_learn::Randomness;
 use crate::cli::learn::{DataArg, LearnArgs, TrainingArgs};
 use crate::dataset::PictureSet;
 use crate::entropy::system_rng;
-use crate::learning::{Checkpoint, Choices, Mode, Plan, Source, Statement};
+use crate::learning::{Checkpoint, Choices, Mode, ModelName, Plan, Source, Statement};
 use crate::out_dir::OutDir;
 
 /// What is to be trained, how often, and where it is kept.
@@ -122,6 +122,16 @@ pub(super) fn remove(path: &Path) -> Result<()> {
 /// What to learn from, as it is typed.
 pub(in crate::commands) fn source(args: &TrainingArgs) -> Result<Source> {
     let (name, data, target) = (args.source, args.data.as_deref(), args.target.as_deref());
+    let is_pretrained = |model| model == ModelName::Pretrained;
+    ensure!(
+        args.pretrained.is_none() || name == DataArg::Cifar10 && args.model.is_none_or(is_pretrained),
+        "--pretrained is for cifar-10 and --model pretrained; leave it out, or give those"
+    );
+    ensure!(
+        args.pretrained.is_some() || !args.model.is_some_and(is_pretrained),
+        "--model pretrained needs a network that was trained on public pictures: --pretrained FILE, made by throng experiment \
+         learning --only pretrain"
+    );
     let set = match name {
         DataArg::Census => None,
         DataArg::Mnist => Some(PictureSet::Mnist),
@@ -137,6 +147,9 @@ pub(in crate::commands) fn source(args: &TrainingArgs) -> Result<Source> {
     ensure!(target.is_none(), "--target is for csv; {name:?} data have their labels");
     match (set, data) {
         (None, _) => Ok(Source::Census),
+        (Some(_), Some(data)) if args.pretrained.is_some() => {
+            Ok(Source::Seen { data: data.to_owned(), network: args.pretrained.clone().unwrap_or_default() })
+        }
         (Some(set), Some(data)) => Ok(Source::Pictures { set, data: data.to_owned() }),
         (Some(set), None) => bail!(
             "{0} does not come with the program: give --data DIR, a directory with a folder {0} in it that has the files \

@@ -7,13 +7,14 @@ use anyhow::{Context, Result};
 use indicatif::ProgressStyle;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use throng_dp::Delta;
-use throng_learn::{Examples, Judged, Randomness, Training};
+use throng_learn::{Examples, Randomness, Training};
 use throng_wire::Digest;
 
-use super::job::{Done, Job, Point};
+use super::job::{Done, Job, Model, Point};
 use super::kept::{Identity, Kept};
 use super::paper::DELTA;
 use super::source::{Data, Origin, Place, Question};
+use super::varied::Varied;
 use crate::experiments::Lab;
 use crate::learning::attack::{Attack, Questions};
 
@@ -155,6 +156,18 @@ impl<'a> Bench<'a> {
         let quick = self.place.quick;
         let settings = if quick { job.quick_settings(data.training.len()) } else { job.settings };
         let network = job.model.network(data.training.width(), data.training.classes());
+        if job.model == Model::Cifar {
+            let pictures = &data.training;
+            let training = Varied { network: &network, pictures, settings, seed: self.seed(run) };
+            let path = self.place.out.as_ref().map(|out| out.join(format!("trained-{}.bin", file(job, run))));
+            let work = job.work(quick) / settings.steps;
+            let trained = training.run(path.as_deref(), |step, loss| {
+                self.lab.progress.inc(work);
+                self.lab.say(format!("{}, step {step} of {}, loss {loss:.3}", job.name(), settings.steps));
+            })?;
+            let point = Point::of(job.settings.steps, &training.judge(&trained, &data.judged)?);
+            return Ok(Done { points: vec![point], attacks: None, seconds: begun.elapsed().as_secs_f64() });
+        }
         let randomness = Randomness::numbered(self.seed(run));
         let mut training = Training::new(&network, &data.training, settings, randomness)?;
         let mut points = Vec::new();
@@ -175,9 +188,7 @@ impl<'a> Bench<'a> {
                     settings.steps
                 ));
             }
-            let judged = network.judge(training.state().model(), &data.judged);
-            let loss = judged.iter().map(|one| one.loss).sum::<f64>() / judged.len() as f64;
-            points.push(Point { step: checkpoint, accuracy: 100.0 * Judged::accuracy(&judged), loss });
+            points.push(Point::of(checkpoint, &network.judge(training.state().model(), &data.judged)));
         }
         let attacks = match (&data.others, job.question) {
             (Some(others), Question::Membership) => {

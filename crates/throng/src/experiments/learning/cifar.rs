@@ -7,12 +7,12 @@ use super::Scale;
 use super::bench::Results;
 use super::cost::Cost;
 use super::job::{Job, Mean};
-use super::pretrained::Public;
 use super::recipes::{self, EPSILON_LOCAL_CIFAR as EPSILON_LOCAL, LEARNED_LONG};
 use super::source::Features;
 use crate::dataset::PictureSet;
 use crate::experiments::lab::people;
 use crate::experiments::{Row, Section};
+use crate::learning::Public;
 
 pub(super) fn jobs(scale: &Scale) -> Result<Vec<Job>> {
     let mut jobs: Vec<Job> = edges(scale)?.into_iter().map(|(_, job)| job).collect();
@@ -87,7 +87,7 @@ pub(super) fn edges(scale: &Scale) -> Result<[(&'static str, Job); 2]> {
 }
 
 /// The trainings on learned features, for as long as their curves.
-fn learned(scale: &Scale) -> Result<[(&'static str, Job); 2]> {
+pub(super) fn learned(scale: &Scale) -> Result<[(&'static str, Job); 2]> {
     let features = (PictureSet::Cifar10, Features::Learned);
     let job = |mechanism, reports, steps| {
         recipes::linear(scale, features, (mechanism, EPSILON_LOCAL), reports, steps, Average::SecondHalf)

@@ -2,12 +2,11 @@
 
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
-use throng_learn::{Curve, Network, Protocol, Settings};
+use throng_learn::{Curve, Judged, Network, Protocol, Settings};
 
-use super::pretrained::paper_network;
 use super::source::{Question, Source};
 use crate::learning::attack::Attack;
-use crate::learning::mean_and_deviation;
+use crate::learning::{mean_and_deviation, paper_network};
 
 /// A training that is measured several times: all that decides it, but for the randomness.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +32,7 @@ pub(super) struct Job {
 pub(super) enum Model {
     /// The paper's network for MNIST.
     Cnn,
-    /// The paper's network for CIFAR-10, all of it.
+    /// The paper's network for CIFAR-10, all of it, on pictures that are mirrored and moved.
     Cifar,
     /// Softmax regression.
     Linear,
@@ -142,6 +141,14 @@ impl Model {
             Self::Cifar => paper_network(classes),
             Self::Linear => Network::linear(width, classes),
         }
+    }
+}
+
+impl Point {
+    /// From how a model did on each of some examples.
+    pub(super) fn of(step: u64, judged: &[Judged]) -> Self {
+        let loss = judged.iter().map(|one| one.loss).sum::<f64>() / judged.len() as f64;
+        Self { step, accuracy: 100.0 * Judged::accuracy(judged), loss }
     }
 }
 

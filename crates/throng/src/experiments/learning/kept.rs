@@ -9,7 +9,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use throng_wire::Digest;
 
-use super::pretrained::NetworkName;
+use crate::learning::NetworkName;
 use crate::out_dir::OutDir;
 
 /// A directory of small JSON files, one for each finished run; or nothing, and every run is made anew.
@@ -87,8 +87,8 @@ impl Kept {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pretrained::Public;
     use super::*;
+    use crate::learning::Public;
 
     fn identity() -> Identity {
         Identity { training: "one".into(), data: Digest::of(b"pictures"), numerics: 1, network: None }

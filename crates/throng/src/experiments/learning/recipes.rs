@@ -12,6 +12,7 @@ use super::Scale;
 use super::job::{Job, Model};
 use super::paper::DELTA;
 use super::source::{Features, Question, Source};
+use super::varied;
 use crate::dataset::PictureSet;
 use crate::learning::{Defaults, ModelName};
 
@@ -79,7 +80,7 @@ pub(super) fn linear(
     let noise = noise_of(&protocol, Network::linear(width, classes).dimension(), reports)?;
     let respondents = match features {
         Features::Learned => scale.learned_respondents,
-        Features::Pixels | Features::Scaled | Features::Edges => training_examples(set),
+        Features::Pixels | Features::Edges => training_examples(set),
     };
     Ok(Job {
         source,
@@ -160,20 +161,13 @@ pub(super) fn plain_cnn(scale: &Scale, set: PictureSet) -> Result<Job> {
     Ok(Job { settings, ..job })
 }
 
-/// The paper's network for CIFAR-10 without privacy, once, in a bounded time: a few passes over all training pictures as they
-/// are. Rate and momentum are those of the part `pretrain`.
+/// The paper's network for CIFAR-10 without privacy, once, in a bounded time, as the part `pretrain` trains it.
 pub(super) fn plain_cifar(scale: &Scale) -> Result<Job> {
     let set = PictureSet::Cifar10;
-    let job = plain_cnn(scale, set)?;
-    let steps = PLAIN_CIFAR_PASSES * training_examples(set) / PLAIN_CIFAR_BATCH;
-    let settings = Settings {
-        examples_each_step: PLAIN_CIFAR_BATCH as usize,
-        steps,
-        rate: Rate::Linear { start: 0.02, end: 0.0004 },
-        ..job.settings
-    };
-    let source = Source::Pictures(set, Features::Scaled);
-    Ok(Job { source, model: Model::Cifar, settings, checkpoints: vec![steps], runs: 1, ..job })
+    let pictures = training_examples(set) as usize;
+    let settings = varied::settings(pictures, PLAIN_CIFAR_BATCH, PLAIN_CIFAR_PASSES);
+    let steps = settings.steps;
+    Ok(Job { model: Model::Cifar, settings, checkpoints: vec![steps], runs: 1, ..plain_cnn(scale, set)? })
 }
 
 /// Softmax regression on features without privacy.
@@ -216,5 +210,5 @@ pub(super) const LONG: u64 = 2_000;
 pub(super) const LEARNED_LONG: u64 = 500;
 const PLAIN_STEPS: u64 = 3_000;
 /// How often the network for CIFAR-10 sees each picture on average: about half an hour on two cores.
-pub(super) const PLAIN_CIFAR_PASSES: u64 = 10;
-const PLAIN_CIFAR_BATCH: u64 = 100;
+pub(super) const PLAIN_CIFAR_PASSES: u64 = 20;
+const PLAIN_CIFAR_BATCH: usize = 100;

@@ -5,15 +5,17 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use throng_learn::{ChannelScale, Examples};
+use throng_learn::Examples;
 use throng_wire::Digest;
 
 use super::drawn::drawn;
 use super::kept::Kept;
-use super::pretrained::{FEATURES, Pretrained};
-use super::seen::Both;
 use super::{convex, paper};
 use crate::dataset::{Labelled, PictureSet, digest_of};
+use crate::learning::{FEATURES, Pretrained};
+
+/// Examples to train on, and others to test with.
+type Both = (Examples, Examples);
 
 /// What a run learns from.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,8 +31,6 @@ pub(super) enum Source {
 pub(super) enum Features {
     /// The pixels from 0 to 1.
     Pixels,
-    /// The pixels in the scale of their channels over all training pictures: only where there is no privacy.
-    Scaled,
     /// The directions of its edges: a fixed function of the picture.
     Edges,
     /// The last hidden layer of a network that was trained on public pictures.
@@ -86,7 +86,6 @@ impl Source {
     pub(super) fn name(self) -> String {
         match self {
             Self::Pictures(set, Features::Pixels) => format!("{}-pixels", set.name()),
-            Self::Pictures(set, Features::Scaled) => format!("{}-scaled", set.name()),
             Self::Pictures(set, Features::Edges) => format!("{}-edges", set.name()),
             Self::Pictures(set, Features::Learned) => format!("{}-learned", set.name()),
             Self::Drawn(problem) => problem.name(),
@@ -111,7 +110,7 @@ impl Source {
         match self {
             Self::Pictures(set, features) => {
                 let width = match features {
-                    Features::Pixels | Features::Scaled => set.shape().iter().product(),
+                    Features::Pixels => set.shape().iter().product(),
                     Features::Edges => set.hog().len(),
                     Features::Learned => FEATURES,
                 };
@@ -203,13 +202,13 @@ impl Place {
                 }
                 match features {
                     Features::Pixels => self.pixels(set),
-                    Features::Scaled => scaled(set, self.pixels(set)?),
                     Features::Edges => edges(set, self.pixels(set)?),
                     Features::Learned => {
                         let (Some(data), Some(network)) = (&self.data, &self.network) else {
                             bail!("there is no network that was trained on public pictures")
                         };
-                        network.features_of_cifar_10(data)
+                        let Labelled { training, test, .. } = network.cifar_10(data)?;
+                        Ok((training, test))
                     }
                 }
             }
@@ -257,12 +256,6 @@ fn edges(set: PictureSet, (training, test): Both) -> Result<Both> {
     let hog = set.hog();
     let features = |examples: &Examples| examples.map(hog.len(), |pixels, out| hog.fill(pixels, out));
     Ok((features(&training), features(&test)))
-}
-
-fn scaled(set: PictureSet, (training, test): Both) -> Result<Both> {
-    let scale = ChannelScale::of(&training, set.shape()[0])?;
-    let scaled = |examples: &Examples| examples.map(examples.width(), |pixels, out| scale.fill(pixels, out));
-    Ok((scaled(&training), scaled(&test)))
 }
 
 const HALVES_SEED: u64 = 2;

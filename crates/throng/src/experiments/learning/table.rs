@@ -11,13 +11,13 @@ use super::cost::Cost;
 use super::curves;
 use super::job::{Job, Mean};
 use super::paper::{Batch, CENTRAL, DELTA, Printed, QUOTED, RES, title};
-use super::pretrained::Public;
 use super::recipes::{self, LONG};
 use super::source::Features;
 use super::{Scale, accuracy};
 use crate::dataset::PictureSet;
 use crate::experiments::lab::people;
 use crate::experiments::{Row, Section};
+use crate::learning::Public;
 
 pub(super) fn jobs(scale: &Scale) -> Result<Vec<Job>> {
     let mut jobs = Vec::new();
@@ -135,7 +135,7 @@ fn read(scale: &Scale, printed: &Printed, batch: &Batch) -> Result<Job> {
         )?,
         set => recipes::cnn(scale, set, batch.reports, steps[2])?,
     };
-    Ok(Job { checkpoints: steps.to_vec(), ..job })
+    Ok(Job { checkpoints: steps.to_vec(), runs: scale.short_runs, ..job })
 }
 
 /// The steps that the paper's accounting allows for each of its epsilons.
@@ -168,7 +168,7 @@ fn text(scale: &Scale) -> Vec<String> {
              credit for sampling as well, and as if all reports of one example were one respondent's. With that accounting nobody \
              has to stop so early: \"Throng\" is the accuracy of MNIST and Fashion-MNIST after {} steps, whose epsilon_central is in \
              the learning curves.",
-            scale.runs,
+            scale.short_runs,
             people(LONG as f64)
         ),
         format!(

@@ -14,10 +14,10 @@ use throng_wire::Digest;
 use crate::out_dir::OutDir;
 
 /// Examples to train on, and others to test with.
-pub(super) type Both = (Examples, Examples);
+pub(crate) type Both = (Examples, Examples);
 
 /// What is in a file, if it was made from what `origin` is the hash of and is whole; otherwise it is made, and kept there.
-pub(super) fn seen(path: &Path, origin: Digest, make: impl FnOnce() -> Result<Both>) -> Result<Both> {
+pub(crate) fn seen(path: &Path, origin: Digest, make: impl FnOnce() -> Result<Both>) -> Result<Both> {
     if let Some(both) = fs::read(path).ok().and_then(|bytes| parse(&bytes, origin)) {
         return Ok(both);
     }
