@@ -33,6 +33,7 @@ mod statement;
 pub(crate) use accountant::Accountant;
 pub use card::{accuracies, card, mean_and_deviation};
 pub use checkpoint::Checkpoint;
+pub(crate) use checkpoint::{PROGRAM, program};
 pub use choices::{Choices, ProtocolName};
 pub use curve::{curve_csv, curve_png};
 pub(crate) use defaults::Defaults;

@@ -39,6 +39,11 @@ impl State {
         &self.average
     }
 
+    /// Whether all parameters are numbers: those of a training that diverged are not.
+    pub fn is_finite(&self) -> bool {
+        self.parameters.iter().chain(&self.average).all(|x| x.is_finite())
+    }
+
     pub(super) fn check(&self, network: &Network, settings: &Settings) -> Result<(), Error> {
         let d = network.dimension();
         let velocity = if settings.momentum > 0.0 { d } else { 0 };

@@ -208,12 +208,9 @@ impl Scale {
     /// Where settings come from.
     fn settings_from(&self) -> String {
         "Settings are the defaults of throng learn. Many equal those of a prototype that looked at test examples: tanh, clipping at \
-         0.05 and the averaging of models; the learning rates 6 (the paper's network, 2,000 steps), 3 (edges through signs), 8 and 20 \
-         (edges of MNIST and of Fashion-MNIST through PrivUnit); and those of the network for fewer steps. The four named rates were \
-         confirmed on training examples that were held out, the network's against two others; tanh, clipping, averaging and the rates \
-         for fewer steps were not. Other noise and other numbers of reports have these rates scaled; learned features have those of \
-         edges, and were not tuned. Models are then trained on all training examples and judged on the test set. The part tuning \
-         tries other rates, on held-out training examples alone."
+         0.05, the averaging of models and most learning rates. Rates are scaled to other noise and other numbers of reports. The part \
+         tuning tries half and twice the rates on training examples that were held out; tanh, clipping and averaging were not tried \
+         again. Models are then trained on all training examples and judged on the test set."
             .into()
     }
 }

@@ -163,8 +163,9 @@ impl Accountant {
                     grouped: grouped.transpose()?,
                     local: Local {
                         step: local.step.epsilon().value(),
-                        epoch: local.epoch.epsilon().value(),
+                        epoch_if_asked_once: local.epoch_if_asked_once.epsilon().value(),
                         epoch_worst: local.epoch_worst.epsilon().value(),
+                        epoch_steps: local.epoch_steps,
                         lifetime_worst: local.lifetime_worst.epsilon().value(),
                         steps_expected: local.steps_expected,
                     },

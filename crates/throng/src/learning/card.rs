@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Checkpoint, Mode, Plan, Point, Statement};
+use super::{Checkpoint, Mode, ModelName, Plan, Point, Statement};
 
 /// A page of Markdown about a training that is done.
 pub fn card(plan: &Plan, done: &Checkpoint) -> String {
@@ -20,6 +20,12 @@ pub fn card(plan: &Plan, done: &Checkpoint) -> String {
         classes(&data.classes),
         data.training.len()
     ));
+    if plan.model == ModelName::Pretrained {
+        say("`model.safetensors` is the last layer alone. What it reads is what the network before it makes of a picture, in the scale of \
+             the public pictures' channels, divided by its norm: keep the file that was given with --pretrained. The public pictures \
+             have no guarantee; whatever follows is about the respondents' own."
+            .into());
+    }
     say("## Accuracy".into());
     let (mean, deviation) = mean_and_deviation(&accuracies(curves));
     say(format!(
@@ -56,14 +62,14 @@ pub fn card(plan: &Plan, done: &Checkpoint) -> String {
                     .into(),
             ),
             Mode::Deploy => say(
-                "Every report was made by the letter, with randomness of the operating system, which was erased at the end. \
+                "Every report was made by the letter, with randomness of the operating system, whose seed was removed at the end. \
                  The respondents were simulated on one machine: in a deployment the guarantee also rests on shufflers \
                  that do not collude."
                     .into(),
             ),
         },
         (Statement::Central(_), None) => say(
-            "The noise came from randomness of the operating system, which was erased at the end. The guarantee rests on a \
+            "The noise came from randomness of the operating system, whose seed was removed at the end. The guarantee rests on a \
              server that does as much."
                 .into(),
         ),

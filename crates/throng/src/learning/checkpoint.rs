@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
-use throng_learn::{Randomness, State};
+use throng_learn::{Protocol, Randomness, State};
 use throng_wire::Digest;
 
 use super::{Plan, Point};
@@ -38,8 +38,7 @@ impl Checkpoint {
     pub fn identity(plan: &Plan, runs: u64, seed: Option<u64>) -> BTreeMap<String, String> {
         let mut identity: BTreeMap<String, String> =
             plan.shown().into_iter().map(|(name, value)| (name, value.to_string())).collect();
-        let numerics = plan.settings.protocol.numerics();
-        identity.insert(PROGRAM.into(), format!("{} (numerics {numerics})", env!("CARGO_PKG_VERSION")));
+        identity.insert(PROGRAM.into(), program(&plan.settings.protocol));
         identity.insert("data_digest".into(), plan.data.digest().to_string());
         identity.insert("seeds".into(), runs.to_string());
         identity.insert("seed".into(), seed.map_or_else(|| "random".into(), |seed| seed.to_string()));
@@ -206,8 +205,13 @@ fn point(&(step, accuracy, loss, epsilon): &Exact) -> Point {
     Point { step, accuracy: number(accuracy), loss: number(loss), epsilon_central: epsilon.map(number) }
 }
 
+/// Which program computes with this protocol: another one does not go on to the same bytes.
+pub(crate) fn program(protocol: &Protocol) -> String {
+    format!("{} (numerics {})", env!("CARGO_PKG_VERSION"), protocol.numerics())
+}
+
 /// Under which name an identity has the version of the program.
-const PROGRAM: &str = "program";
+pub(crate) const PROGRAM: &str = "program";
 const MAGIC: &[u8] = b"throng learn checkpoint 1\n";
 const HASH_LEN: usize = 32;
 

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
-use throng_learn::{ChannelScale, Examples, Network, State};
+use throng_learn::{ChannelScale, Examples, Network, Protocol, State};
 use throng_wire::{Digest, Hasher};
 
-use super::Checkpoint;
 use super::seen::seen;
+use super::{Checkpoint, program};
 use crate::dataset::{Labelled, PictureSet, digest_of};
 
 /// Public pictures.
@@ -128,6 +128,11 @@ impl Pretrained {
             )
         })?;
         ensure!(
+            progress.identity.contains_key(PICTURES_DIGEST),
+            "{} is no network that was trained on public pictures; throng experiment learning --only pretrain makes one",
+            path.display()
+        );
+        ensure!(
             progress.is_complete(),
             "the training in {} stopped after step {} of {}; throng experiment learning --only pretrain goes on with it",
             path.display(),
@@ -174,9 +179,10 @@ impl Pretrained {
         let network = paper_network(self.name.public.classes());
         let progress = Progress::read(path)?.with_context(|| format!("{} is gone", path.display()))?;
         let (_, parameters, ..) = progress.state.parts();
+        let digest = progress.identity.get(PICTURES_DIGEST);
         // The scale of channels is that of the public pictures, so these have to be the ones it was trained on.
         ensure!(
-            progress.identity.get(PICTURES_DIGEST) == Some(&digest_of(&[public]).to_string()),
+            digest == Some(&digest_of(&[public]).to_string()),
             "{} was trained on other public pictures than these; name the directory with those, or remove the file and run \
              throng experiment learning --only pretrain again",
             path.display()
@@ -195,10 +201,11 @@ impl Pretrained {
     }
 }
 
-/// A hash of all that features are a function of: weights, the scale of channels, how many training pictures are not
+/// A hash of all that features are a function of: the program, weights, the scale of channels, how many training pictures are not
 /// public, and all pictures.
 fn origin(parameters: &[f32], scale: &ChannelScale, left: usize, labelled: &Labelled) -> Digest {
     let mut hasher = Hasher::new();
+    hasher.update(program(&Protocol::Plain).as_bytes());
     let channels = scale.channels().iter().flat_map(|&(mean, deviation)| [mean, deviation]);
     let numbers: Vec<u8> = parameters.iter().copied().chain(channels).flat_map(f32::to_le_bytes).collect();
     hasher.update(&numbers);
@@ -288,7 +295,7 @@ pub(crate) const FEATURES: usize = 1024;
 
 #[cfg(test)]
 mod tests {
-    use throng_learn::{Average, Protocol, Randomness, Rate, Settings, Training};
+    use throng_learn::{Average, Randomness, Rate, Settings, Training};
 
     use super::*;
     use crate::learning::{Choices, ModelName, Plan, Run};

@@ -1,6 +1,6 @@
 //! A training, step by step, with its learning curve.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use serde::Serialize;
 use throng_learn::{Judged, Randomness, State, Training};
 
@@ -60,6 +60,12 @@ impl<'a> Run<'a> {
     /// One step; a new point if the curve has one there.
     pub fn step(&mut self) -> Result<Option<Point>> {
         self.training.step()?;
+        let state = self.training.state();
+        ensure!(
+            state.is_finite(),
+            "the training diverged in step {}: parameters are no longer numbers; give a smaller --rate, or another --clip",
+            state.step()
+        );
         Ok(self.measure())
     }
 

@@ -22,9 +22,19 @@ pub(crate) fn seen(path: &Path, origin: Digest, make: impl FnOnce() -> Result<Bo
         return Ok(both);
     }
     let both = make()?;
-    let name = path.file_name().and_then(|name| name.to_str()).context("a file needs a name")?;
-    OutDir::open(path.parent().unwrap_or(Path::new(".")))?.write(&[(name, bytes(&both, origin))])?;
+    keep(path, bytes(&both, origin));
     Ok(both)
+}
+
+/// Keeps features for the next time, if that is possible: they can be computed again.
+fn keep(path: &Path, bytes: Vec<u8>) {
+    let write = || -> Result<()> {
+        let name = path.file_name().and_then(|name| name.to_str()).context("a file needs a name")?;
+        OutDir::open(path.parent().unwrap_or(Path::new(".")))?.write(&[(name, bytes)])
+    };
+    if let Err(error) = write() {
+        eprintln!("features are computed again the next time: {error:#}");
+    }
 }
 
 fn bytes((training, test): &Both, origin: Digest) -> Vec<u8> {

@@ -89,10 +89,13 @@ pub struct Grouped {
 pub struct Local {
     /// In one step.
     pub step: f64,
-    /// In an epoch that asks everybody once, if each epoch goes through another instance and one of them is observed.
-    pub epoch: f64,
-    /// In an epoch of as many steps, for someone who is asked in all of them.
+    /// In an epoch, if it asked everybody once, as the paper assumes. Steps here draw anew, and do not.
+    pub epoch_if_asked_once: f64,
+    /// In an epoch, as many steps as it takes to ask so many, for someone who is asked in all of them. For an epoch to be all
+    /// that is seen, each has to go through another instance, and one of them is observed.
     pub epoch_worst: f64,
+    /// How many steps that is.
+    pub epoch_steps: u64,
     /// In all steps, for someone who is asked in all of them.
     pub lifetime_worst: f64,
     /// In how many steps a respondent is asked on average.
@@ -184,15 +187,23 @@ impl LocalStatement {
         });
         let local = &self.local;
         all.push(format!(
-            "Whoever sees a respondent's reports with their sender is held to epsilon_local {} in a step; to {} in an \
-             epoch, which asks everybody once, provided that each epoch goes through another instance and only one is \
-             observed (otherwise {}, for someone asked in all steps of an epoch); to {} over all steps for someone asked in \
-             all of them. On average a respondent is asked in {:.1} steps.",
+            "Whoever sees a respondent's reports with their sender is held to epsilon_local {} in a step, and over all steps to \
+             {}, for someone asked in all of them; on average a respondent is asked in {:.1} steps. If each epoch of {} steps \
+             goes through another instance, and only one of them is observed, to {}{}.",
             short(local.step),
-            short(local.epoch),
-            short(local.epoch_worst),
             short(local.lifetime_worst),
-            local.steps_expected
+            local.steps_expected,
+            local.epoch_steps,
+            short(local.epoch_worst),
+            if local.epoch_steps > 1 {
+                format!(
+                    ", since every step draws anew and may ask the same respondent; it would be {} if an epoch asked everybody \
+                     once, as the paper assumes",
+                    short(local.epoch_if_asked_once)
+                )
+            } else {
+                String::new()
+            }
         ));
         if self.randomizer == "privunit" {
             all.push(
@@ -334,6 +345,10 @@ mod tests {
             (said.local.step, said.local.lifetime_worst),
             (coin.value(), spent.lifetime_worst.epsilon().value())
         );
+        // Six steps ask as many as there are, and somebody may be asked by all of them.
+        assert_eq!(said.local.epoch_steps, 6);
+        let text = Statement::Local(said.clone()).to_string();
+        assert!(text.contains("epoch of 6 steps") && text.contains("is observed, to 11.40, since"), "{text}");
 
         let quiet = local(MechanismName::PrivUnit, 1, Mode::SimulateBatch, false);
         let mechanism = PrivUnit::new(50, 1.0, Epsilon::new(1.9).unwrap()).unwrap();

@@ -15,16 +15,17 @@ use crate::Error;
 pub struct LocalSpending {
     /// All reports of one respondent in one step.
     pub step: LocalGuarantee<Replacement>,
-    /// One epoch that asks everybody once: its steps divide the respondents among them, and one instance sees it alone.
-    pub epoch: LocalGuarantee<Replacement>,
+    /// One epoch that asks everybody once: its steps divide the respondents among them, and one instance sees it alone. Steps
+    /// that draw anew, as those of [`LdpSgd`] do, have `epoch_worst` instead.
+    pub epoch_if_asked_once: LocalGuarantee<Replacement>,
     /// One epoch of as many steps, each on a fresh sample, for someone who is in all of its samples.
     pub epoch_worst: LocalGuarantee<Replacement>,
     /// All steps, for someone who is in all of their samples.
     pub lifetime_worst: LocalGuarantee<Replacement>,
     /// In how many steps a respondent is asked on average.
     pub steps_expected: f64,
-    /// The lifetime's ε, averaged over the samples: for planning. An average is no guarantee.
-    pub lifetime_expected: f64,
+    /// How many steps an epoch has: as many as it takes to ask so many.
+    pub epoch_steps: u64,
 }
 
 impl LdpSgd {
@@ -38,11 +39,11 @@ impl LdpSgd {
         let steps_expected = self.steps as f64 * self.share.value();
         Ok(LocalSpending {
             step: times(1)?,
-            epoch: times(1.min(self.steps))?,
+            epoch_if_asked_once: times(1.min(self.steps))?,
             epoch_worst: times(epoch_steps.min(self.steps))?,
             lifetime_worst: times(self.steps)?,
             steps_expected,
-            lifetime_expected: step * steps_expected,
+            epoch_steps: epoch_steps.min(self.steps),
         })
     }
 }

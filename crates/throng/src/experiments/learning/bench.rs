@@ -1,6 +1,8 @@
 //! Where jobs are run, one after the other, each as often as asked.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
@@ -143,6 +145,9 @@ impl<'a> Bench<'a> {
                     let data = divided.as_ref().context("nothing was divided")?;
                     let done = self.threads.install(|| self.one_run(job, data, run))?;
                     self.kept.keep(&file(job, run), &self.identity(wanted, run), &done)?;
+                    if let Some(path) = self.half_trained(job, run).filter(|path| path.is_file()) {
+                        fs::remove_file(path)?;
+                    }
                     done
                 }
             };
@@ -159,7 +164,7 @@ impl<'a> Bench<'a> {
         if job.model == Model::Cifar {
             let pictures = &data.training;
             let training = Varied { network: &network, pictures, settings, seed: self.seed(run) };
-            let path = self.place.out.as_ref().map(|out| out.join(format!("trained-{}.bin", file(job, run))));
+            let path = self.half_trained(job, run);
             let work = job.work(quick) / settings.steps;
             let trained = training.run(path.as_deref(), |step, loss| {
                 self.lab.progress.inc(work);
@@ -204,6 +209,12 @@ impl<'a> Bench<'a> {
             _ => None,
         };
         Ok(Done { points, attacks, seconds: begun.elapsed().as_secs_f64() })
+    }
+
+    /// Where a long run is kept while it goes on.
+    fn half_trained(&self, job: &Job, run: u64) -> Option<PathBuf> {
+        let out = self.place.out.as_ref().filter(|_| job.model == Model::Cifar && !self.place.quick)?;
+        Some(out.join(format!("half-trained-{}-seed{}.bin", file(job, run), self.seed(run))))
     }
 
     fn identity(&self, Wanted { job, data }: &Wanted, run: u64) -> Identity {

@@ -82,7 +82,7 @@ impl Cost {
         holds: bool,
         statement: impl Into<String>,
     ) -> Row {
-        let row = Row::order(table, cell, holds, statement).throng(self.sampled);
+        let row = Row::order(table, cell, holds, statement).throng(rounded_up(self.sampled));
         if self.local.is_some() { row.note(self.to_string()) } else { row }
     }
 }
@@ -114,11 +114,12 @@ fn epsilons(job: &Job, settings: &Settings, mode: Mode, cover: bool, steps: &[u6
 
 /// A promise in few digits, never stronger than it is.
 fn weaker(epsilon: f64) -> String {
-    if !epsilon.is_finite() {
-        return "no guarantee".into();
-    }
-    let places = (3 - epsilon.max(1e-9).log10().floor() as i32).max(0);
-    shown(at_most_to(places, epsilon))
+    if epsilon.is_finite() { shown(rounded_up(epsilon)) } else { "no guarantee".into() }
+}
+
+/// The same as a number.
+fn rounded_up(epsilon: f64) -> f64 {
+    at_most_to((3 - epsilon.max(1e-9).log10().floor() as i32).max(0), epsilon)
 }
 
 #[cfg(test)]
@@ -153,6 +154,9 @@ mod tests {
         {
             assert_eq!(weaker(epsilon), printed);
         }
+
+        let awkward = Cost { sampled: 0.184_502, local: None };
+        assert_eq!(awkward.row("table", String::new(), true, "").throng, Some(0.1846));
 
         let plain = recipes::plain_linear(&scale, PictureSet::Mnist, Features::Edges).unwrap();
         assert_eq!(Cost::of(&plain).unwrap(), None);

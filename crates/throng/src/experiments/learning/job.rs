@@ -45,7 +45,7 @@ pub(super) struct Done {
     pub(super) points: Vec<Point>,
     /// The attack on the last model: against others of the same pool, and against the test set.
     pub(super) attacks: Option<(Attack, Attack)>,
-    /// How long it took.
+    /// How long it took; if it went on after a stop, since then.
     pub(super) seconds: f64,
 }
 

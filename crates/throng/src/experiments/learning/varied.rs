@@ -12,9 +12,10 @@ use throng_learn::{
 };
 
 use crate::dataset::digest_of;
-use crate::learning::{PICTURES_DIGEST, Progress, STEPS};
+use crate::learning::{PICTURES_DIGEST, PROGRAM, Progress, STEPS, program};
 
-/// A training on pictures of three colours, each of which is mirrored and moved anew whenever all were seen once.
+/// A training on pictures of three colours, all of which are mirrored and moved anew after as many steps as it takes to draw so
+/// many pictures.
 pub(super) struct Varied<'a> {
     pub(super) network: &'a Network,
     pub(super) pictures: &'a Examples,
@@ -42,7 +43,8 @@ impl Varied<'_> {
         BTreeMap::from(
             [
                 (STEPS, settings.steps.to_string()),
-                ("settings", format!("{settings:?}")),
+                ("settings", format!("{settings:?}, mirrored, moved by up to {MOVED}")),
+                (PROGRAM, program(&settings.protocol)),
                 ("seed", self.seed.to_string()),
                 ("parameters", self.network.dimension().to_string()),
                 (PICTURES_DIGEST, digest_of(&[self.pictures]).to_string()),
