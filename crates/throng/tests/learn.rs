@@ -199,3 +199,21 @@ fn a_deployment_asks_people_and_a_budget_ends_it() {
     assert_eq!(nothing.status.code(), Some(1));
     assert!(text(&nothing.stderr).contains("refused: one step alone costs"), "{}", text(&nothing.stderr));
 }
+
+/// What is not a number any more is not given out as a model, and a network is asked for where one is needed.
+#[test]
+fn what_cannot_be_trained_is_refused() {
+    let dir = pets();
+    let refused = |arguments: &[&str]| {
+        let output = learn(&dir, arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+        text(&output.stderr).to_owned()
+    };
+    let diverged = refused(&["--steps", "3", "--clip", "1e-300", "--out", "diverged"]);
+    assert!(diverged.contains("diverged in step 1") && diverged.contains("--rate"), "{diverged}");
+    assert!(!dir.path().join("diverged/model.safetensors").exists());
+    let elsewhere = refused(&["--pretrained", "network.bin"]);
+    assert!(elsewhere.contains("--pretrained is for cifar-10"), "{elsewhere}");
+    let without = refused(&["--model", "pretrained"]);
+    assert!(without.contains("--pretrained FILE"), "{without}");
+}

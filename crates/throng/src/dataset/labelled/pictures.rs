@@ -156,8 +156,9 @@ fn cifar(folder: &Path, set: Cifar, files: &[&str], count: usize) -> Result<Exam
         let (found, each) = (file.parsed(records.read(&file.bytes))?, count / files.len());
         ensure!(
             found == each,
-            "cannot use {}: {found} records where this file has {each}; get it again",
-            file.path.display()
+            "cannot use {}: at byte {}: {found} records where this file has {each}; get it again",
+            file.path.display(),
+            file.bytes.len() / found.max(1) * found.min(each)
         );
     }
     records.into_examples().with_context(|| format!("cannot use the files in {}", folder.display()))
@@ -283,7 +284,12 @@ mod tests {
         let examples = Labelled::cifar_100(data.path(), 100).unwrap();
         assert_eq!((examples.len(), examples.classes()), (100, 100));
         let few = Labelled::open_cifar_100(data.path()).unwrap_err().to_string();
-        assert!(few.contains("cifar-100/train.bin: 100 records where this file has 50000; get it"), "{few}");
+        assert!(
+            few.contains(
+                "cifar-100/train.bin: at byte 307400: 100 records where this file has 50000; get it"
+            ),
+            "{few}"
+        );
     }
 
     #[test]
@@ -307,11 +313,14 @@ mod tests {
         }
         let short = complaint(&data, PictureSet::Cifar10);
         assert!(
-            short.contains("data_batch_3.bin: 9 records where this file has 10; get it again"),
+            short.contains("data_batch_3.bin: at byte 27657: 9 records where this file has 10; get it again"),
             "{short}"
         );
         let few = error(&data, PictureSet::Cifar10);
-        assert!(few.contains("data_batch_1.bin: 10 records where this file has 10000"), "{few}");
+        assert!(
+            few.contains("data_batch_1.bin: at byte 30730: 10 records where this file has 10000"),
+            "{few}"
+        );
     }
 
     #[test]
