@@ -392,6 +392,36 @@ mod tests {
         }
     }
 
+    /// A convolution makes the patches of many examples again, and keeps those of few: the gradients are the same.
+    #[test]
+    fn many_examples_at_once_are_as_one_by_one() {
+        let network = Network::cifar(32, [2, 3, 4], 5, 4);
+        let rng = &mut ChaCha8Rng::seed_from_u64(3);
+        let (d, many) = (network.dimension(), 16);
+        let parameters = network.initial(rng);
+        let inputs: Vec<Vec<f32>> = (0..many).map(|_| uniform(network.inputs(), 1.0, rng)).collect();
+        let inputs: Vec<&[f32]> = inputs.iter().map(Vec::as_slice).collect();
+        let labels: Vec<u8> = (0..many).map(|i| (i % 4) as u8).collect();
+        let (mut losses, mut together) = (vec![0.0; many], vec![f32::NAN; many * d]);
+        let workspace = &mut network.workspace(many);
+        network.gradients(&parameters, &inputs, &labels, workspace, &mut losses, &mut together);
+        let (mut loss, mut alone) = ([0.0], vec![f32::NAN; d]);
+        for i in 0..many {
+            let workspace = &mut network.workspace(1);
+            network.gradients(
+                &parameters,
+                &inputs[i..][..1],
+                &labels[i..][..1],
+                workspace,
+                &mut loss,
+                &mut alone,
+            );
+            // Dense layers multiply other shapes, whose sums may be rounded otherwise.
+            let off = alone.iter().zip(&together[i * d..]).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            assert!(off < 1e-6 && (loss[0] - losses[i]).abs() < 1e-5, "example {i}: {off}");
+        }
+    }
+
     #[test]
     fn networks_have_the_papers_sizes() {
         assert_eq!(Network::paper_cnn(1, Curve::Tanh, 10).dimension(), 26_010);

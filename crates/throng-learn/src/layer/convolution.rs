@@ -96,11 +96,12 @@ impl Convolution {
         let positions = to.rows * to.columns;
         let examples = inputs.len() / self.input.len();
         let (weights, biases) = parameters.split_at(self.filters * patch);
-        memory.patches.resize(examples * patch * positions, F::default());
+        let kept = if self.keeps(examples) { examples } else { 1 };
+        memory.patches.resize(kept * patch * positions, F::default());
         let Memory { patches, framed, .. } = memory;
-        let patches = patches.chunks_exact_mut(patch * positions);
-        let results = outputs.chunks_exact_mut(to.len()).zip(patches);
-        for (input, (output, patches)) in inputs.chunks_exact(self.input.len()).zip(results) {
+        let results = outputs.chunks_exact_mut(to.len()).enumerate();
+        for (input, (i, output)) in inputs.chunks_exact(self.input.len()).zip(results) {
+            let patches = &mut patches[i % kept * patch * positions..][..patch * positions];
             self.frame(input, framed);
             self.place(framed, patches);
             output.chunks_exact_mut(positions).zip(biases).for_each(|(channel, &bias)| channel.fill(bias));
@@ -123,10 +124,16 @@ impl Convolution {
     ) {
         let (patch, to) = (self.patch(), self.output());
         let positions = to.rows * to.columns;
-        let by_outputs = pass.by_outputs.chunks_exact(to.len());
+        let examples = pass.inputs.len() / self.input.len();
+        let kept = if self.keeps(examples) { examples } else { 1 };
         let Memory { patches, framed, .. } = &mut *pass.memory;
-        let patches = patches.chunks_exact_mut(patch * positions);
-        for (i, (by_outputs, patches)) in by_outputs.zip(patches).enumerate() {
+        let each = pass.inputs.chunks_exact(self.input.len()).zip(pass.by_outputs.chunks_exact(to.len()));
+        for (i, (input, by_outputs)) in each.enumerate() {
+            let patches = &mut patches[i % kept * patch * positions..][..patch * positions];
+            if kept < examples {
+                self.frame(input, framed);
+                self.place(framed, patches);
+            }
             let (gradient, how) = gradients.of(i, self.parameters());
             let (by_weights, by_biases) = gradient.split_at_mut(self.filters * patch);
             let by_outputs_matrix = matrix(by_outputs, self.filters, positions);
@@ -157,6 +164,13 @@ impl Convolution {
                 self.unframe(framed, by_input);
             }
         }
+    }
+
+    /// Whether the patches of all examples are kept from the forward pass for the backward one: making them again is faster
+    /// than getting them back from outside the cache.
+    fn keeps(&self, examples: usize) -> bool {
+        let to = self.output();
+        examples * self.patch() * to.rows * to.columns <= KEPT_MAX
     }
 
     /// How many numbers of a line of a framed picture are `stride` apart.
@@ -291,6 +305,9 @@ impl Convolution {
         }
     }
 }
+
+/// Patches of so many numbers fit into a processor's cache beside all else.
+const KEPT_MAX: usize = 1 << 18;
 
 /// Does something with each of N pairs of numbers.
 #[inline(always)]

@@ -138,7 +138,7 @@ impl Promise {
         found: &mut Measured,
     ) -> Result<()> {
         let statistics = game.statistics();
-        let each = error / f64::from(ROUNDS) / statistics.len() as f64 / TRIED_ROUNDS.len() as f64;
+        let tried = error / f64::from(ROUNDS) / TRIED_ROUNDS.len() as f64;
         let mut rounds = vec![play(game, FIRST_ROUND, stream, first_round)?];
         let mut reports = FIRST_ROUND;
         for round in 1..=ROUNDS as usize {
@@ -149,6 +149,7 @@ impl Promise {
             rounds.push(play(game, games, stream, first_round + round as u32)?);
             reports += games;
             for (place, statistic) in statistics.iter().enumerate() {
+                let each = tried * share(place, statistics.len());
                 let seen = |rounds: &[Vec<Seen>]| Seen::sum(rounds.iter().map(|round| &round[place]));
                 for from in TRIED_ROUNDS.iter().filter_map(|&tried| (round + 1).checked_sub(tried)) {
                     if from == 0 {
@@ -307,6 +308,18 @@ pub(super) fn scale_of(target: f64, spent: impl Fn(f64) -> Result<f64>) -> Resul
 /// An excess by this factor is to be noticed.
 pub const RESOLUTION: f64 = 1.05;
 
+/// A statistic's share of the probability of error. The first is what tells in a right randomizer, and has nearly all of it; the
+/// others are there for randomizers that are wrong in some other way, which shows all the same.
+fn share(place: usize, statistics: usize) -> f64 {
+    match (place, statistics) {
+        (_, 1) => 1.0,
+        (0, _) => 1.0 - OTHERS,
+        _ => OTHERS / (statistics - 1) as f64,
+    }
+}
+
+/// What all but the first have together.
+const OTHERS: f64 = 1.0 / 16.0;
 /// Reports of the first round in each world, which only chooses; the next has twice as many.
 pub(super) const FIRST_ROUND: u64 = 1 << 13;
 /// The last round has 2^27 reports in each world.
@@ -343,6 +356,15 @@ mod tests {
             claimed: Epsilon::new(claimed).unwrap(),
             spent: claimed,
             trials: vec![Trial::game(game, u64::MAX)],
+        }
+    }
+
+    #[test]
+    fn statistics_share_the_whole_error_and_the_first_has_most() {
+        for statistics in 1..6 {
+            let shares: Vec<f64> = (0..statistics).map(|place| share(place, statistics)).collect();
+            assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-15, "{shares:?}");
+            assert!(shares[0] > 0.9 && shares.iter().all(|&share| share > 0.01), "{shares:?}");
         }
     }
 

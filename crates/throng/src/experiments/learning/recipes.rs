@@ -210,5 +210,5 @@ pub(super) const LONG: u64 = 2_000;
 pub(super) const LEARNED_LONG: u64 = 500;
 const PLAIN_STEPS: u64 = 3_000;
 /// How often the network for CIFAR-10 sees each picture on average: about half an hour on two cores.
-pub(super) const PLAIN_CIFAR_PASSES: u64 = 12;
+pub(super) const PLAIN_CIFAR_PASSES: u64 = 8;
 const PLAIN_CIFAR_BATCH: usize = 100;
