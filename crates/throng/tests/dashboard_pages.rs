@@ -294,7 +294,11 @@ fn what_if_changes_to_what_the_api_says() {
     page.click("#analyzer");
     let bad = asked("instances=2&analyzer=true&honest_fraction=1");
     page.wait_for("#left[data-kind=local]");
-    assert_number(&page, "#left", &bad["left"]["epsilon"]);
+    // The analyzer has the release, so what is left is what it leaves together with the fragments that it can tie.
+    assert_shown(&page, "#left", &bad["left"]["epsilon_with_release"]);
+    let note = page.text("#left ~ .note");
+    assert!(bad["left"]["epsilon"].as_f64() < bad["left"]["epsilon_with_release"].as_f64());
+    assert!(note.contains("Those fragments alone say at most"), "{note}");
     page.click("#analyzer");
     // Without the analyzer nobody can open what they see.
     page.wait_for("#left[data-kind=participation-only]");
@@ -381,6 +385,12 @@ fn planner_changes_to_what_the_api_says() {
     let fresh = settled(2);
     assert_ne!(before["rmse"], fresh["rmse"], "noise is fresh");
     assert_eq!(before["standard-error"], fresh["standard-error"]);
+    // What is left of a collusion is the floor, since the analyzer has the release; the fragments alone come after it.
+    let (floor, collusions) = (page.text("#epsilon-floor"), page.text("#collusions"));
+    assert!(
+        collusions.contains(&format!("at most epsilon {floor} (removal). Only the fragments")),
+        "{collusions}"
+    );
     pictures(&page, "dashboard-planner-zipf");
 
     // The file is the plan that is shown, also while another is on its way.
@@ -448,10 +458,13 @@ fn labels_have_their_own_numbers_and_texts_are_texts() {
         page.wait(&format!(
             "document.querySelector('#answer').dataset.ready === 'true' &&
                 Number(document.querySelector('#left').dataset.value) === {}",
-            expected["left"]["epsilon"]
+            expected["left"]["epsilon_with_release"]
         ));
-        assert_shown(page, "#left", &expected["left"]["epsilon"]);
+        assert_shown(page, "#left", &expected["left"]["epsilon_with_release"]);
         assert_shown(page, "#epsilon-central", &expected["epsilon_central"]);
+        let note = page.text("#left ~ .note");
+        let tied = format!("up to {} fragments of a bit", expected["left"]["fragments"]);
+        assert!(note.contains(&tied), "{note}");
         expected["left"]["epsilon"].clone()
     };
     assert_eq!(page.eval("document.querySelector('#label').value"), json!("2"));

@@ -130,7 +130,7 @@ function planned({ plan, domain, sample }, mark) {
         ["each sends", el("span", { id: "envelopes", "data-value": plan.envelopes_per_instance }, `${plan.envelopes_per_instance} envelopes to each instance, ${bytes(plan.bytes_per_respondent)} in all`)],
         ["processor time", `${short(plan.respondent_ms)} ms of each respondent, ${short(plan.servers_ms)} ms of all servers`],
         ["each fragment", plan.epsilon_fragment && `epsilon_fragment ${epsilon(plan.epsilon_fragment)} (removal)`],
-        ["if they collude", collusions(plan.epsilon_if_instances_compromised)],
+        ["if they collude", el("span", { id: "collusions" }, collusions(plan))],
       ]),
       el("ul", { class: "points small" }, plan.reasons.map((text) => el("li", {}, text))),
       plan.another_design && message("", el("p", {}, plan.another_design)),

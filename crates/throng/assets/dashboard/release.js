@@ -236,7 +236,7 @@ function promises(release, label) {
     el("p", {}, `Whatever this release shows, it was at most ${factor(release.epsilon_central)} times as likely with any one person's answer as without it, but for a chance of ${oneIn(release.delta)}. That is removal; between two answers that a person could have given, which is replacement, epsilon is at most twice as large: ${epsilon(2 * release.epsilon_central)}.`),
     facts([
       ["rests on", `${count(release.honest_respondents)} honest respondents`],
-      ["if they collude", collusions(release.epsilon_if_instances_compromised)],
+      ["if they collude", el("span", { id: "collusions" }, collusions(release))],
       ["spent", `epsilon ${epsilon(release.epsilon_spent)} of ${budget(release.epsilon_budget)} (removal) at delta ${delta(release.delta_budget)}, on ${release.population}`],
       ["noise floor", `${short(release.noise_floor)} people, the standard error of a value that nobody holds`],
       ["not counted", rejected.length > 0 && `envelopes ${rejected.map(([name, value]) => `${REJECTED[name] ?? name}: ${count(value)}`).join(", ")}`],
