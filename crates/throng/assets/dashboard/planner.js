@@ -142,9 +142,9 @@ function tried(sample, plan, mark) {
   const said = el(
     "p",
     {},
-    "Off by ",
+    "Off by a root mean square of ",
     el("span", { id: "rmse", "data-value": sample.rmse }, short(sample.rmse)),
-    ` people on average (planned ${short(plan.standard_error)}), ${short(upTo(sample.largest_error, 3))} at most. `,
+    ` people (planned ${short(plan.standard_error)}), ${short(upTo(sample.largest_error, 3))} at most. `,
     `${count(sample.significant)} values stand out of the noise, ${count(sample.significant_held)} of them truly held by someone, of ${count(sample.held)} that are.`,
   );
   if (sample.truth) {

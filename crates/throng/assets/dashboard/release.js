@@ -101,7 +101,7 @@ async function ranksView(path) {
     "figure",
     { id: "ranks", "data-value": ranks.points.length },
     rankChart(ranks.points, { floor: ranks.noise_floor, threshold: ranks.noise_threshold }),
-    el("figcaption", {}, "All values, the largest first, on log axes. Estimates below zero are not drawn."),
+    el("figcaption", {}, "All values, the largest first, on log axes. Estimates below a tenth of the noise floor are not drawn."),
     legend("signal", "noise", "floor", "threshold"),
   );
 }
@@ -233,7 +233,7 @@ function promises(release, label) {
     "section",
     { class: "panel", "aria-labelledby": "promises" },
     el("h2", { id: "promises" }, "What it promises"),
-    el("p", {}, `Whatever this release shows, it was at most ${factor(release.epsilon_central)} times as likely with any one person's answer as without it, but for a chance of ${oneIn(release.delta)}. That is removal; between two answers that a person could have given, which is replacement, epsilon is at most twice as large: ${epsilon(2 * release.epsilon_central)}.`),
+    el("p", {}, `Whatever this release shows, it was at most ${factor(release.epsilon_central)} times as likely with any one person's answer as without it, but for a chance of ${oneIn(release.delta)}. That is removal; between two answers that a person could have given, which is replacement, epsilon is at most twice as large: ${epsilon(2 * release.epsilon_central)}, at a delta of at most ${delta(replaced(release))}.`),
     facts([
       ["rests on", `${count(release.honest_respondents)} honest respondents`],
       ["if they collude", el("span", { id: "collusions" }, collusions(release))],
@@ -244,6 +244,11 @@ function promises(release, label) {
     el("ul", { class: "points" }, release.assumptions.map((text) => el("li", {}, text))),
     el("p", {}, el("a", { id: "what-if", href: `/guarantees?survey=${release.survey}${release.label ? `&label=${encodeURIComponent(label)}` : ""}` }, "What if …?")),
   );
+}
+
+/// The way from one answer to another leads over none: delta once, and once more by the factor of epsilon.
+function replaced(release) {
+  return release.delta * (1 + Math.exp(release.epsilon_central)) * (1 + 1e-14);
 }
 
 const LINES = 50;

@@ -259,10 +259,20 @@ pub fn plot_title(
 
 /// What the guarantee rests on.
 fn assumptions(survey: &Survey, release: &Release) -> Vec<String> {
+    let (respondents, counted_on) = (release.crowd().respondents, release.honest());
+    let honest = (respondents as f64 * survey.crowd.honest_fraction).floor() as u64;
+    let deleted = match survey.labels {
+        Some(_) if counted_on < honest => {
+            format!(
+                " Every instance deletes some at random: {counted_on} of the honest ones are sure to be left everywhere, and the \
+                 guarantee counts on those."
+            )
+        }
+        _ => String::new(),
+    };
     let mut all = vec![format!(
-        "At least {} of the {} respondents are honest, and one hop among the {} of each instance is.",
-        release.honest(),
-        release.crowd().respondents,
+        "At least {} of the {respondents} respondents are honest, and one hop among the {} of each instance is.{deleted}",
+        honest.max(counted_on),
         survey.delivery.hops
     )];
     all.push(

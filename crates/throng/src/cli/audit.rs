@@ -75,7 +75,7 @@ pub struct Sureness {
 #[command(after_help = "\
 Examples:
   throng audit local
-      every randomizer at epsilon_local 1 and 4; half a minute
+      every randomizer at epsilon_local 1 and 4; seconds
   throng audit local --epsilon 0.1,1,4,8,13
       the whole range; minutes
   throng audit local --survey survey.toml
