@@ -30,6 +30,7 @@ export async function render(page, parameters, fail) {
   const question = el("input", { type: "text", id: "question", autocomplete: "off", placeholder: "in words that respondents see" });
   const mark = el("input", { type: "checkbox", id: "mark", checked: true });
   const answer = el("div", { class: "stack", id: "answer" });
+  const brief = el("p", { class: "brief", id: "brief", "aria-hidden": "true" });
   const file_said = el("div", { id: "file-said" });
   const asking = lastOnly();
   let [seed, shown] = [1, null];
@@ -51,6 +52,7 @@ export async function render(page, parameters, fail) {
       // A picture has its own number of values; the survey file is for the plan that is shown.
       shown = { page, plan: { ...plan, domain: page.domain } };
       show(domain_hint, pixels(plan.domain, page));
+      show(brief, inBrief(page.plan));
       drawAll();
       file.disabled = false;
       answer.dataset.ready = "true";
@@ -61,6 +63,7 @@ export async function render(page, parameters, fail) {
       if (error.kind === "token" || error.kind === "gone") return fail(error);
       const title = error.kind === "too-much" ? "This is more than can be tried here" : "There is no such survey";
       show(answer, message("bad", el("h2", {}, title), el("p", { id: "refused" }, error.message)));
+      show(brief, el("strong", {}, title));
       answer.dataset.ready = "refused";
     }
   };
@@ -85,7 +88,12 @@ export async function render(page, parameters, fail) {
     el(
       "div",
       { class: "trial" },
-      el("form", { class: "panel", onsubmit: (event) => event.preventDefault(), "aria-label": "The plan" }, [crowd, domain, central, tau, instances].map((one) => one.label), el("label", {}, "Try it on", sample)),
+      el(
+        "div",
+        {},
+        el("form", { class: "panel", onsubmit: (event) => event.preventDefault(), "aria-label": "The plan" }, [crowd, domain, central, tau, instances].map((one) => one.label), el("label", {}, "Try it on", sample)),
+        brief,
+      ),
       answer,
       el(
         "form",
@@ -107,6 +115,12 @@ function pixels(asked, { domain, sample }) {
   if (!sample?.truth || domain === asked) return null;
   const { width, height } = sample.truth;
   return domain < asked ? `The picture has ${count(domain)} pixels (${width} × ${height}) at most, and the plan is for as many values.` : `The picture is drawn in ${count(domain)} pixels (${width} × ${height}), and the plan is for as many values.`;
+}
+
+/// What matters of a plan, in a line: the page says it again in full, so it is for the eye alone.
+function inBrief(plan) {
+  const fact = (name, value) => el("span", {}, `${name} `, el("strong", {}, value));
+  return [fact("error", `± ${short(plan.standard_error)}`), fact("noise ends at", short(plan.noise_threshold)), fact("whatever fails", `ε ${epsilon(plan.epsilon_floor)} (removal)`)];
 }
 
 function planned({ plan, domain, sample }, mark) {

@@ -187,13 +187,13 @@ async function tableView(path, release, fail) {
   return [
     el("div", { class: "grid" }, el("label", {}, "Search", search), el("label", {}, "Order", order)),
     said,
+    el("p", { class: "faint", id: "estimates-caption" }, `Estimates in people; ± is one standard error. A value is signal above ${short(release.noise_threshold)}.`),
     el(
       "div",
       { class: "scroll" },
       el(
         "table",
-        { id: "estimates" },
-        el("caption", {}, `Estimates in people; ± is one standard error. A value is signal above ${short(release.noise_threshold)}.`),
+        { id: "estimates", "aria-describedby": "estimates-caption" },
         el(
           "thead",
           {},
