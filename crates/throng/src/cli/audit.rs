@@ -232,7 +232,7 @@ pub struct MembershipArgs {
     pub training: TrainingArgs,
 
     /// Audit a training that leaves its noise out, on labels that only memory can know
-    #[arg(long, conflicts_with_all = ["source", "target", "model"])]
+    #[arg(long, conflicts_with_all = ["source", "target", "model", "pretrained"])]
     pub broken: bool,
 
     /// How sure, and from which seed.
