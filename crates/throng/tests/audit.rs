@@ -143,7 +143,11 @@ fn hops_and_network_cannot_tell_unless_respondents_save_traffic() {
     assert_eq!(shown("requests"), "1 for everyone");
     assert_eq!(shown("respondents in the epoch"), "12 for everyone");
     assert_eq!(shown("envelopes handed on"), shown("envelopes in the epoch"));
-    assert!(sights.iter().any(|one| one["what"] == "time in the epoch" && one["rule"] == "alike"));
+    let ruled = |what: &str, rule: &str| sights.iter().any(|one| one["what"] == what && one["rule"] == rule);
+    for what in ["time in the epoch", "time in the epoch, as stored", "order of instances, as stored"] {
+        assert!(ruled(what, "alike"), "{what}: {found}");
+    }
+    assert!(ruled("bytes sent, with TLS", "same"), "{found}");
     assert!(found["latency"][2]["median_ms"].as_f64() > Some(0.0));
 
     let (code, found, said) = broken.join().unwrap();

@@ -48,7 +48,7 @@ pub enum AuditCommand {
     ///
     /// Starts all parties of a small survey on this machine, with keys of their own. In three epochs the same respondents
     /// answer with one value, with another one, and with nothing to say. Numbers and lengths have to be the same; times,
-    /// places in a body and what TLS adds have to have the same law. How long answers take is printed and not judged.
+    /// places in a body and bytes answered have to have the same law. How long answers take is printed and not judged.
     Wire(WireArgs),
 
     /// A trained model: can those it was trained on be told from others? Beside epsilon_central
