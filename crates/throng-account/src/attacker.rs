@@ -51,6 +51,19 @@ pub enum Left {
     },
 }
 
+/// What some bad instances leave together with the analyzer, under removal.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Collusion {
+    /// How many instances.
+    pub bad: u32,
+    /// At most this many fragments of any bit are known to be the respondent's.
+    pub fragments: u32,
+    /// What these say by themselves.
+    pub exposed: Epsilon,
+    /// What they say together with the release: what is left, as the analyzer has both.
+    pub with_release: Epsilon,
+}
+
 impl Exposure {
     /// What an attacker leaves.
     ///
@@ -80,6 +93,21 @@ impl Exposure {
             }
         };
         Ok(Left::Local { fragments, exposed: LocalGuarantee::pure(exposed), with_release: floor })
+    }
+
+    /// What one, two, ... bad instances leave together with the analyzer: what the fragments say that they tie to a
+    /// respondent, and what is left when the release is seen too, as that attacker does.
+    pub fn collusions(&self) -> Result<Vec<Collusion>, Error> {
+        let mut all = Vec::new();
+        for bad in 1..=self.instances {
+            if let Left::Local { fragments, exposed, with_release } =
+                self.left(Compromised::AnalyzerAndInstances(bad))?
+            {
+                let [exposed, with_release] = [exposed, with_release].map(|guarantee| guarantee.epsilon());
+                all.push(Collusion { bad, fragments, exposed, with_release });
+            }
+        }
+        Ok(all)
     }
 
     fn check(&self, bad: u32) -> Result<u32, Error> {
@@ -143,6 +171,18 @@ mod tests {
                 .unwrap(),
         );
         assert_eq!(two, (2, exposed_epsilon(epsilon(8.55), epsilon(1.0), 2).value()));
+    }
+
+    #[test]
+    fn collusions_are_of_one_two_and_more_instances() {
+        let exposure = exposure(Some((epsilon(5.775), 16)));
+        let collusions = exposure.collusions().unwrap();
+        assert_eq!(collusions.len(), 3);
+        for (bad, collusion) in (1..).zip(collusions) {
+            let alone = local(exposure.left(Compromised::AnalyzerAndInstances(bad)).unwrap());
+            assert_eq!((collusion.fragments, collusion.exposed.value()), alone);
+            assert_eq!((collusion.bad, collusion.with_release), (bad, exposure.epsilon_floor));
+        }
     }
 
     #[test]

@@ -191,11 +191,13 @@ fn other_choices(question: &Question, plan: &Plan) -> Vec<String> {
     {
         reasons.push(format!(
                 "One fragment per bit is the fewest to send, and right if no instance will work together with the analyzer. \
-             With {} report fragments, one for each instance, such an instance would learn at most epsilon {:.2} instead of \
-             {:.2} (removal), at the same central guarantee, for {} envelopes instead of {} and an error of {:.1} instead of {:.1}.",
+             With {} report fragments, one for each instance, what such an instance ties to somebody would by itself say at \
+             most epsilon {:.2} instead of {:.2} (removal), and with the release at most {:.2}; at the same central guarantee, for \
+             {} envelopes instead of {} and an error of {:.1} instead of {:.1}.",
             question.instances,
             at_most(exposed(&more)),
                 at_most(exposed(plan)),
+                at_most(more.exposure.epsilon_floor.value()),
                 more.envelopes,
                 plan.envelopes,
                 more.accuracy.standard_error,

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use throng_account::attacker::{Compromised, Exposure, Left};
+use throng_account::attacker::{Collusion, Exposure};
 use throng_account::bound::Bound;
 use throng_account::deletion::Deletion;
 use throng_account::label::Label;
@@ -230,24 +230,28 @@ impl CheckedClaim {
     fn collusions(&self) -> Vec<String> {
         let instances = self.exposure.instances;
         let which = if self.survey.profile.is_some() { " that get your fragments" } else { "" };
-        let exposed = |bad| match self.exposure.left(Compromised::AnalyzerAndInstances(bad)) {
-            Ok(Left::Local { fragments, exposed, .. }) => Some((fragments, exposed.epsilon())),
-            _ => None,
-        };
+        let collusions = self.exposure.collusions().unwrap_or_default();
         let mut sentences = Vec::new();
         let mut before = None;
-        for (bad, (fragments, epsilon)) in (1..=instances).filter_map(|bad| Some((bad, exposed(bad)?))) {
-            if before.replace(epsilon) == Some(epsilon) {
+        for (at, &Collusion { bad, fragments, exposed, with_release }) in collusions.iter().enumerate() {
+            if before.replace(exposed) == Some(exposed) {
                 continue;
             }
-            let more = if bad < instances && exposed(bad + 1).is_some_and(|(_, next)| next == epsilon) {
+            let more = if collusions.get(at + 1).is_some_and(|next| next.exposed == exposed) {
                 " or more"
             } else {
                 ""
             };
+            // They have the release, too: what the fragments say by themselves is no limit of what they learn.
+            let alone = if exposed < with_release {
+                format!("; by themselves those fragments say epsilon {exposed}")
+            } else {
+                String::new()
+            };
             sentences.push(format!(
                 "If the analyzer and all hops of {bad}{more} of the {instances} instances{which} work together, up \
-                 to {fragments} of the fragments of a bit are known to be yours: epsilon {epsilon} (removal)."
+                 to {fragments} of the fragments of a bit are known to be yours: epsilon {with_release} (removal) is \
+                 left{alone}."
             ));
         }
         sentences
@@ -318,6 +322,7 @@ fn deletion(labels: &Labels) -> Result<Deletion, Error> {
 mod tests {
     use super::*;
     use crate::testing::{FRAGMENTED, PROFILES, RECORD, SURVEY};
+    use throng_account::attacker::{Compromised, Left};
 
     fn survey(text: &str) -> Survey {
         Survey::from_toml(text).unwrap()
@@ -370,6 +375,15 @@ mod tests {
             ["epsilon_backstop 5.25", "A single fragment", "Anyone may answer", "up to 2 of the fragments"]
         {
             assert!(sentences.contains(part), "{part}: {sentences}");
+        }
+        // Whoever ties fragments to a respondent has the release as well, so all that is left is the floor.
+        let colluding: Vec<&str> = sentences.lines().filter(|line| line.contains("work together")).collect();
+        assert!(colluding.len() > 1);
+        for (line, collusion) in colluding.into_iter().zip(claim.exposure.collusions().unwrap()) {
+            let left = format!("known to be yours: epsilon {} (removal) is left", claim.floor.epsilon());
+            assert!(line.contains(&left), "{line}");
+            let alone = format!("by themselves those fragments say epsilon {}", collusion.exposed);
+            assert!(collusion.exposed < claim.floor.epsilon() && line.contains(&alone), "{line}");
         }
     }
 

@@ -100,6 +100,16 @@ fn a_training_without_its_noise_is_caught() {
     // Those of the training that was attacked, and not of the one that is promised.
     assert_eq!(found["steps"], 200, "{found}");
     assert!(said.contains("members can be told from others"), "{said}");
+    // What the confidence is of is said where the promise is called broken: not that a kept one would hardly ever be.
+    let dir = tempfile::tempdir().unwrap();
+    let line = "audit membership --broken --steps 20 --seed 4";
+    let output = command(&dir, &line.split(' ').collect::<Vec<_>>()).output().unwrap();
+    let printed = text(&output.stdout);
+    assert!(
+        printed.contains("verdict: BROKEN") && printed.contains("no\ncertified lower bound"),
+        "{printed}"
+    );
+    assert!(printed.contains("as if losses were independent: it is none of this verdict"), "{printed}");
     let (code, found, _) = audit("membership --batch 2000 --steps 3 --seed 4");
     assert_eq!((code, found["verdict"].as_str()), (Some(0), Some("kept")), "{found}");
     assert!(found["members"].as_u64() > Some(10_000));
@@ -133,7 +143,11 @@ fn hops_and_network_cannot_tell_unless_respondents_save_traffic() {
     assert_eq!(shown("requests"), "1 for everyone");
     assert_eq!(shown("respondents in the epoch"), "12 for everyone");
     assert_eq!(shown("envelopes handed on"), shown("envelopes in the epoch"));
-    assert!(sights.iter().any(|one| one["what"] == "time in the epoch" && one["rule"] == "alike"));
+    let ruled = |what: &str, rule: &str| sights.iter().any(|one| one["what"] == what && one["rule"] == rule);
+    for what in ["time in the epoch", "time in the epoch, as stored", "order of instances, as stored"] {
+        assert!(ruled(what, "alike"), "{what}: {found}");
+    }
+    assert!(ruled("bytes sent, with TLS", "same"), "{found}");
     assert!(found["latency"][2]["median_ms"].as_f64() > Some(0.0));
 
     let (code, found, said) = broken.join().unwrap();

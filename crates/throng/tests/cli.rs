@@ -52,6 +52,19 @@ fn plan_writes_a_survey_that_can_be_read_and_holds() {
     let error = plan["standard_error"].as_f64().unwrap();
     assert!((5.0..8.0).contains(&error), "{error}");
     assert!(plan["consent"].as_str().unwrap().contains("at least 3000"));
+    // Whoever ties fragments to people has the release, too: of several fragments the floor is left, and stated first.
+    let arguments =
+        "plan --epsilon-central 1 --delta 1e-6 --respondents 3000 --domain 784 --report-fragments 4";
+    let page = text(&throng(&dir, &arguments.split(' ').collect::<Vec<_>>()).stdout);
+    let says = |name: &str| -> Vec<String> {
+        let line = page.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("{page}"));
+        line.rsplit("epsilon ").next().unwrap().split(", ").map(str::to_owned).collect()
+    };
+    let floor = says("whatever fails")[0].rsplit(' ').next().unwrap().parse::<f64>().unwrap();
+    for (left, tied) in says("bad instances + analyzer").iter().zip(says("  fragments tied alone")) {
+        let [left, tied] = [left, &tied].map(|number| number.parse::<f64>().unwrap());
+        assert!(left >= floor && left < floor + 1e-4 && tied < floor, "{page}");
+    }
     // Ask the accountant whether the file's parameters keep its claim.
     let question = format!("account --respondents 3000 --delta 0.99e-6 --epsilon-local {local} --json");
     let account = throng(&dir, &question.split(' ').collect::<Vec<_>>());

@@ -25,7 +25,7 @@ fn open<'a>(browser: &'a Browser, analyst: &Analyst, path: &str) -> Page<'a> {
     page
 }
 
-/// Pictures of a page as it is, in the dark, and on a phone. All of its text can be read.
+/// Pictures of a page as it is and on a phone, both in the light and in the dark. All of its text can be read.
 fn pictures(page: &Page, name: &str) {
     page.screenshot(name);
     assert_eq!(page.faint_texts(), Vec::<String>::new(), "{name}");
@@ -35,6 +35,29 @@ fn pictures(page: &Page, name: &str) {
     page.color_scheme("light");
     page.phone();
     page.screenshot(&format!("{name}-phone"));
+    page.color_scheme("dark");
+    page.screenshot(&format!("{name}-phone-dark"));
+    page.color_scheme("light");
+    page.viewport(1280, 800);
+}
+
+/// On a phone no table has to be pushed to see a cell of it, and no number such as 1e-6 is broken in two.
+fn nothing_is_out_of_sight(page: &Page) {
+    page.phone();
+    let pushed = page.eval(
+        "[...document.querySelectorAll('.scroll')].filter(one => one.scrollWidth > one.clientWidth).map(one => one.innerText)",
+    );
+    assert_eq!(pushed, json!([]));
+    let broken = page.eval(
+        "(() => { const all = [], texts = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+            while (texts.nextNode()) for (const found of texts.currentNode.data.matchAll(/\\d[\\d.]*e-\\d+/g)) {
+                const range = document.createRange();
+                range.setStart(texts.currentNode, found.index);
+                range.setEnd(texts.currentNode, found.index + found[0].length);
+                if (range.getClientRects().length > 1) all.push(texts.currentNode.data);
+            } return all })()",
+    );
+    assert_eq!(broken, json!([]));
     page.viewport(1280, 800);
 }
 
@@ -89,6 +112,14 @@ fn every_page_shows_its_text_and_a_number_of_the_api() {
         page.wait_for_text(&format!("{} .hops > {hop}", id("instances")), says);
     }
     pictures(&page, "dashboard-surveys");
+    nothing_is_out_of_sight(&page);
+    // An analyzer that is away for a while is asked again, and the page stays.
+    intercept(&page, "/api/surveys", "if (window.back) return real(); throw new TypeError('no network');");
+    page.wait_for_text("#unreached", "asked again");
+    assert!(page.text("main").contains("Which pixel do you hold?"));
+    page.eval("window.back = true");
+    page.wait("!document.querySelector('#unreached')");
+    assert!(page.text("main").contains("Which pixel do you hold?"));
 
     let page = open(&browser, &analyst, "/releases");
     let listed = &analyst.json("/api/releases")["releases"][0];
@@ -96,6 +127,7 @@ fn every_page_shows_its_text_and_a_number_of_the_api() {
     assert_shown(&page, "#respondents-0", &listed["respondents"]);
     assert_shown(&page, "#epsilon-0", &listed["epsilon_central"]);
     pictures(&page, "dashboard-releases");
+    nothing_is_out_of_sight(&page);
     page.click("#release-0");
     page.wait_for_text("h1#name", "drawing");
 
@@ -107,6 +139,7 @@ fn every_page_shows_its_text_and_a_number_of_the_api() {
     }
     assert!(page.text("#bound-words").starts_with("Computed for exactly the coins"));
     pictures(&page, "dashboard-guarantees");
+    nothing_is_out_of_sight(&page);
 
     let page = open(&browser, &analyst, "/ledger");
     let population = &analyst.json("/api/ledger")["populations"][0];
@@ -115,6 +148,7 @@ fn every_page_shows_its_text_and_a_number_of_the_api() {
     assert_shown(&page, "#left-0", &population["epsilon_left"]);
     assert_shown(&page, "#ledger-0 td[data-value]", &population["releases"][0]["epsilon_alone"]);
     pictures(&page, "dashboard-ledger");
+    nothing_is_out_of_sight(&page);
 }
 
 #[test]
@@ -175,6 +209,13 @@ fn a_release_is_seen_in_four_ways_and_kept() {
     page.wait(&format!("document.querySelector('#found').dataset.value === '{}'", found["found"]));
     assert_eq!(page.texts("#estimates tbody tr").len() as u64, found["found"].as_u64().unwrap());
     pictures(&page, "dashboard-release-table");
+    nothing_is_out_of_sight(&page);
+    // Between two answers delta is larger, too.
+    let [epsilon, delta] = ["epsilon_central", "delta"].map(|name| release[name].as_f64().unwrap());
+    let promise = page.text("section[aria-labelledby=promises] p");
+    let said = promise.rsplit("delta of at most ").next().unwrap().trim_end_matches('.');
+    let (said, least): (f64, f64) = (said.parse().unwrap(), delta * (1.0 + epsilon.exp()));
+    assert!(said >= least && said < 1.1 * least, "{promise}");
 
     // What is kept is what the API gives.
     for file in ["estimates.csv", "estimates.json", "release.json", "ranks.svg", "ranks.png", "picture.png"] {
@@ -294,7 +335,11 @@ fn what_if_changes_to_what_the_api_says() {
     page.click("#analyzer");
     let bad = asked("instances=2&analyzer=true&honest_fraction=1");
     page.wait_for("#left[data-kind=local]");
-    assert_number(&page, "#left", &bad["left"]["epsilon"]);
+    // The analyzer has the release, so what is left is what it leaves together with the fragments that it can tie.
+    assert_shown(&page, "#left", &bad["left"]["epsilon_with_release"]);
+    let note = page.text("#left ~ .note");
+    assert!(bad["left"]["epsilon"].as_f64() < bad["left"]["epsilon_with_release"].as_f64());
+    assert!(note.contains("Those fragments alone say at most"), "{note}");
     page.click("#analyzer");
     // Without the analyzer nobody can open what they see.
     page.wait_for("#left[data-kind=participation-only]");
@@ -353,6 +398,18 @@ fn planner_changes_to_what_the_api_says() {
     assert_eq!(before["domain-planned"], 784);
     page.wait_for_text("#domain-hint", "784 pixels (28 × 28) at most");
     pictures(&page, "dashboard-planner");
+    // On a phone the result is in sight while the sliders are, and follows them.
+    page.phone();
+    let brief = |page: &Page| {
+        page.wait(
+            "(() => { const at = document.querySelector('#brief').getBoundingClientRect();
+                return scrollY === 0 && at.top > 0 && at.bottom <= innerHeight })()",
+        );
+        page.text("#brief")
+    };
+    let (first, error) = (brief(&page), page.text("#standard-error"));
+    assert!(first.contains(&error), "{first}: {error}");
+    page.viewport(1280, 800);
     // A slider, moved by keys.
     page.eval("document.querySelector('#epsilon-central').focus()");
     (0..4).for_each(|_| page.press("ArrowLeft"));
@@ -381,6 +438,12 @@ fn planner_changes_to_what_the_api_says() {
     let fresh = settled(2);
     assert_ne!(before["rmse"], fresh["rmse"], "noise is fresh");
     assert_eq!(before["standard-error"], fresh["standard-error"]);
+    // What is left of a collusion is the floor, since the analyzer has the release; the fragments alone come after it.
+    let (floor, collusions) = (page.text("#epsilon-floor"), page.text("#collusions"));
+    assert!(
+        collusions.contains(&format!("at most epsilon {floor} (removal). Only the fragments")),
+        "{collusions}"
+    );
     pictures(&page, "dashboard-planner-zipf");
 
     // The file is the plan that is shown, also while another is on its way.
@@ -448,10 +511,13 @@ fn labels_have_their_own_numbers_and_texts_are_texts() {
         page.wait(&format!(
             "document.querySelector('#answer').dataset.ready === 'true' &&
                 Number(document.querySelector('#left').dataset.value) === {}",
-            expected["left"]["epsilon"]
+            expected["left"]["epsilon_with_release"]
         ));
-        assert_shown(page, "#left", &expected["left"]["epsilon"]);
+        assert_shown(page, "#left", &expected["left"]["epsilon_with_release"]);
         assert_shown(page, "#epsilon-central", &expected["epsilon_central"]);
+        let note = page.text("#left ~ .note");
+        let tied = format!("up to {} fragments of a bit", expected["left"]["fragments"]);
+        assert!(note.contains(&tied), "{note}");
         expected["left"]["epsilon"].clone()
     };
     assert_eq!(page.eval("document.querySelector('#label').value"), json!("2"));
@@ -541,6 +607,12 @@ fn keys_reach_everything_and_only_the_token_opens_it() {
     page.wait_for_problem("401");
     assert!(!page.text("main").contains("Which pixel"));
     pictures(&page, "dashboard-token-wrong");
+    // Letters that no header takes make no token, and do not make the analyzer seem away.
+    page.click("#token");
+    page.type_text("ключ-от-анализатора");
+    page.press("Enter");
+    page.wait("document.querySelector('#token').value === ''");
+    page.wait_for_text("#error", "That is not the token of this analyzer");
     page.click("#token");
     page.type_text(analyst.token());
     page.press("Enter");

@@ -27,7 +27,7 @@ pub struct FragmentCost {
     pub envelopes: (u32, u32),
     /// The standard error, before and after.
     pub standard_error: (f64, f64),
-    /// What one compromised instance and the analyzer learn, before and after.
+    /// What the fragments alone say that one compromised instance and the analyzer tie to somebody, before and after.
     pub exposed: (Epsilon, Epsilon),
 }
 

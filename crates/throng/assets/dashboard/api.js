@@ -76,6 +76,8 @@ export function partly(place, fail) {
 async function get(path, parameters = {}, signal = undefined) {
   const given = Object.entries(parameters).filter(([, value]) => value !== null && value !== undefined && value !== "");
   const query = new URLSearchParams(given).toString();
+  // A header takes no other letters, and no token has any.
+  if (!/^[!-~]*$/.test(token() ?? "")) throw new Problem("token", "This is no token: it has letters that none has.");
   let answer;
   try {
     answer = await fetch(`/api/${path}${query ? "?" + query : ""}`, {

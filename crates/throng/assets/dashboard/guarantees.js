@@ -147,7 +147,7 @@ function verdict(what) {
     case "participation-only":
       return box("good", "", "the value stays sealed", "They see who took part, and envelopes that they cannot open.");
     case "local":
-      return box("bad", left.epsilon, removal(left.epsilon), `Up to ${left.fragments} fragment${left.fragments === 1 ? "" : "s"} of a bit can be tied to you; together with the release, ${removal(left.epsilon_with_release)}, the floor.`);
+      return box("bad", left.epsilon_with_release, removal(left.epsilon_with_release), `The floor: they have the release, and up to ${left.fragments} fragment${left.fragments === 1 ? "" : "s"} of a bit can be tied to you. Those fragments alone say ${removal(left.epsilon)}.`);
     default:
       return box("bad", left.epsilon, removal(left.epsilon), "Only the floor can be promised.");
   }

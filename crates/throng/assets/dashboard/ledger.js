@@ -1,7 +1,7 @@
 // Every release, what it spent, and what is left.
 
 import { ask } from "/assets/api.js";
-import { el, figure, message, show } from "/assets/dom.js";
+import { el, figure, message, show, table } from "/assets/dom.js";
 import { budget, count, delta, epsilon } from "/assets/format.js";
 
 export async function render(page) {
@@ -46,24 +46,11 @@ function population(ledger, one, at) {
     el("progress", { max: 1, value: share, "aria-label": "The share of the budget that is spent" }),
     one.releases.length === 0
       ? message("", el("p", {}, "Nothing has been released about these people."))
-      : el(
-          "div",
-          { class: "scroll" },
-          el(
-            "table",
-            { id: `ledger-${at}` },
-            el(
-              "caption",
-              {},
-              "Releases, in order. Together they spend at most the sum of what each spends alone, and mostly less, because the accountant composes them.",
-            ),
-            el(
-              "thead",
-              {},
-              el("tr", {}, el("th", { scope: "col" }, "survey"), el("th", { scope: "col" }, "epoch"), el("th", { scope: "col", class: "number" }, "honest people"), el("th", { scope: "col", class: "number" }, "epsilon alone (removal)"), el("th", { scope: "col" }, "")),
-            ),
-            el("tbody", {}, one.releases.map(row)),
-          ),
+      : table(
+          `ledger-${at}`,
+          "Releases, in order. Together they spend at most the sum of what each spends alone, and mostly less, because the accountant composes them. Honest people are rounded down, by half a percent at most: crowds of about one size are composed as one.",
+          ["survey", "epoch", ["honest people", "number"], ["epsilon alone (removal)", "number"], ""],
+          one.releases.map(row),
         ),
   );
 }

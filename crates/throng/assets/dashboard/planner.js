@@ -30,6 +30,7 @@ export async function render(page, parameters, fail) {
   const question = el("input", { type: "text", id: "question", autocomplete: "off", placeholder: "in words that respondents see" });
   const mark = el("input", { type: "checkbox", id: "mark", checked: true });
   const answer = el("div", { class: "stack", id: "answer" });
+  const brief = el("p", { class: "brief", id: "brief", "aria-hidden": "true" });
   const file_said = el("div", { id: "file-said" });
   const asking = lastOnly();
   let [seed, shown] = [1, null];
@@ -51,6 +52,7 @@ export async function render(page, parameters, fail) {
       // A picture has its own number of values; the survey file is for the plan that is shown.
       shown = { page, plan: { ...plan, domain: page.domain } };
       show(domain_hint, pixels(plan.domain, page));
+      show(brief, inBrief(page.plan));
       drawAll();
       file.disabled = false;
       answer.dataset.ready = "true";
@@ -61,6 +63,7 @@ export async function render(page, parameters, fail) {
       if (error.kind === "token" || error.kind === "gone") return fail(error);
       const title = error.kind === "too-much" ? "This is more than can be tried here" : "There is no such survey";
       show(answer, message("bad", el("h2", {}, title), el("p", { id: "refused" }, error.message)));
+      show(brief, el("strong", {}, title));
       answer.dataset.ready = "refused";
     }
   };
@@ -85,7 +88,12 @@ export async function render(page, parameters, fail) {
     el(
       "div",
       { class: "trial" },
-      el("form", { class: "panel", onsubmit: (event) => event.preventDefault(), "aria-label": "The plan" }, [crowd, domain, central, tau, instances].map((one) => one.label), el("label", {}, "Try it on", sample)),
+      el(
+        "div",
+        {},
+        el("form", { class: "panel", onsubmit: (event) => event.preventDefault(), "aria-label": "The plan" }, [crowd, domain, central, tau, instances].map((one) => one.label), el("label", {}, "Try it on", sample)),
+        brief,
+      ),
       answer,
       el(
         "form",
@@ -109,6 +117,12 @@ function pixels(asked, { domain, sample }) {
   return domain < asked ? `The picture has ${count(domain)} pixels (${width} × ${height}) at most, and the plan is for as many values.` : `The picture is drawn in ${count(domain)} pixels (${width} × ${height}), and the plan is for as many values.`;
 }
 
+/// What matters of a plan, in a line: the page says it again in full, so it is for the eye alone.
+function inBrief(plan) {
+  const fact = (name, value) => el("span", {}, `${name} `, el("strong", {}, value));
+  return [fact("error", `± ${short(plan.standard_error)}`), fact("noise ends at", short(plan.noise_threshold)), fact("whatever fails", `ε ${epsilon(plan.epsilon_floor)} (removal)`)];
+}
+
 function planned({ plan, domain, sample }, mark) {
   const local = plan.epsilon_fragment === undefined ? "epsilon_local" : "epsilon_backstop";
   return [
@@ -130,7 +144,7 @@ function planned({ plan, domain, sample }, mark) {
         ["each sends", el("span", { id: "envelopes", "data-value": plan.envelopes_per_instance }, `${plan.envelopes_per_instance} envelopes to each instance, ${bytes(plan.bytes_per_respondent)} in all`)],
         ["processor time", `${short(plan.respondent_ms)} ms of each respondent, ${short(plan.servers_ms)} ms of all servers`],
         ["each fragment", plan.epsilon_fragment && `epsilon_fragment ${epsilon(plan.epsilon_fragment)} (removal)`],
-        ["if they collude", collusions(plan.epsilon_if_instances_compromised)],
+        ["if they collude", el("span", { id: "collusions" }, collusions(plan))],
       ]),
       el("ul", { class: "points small" }, plan.reasons.map((text) => el("li", {}, text))),
       plan.another_design && message("", el("p", {}, plan.another_design)),
@@ -142,9 +156,9 @@ function tried(sample, plan, mark) {
   const said = el(
     "p",
     {},
-    "Off by ",
+    "Off by a root mean square of ",
     el("span", { id: "rmse", "data-value": sample.rmse }, short(sample.rmse)),
-    ` people on average (planned ${short(plan.standard_error)}), ${short(upTo(sample.largest_error, 3))} at most. `,
+    ` people (planned ${short(plan.standard_error)}), ${short(upTo(sample.largest_error, 3))} at most. `,
     `${count(sample.significant)} values stand out of the noise, ${count(sample.significant_held)} of them truly held by someone, of ${count(sample.held)} that are.`,
   );
   if (sample.truth) {

@@ -101,7 +101,7 @@ async function ranksView(path) {
     "figure",
     { id: "ranks", "data-value": ranks.points.length },
     rankChart(ranks.points, { floor: ranks.noise_floor, threshold: ranks.noise_threshold }),
-    el("figcaption", {}, "All values, the largest first, on log axes. Estimates below zero are not drawn."),
+    el("figcaption", {}, "All values, the largest first, on log axes. Estimates below a tenth of the noise floor are not drawn."),
     legend("signal", "noise", "floor", "threshold"),
   );
 }
@@ -187,13 +187,13 @@ async function tableView(path, release, fail) {
   return [
     el("div", { class: "grid" }, el("label", {}, "Search", search), el("label", {}, "Order", order)),
     said,
+    el("p", { class: "faint", id: "estimates-caption" }, `Estimates in people; ± is one standard error. A value is signal above ${short(release.noise_threshold)}.`),
     el(
       "div",
       { class: "scroll" },
       el(
         "table",
-        { id: "estimates" },
-        el("caption", {}, `Estimates in people; ± is one standard error. A value is signal above ${short(release.noise_threshold)}.`),
+        { id: "estimates", "aria-describedby": "estimates-caption" },
         el(
           "thead",
           {},
@@ -233,10 +233,10 @@ function promises(release, label) {
     "section",
     { class: "panel", "aria-labelledby": "promises" },
     el("h2", { id: "promises" }, "What it promises"),
-    el("p", {}, `Whatever this release shows, it was at most ${factor(release.epsilon_central)} times as likely with any one person's answer as without it, but for a chance of ${oneIn(release.delta)}. That is removal; between two answers that a person could have given, which is replacement, epsilon is at most twice as large: ${epsilon(2 * release.epsilon_central)}.`),
+    el("p", {}, `Whatever this release shows, it was at most ${factor(release.epsilon_central)} times as likely with any one person's answer as without it, but for a chance of ${oneIn(release.delta)}. That is removal; between two answers that a person could have given, which is replacement, epsilon is at most twice as large: ${epsilon(2 * release.epsilon_central)}, at a delta of at most ${delta(replaced(release))}.`),
     facts([
       ["rests on", `${count(release.honest_respondents)} honest respondents`],
-      ["if they collude", collusions(release.epsilon_if_instances_compromised)],
+      ["if they collude", el("span", { id: "collusions" }, collusions(release))],
       ["spent", `epsilon ${epsilon(release.epsilon_spent)} of ${budget(release.epsilon_budget)} (removal) at delta ${delta(release.delta_budget)}, on ${release.population}`],
       ["noise floor", `${short(release.noise_floor)} people, the standard error of a value that nobody holds`],
       ["not counted", rejected.length > 0 && `envelopes ${rejected.map(([name, value]) => `${REJECTED[name] ?? name}: ${count(value)}`).join(", ")}`],
@@ -244,6 +244,11 @@ function promises(release, label) {
     el("ul", { class: "points" }, release.assumptions.map((text) => el("li", {}, text))),
     el("p", {}, el("a", { id: "what-if", href: `/guarantees?survey=${release.survey}${release.label ? `&label=${encodeURIComponent(label)}` : ""}` }, "What if …?")),
   );
+}
+
+/// The way from one answer to another leads over none: delta once, and once more by the factor of epsilon.
+function replaced(release) {
+  return release.delta * (1 + Math.exp(release.epsilon_central)) * (1 + 1e-14);
 }
 
 const LINES = 50;

@@ -1,7 +1,7 @@
 // All releases, the newest first.
 
 import { ask } from "/assets/api.js";
-import { el, message, number, show } from "/assets/dom.js";
+import { el, message, number, show, table } from "/assets/dom.js";
 import { count, delta, epsilon, time } from "/assets/format.js";
 
 export async function render(page) {
@@ -29,22 +29,8 @@ export async function render(page) {
       ? message("", el("p", { id: "none" }, "There is no release yet. When an epoch has reached its crowd, make one with `throng release --config analyzer.toml`."))
       : el(
           "div",
-          { class: "panel scroll" },
-          el(
-            "table",
-            { id: "releases" },
-            el(
-              "thead",
-              {},
-              el(
-                "tr",
-                {},
-                ["survey", "epoch"].map((text) => el("th", { scope: "col" }, text)),
-                ["people", "signal", "epsilon_central (removal)", "delta"].map((text) => el("th", { scope: "col", class: "number" }, text)),
-              ),
-            ),
-            el("tbody", {}, releases.map(row)),
-          ),
+          { class: "panel" },
+          table("releases", null, ["survey", "epoch", ...["people", "signal", "epsilon_central (removal)", "delta"].map((text) => [text, "number"])], releases.map(row)),
         ),
   );
 }

@@ -1,7 +1,7 @@
 // What is asked, of whom, and how far it is.
 
-import { ask } from "/assets/api.js";
-import { el, facts, message, number, show } from "/assets/dom.js";
+import { Problem, ask } from "/assets/api.js";
+import { el, facts, message, number, show, table } from "/assets/dom.js";
 import { count, delta, epsilon, percent, span, time } from "/assets/format.js";
 
 const EPOCH = {
@@ -22,8 +22,10 @@ const NOT_REACHED = "The analyzer cannot reach this hop. It needs nothing from i
 
 export async function render(page, parameters, fail) {
   let before = "";
+  const unreached = message("warn", el("p", { id: "unreached" }, "The analyzer does not answer just now. What is here is as it was last; it is asked again every few seconds."));
   const draw = async () => {
     const all = await ask("surveys");
+    unreached.remove();
     const { now_s, ...rest } = all;
     for (const bar of page.querySelectorAll("progress[data-begins]")) tick(bar, now_s);
     // What has not changed is left alone, with the keyboard's place in it.
@@ -40,8 +42,14 @@ export async function render(page, parameters, fail) {
     );
   };
   await draw();
+  // An analyzer that starts anew, or a machine that was asleep, is there again soon. A wrong token stays wrong.
+  const failed = (error) => {
+    if (error instanceof Problem && error.kind !== "token") return page.prepend(unreached);
+    clearInterval(timer);
+    fail(error);
+  };
   const timer = setInterval(() => {
-    if (!document.hidden) draw().catch((error) => { clearInterval(timer); fail(error); });
+    if (!document.hidden) draw().catch(failed);
   }, 5000);
 }
 
@@ -106,17 +114,7 @@ function epochs(survey, id) {
       ),
     );
   };
-  return el(
-    "div",
-    { class: "scroll" },
-    el(
-      "table",
-      { id: `epochs-${id}` },
-      el("caption", {}, "Epochs, the newest first"),
-      el("thead", {}, el("tr", {}, ["epoch, and its end", "state, and what became of it at the instances"].map((text) => el("th", { scope: "col" }, text)))),
-      el("tbody", {}, survey.epochs.map(row)),
-    ),
-  );
+  return table(`epochs-${id}`, "Epochs, the newest first", [["epoch, and its end", null, "epoch"], ["state, and what became of it at the instances", null, "state"]], survey.epochs.map(row));
 }
 
 /// What became of an epoch, in as few words as say it.
@@ -149,16 +147,7 @@ function parties(survey, id) {
       el("td", {}, el("ol", { class: "hops" }, path.hops.map(hop))),
       el("td", { class: "small", "data-value": path.epoch_signed ?? "" }, path.epoch_signed === undefined ? "nothing yet" : `epoch ${path.epoch_signed}`),
     );
-  const table = el(
-    "div",
-    { class: "scroll" },
-    el(
-      "table",
-      { id: `instances-${id}` },
-      el("caption", {}, `Instances and hops; analyzed by ${survey.analyzer.operator || "this analyzer"} ${survey.analyzer.jurisdiction}`),
-      el("thead", {}, el("tr", {}, ["instance", "its hops, first to last, and whether they answer the analyzer", "all of them last signed for"].map((text) => el("th", { scope: "col" }, text)))),
-      el("tbody", {}, survey.paths.map(row)),
-    ),
-  );
-  return el("div", { class: "stack close" }, table, el("p", { class: "small faint" }, "That a hop answers says that it is there. That it does its work is known when it signs what became of an epoch."));
+  const caption = `Instances and hops; analyzed by ${survey.analyzer.operator || "this analyzer"} ${survey.analyzer.jurisdiction}`;
+  const heads = ["instance", ["its hops, first to last, and whether they answer the analyzer", null, "hops"], ["all of them last signed for", null, "signed for"]];
+  return el("div", { class: "stack close" }, table(`instances-${id}`, caption, heads, survey.paths.map(row)), el("p", { class: "small faint" }, "That a hop answers says that it is there. That it does its work is known when it signs what became of an epoch."));
 }

@@ -36,26 +36,18 @@ impl ReleaseLedger {
             .and_then(|file| file.lock().map(|()| file))
             .with_context(|| format!("cannot lock {}", lock.display()))?;
         let path = data.join("ledger");
-        let text = match fs::read_to_string(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-            text => text.with_context(|| format!("cannot read {}", path.display()))?,
-        };
-        // A line that does not end was not written whole, and nothing was released for it.
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        if whole < text.len() {
+        let Written { ledger, whole, all } = Written::read(&path, budget)?;
+        if whole < all {
             let file = OpenOptions::new().write(true).open(&path)?;
-            file.set_len(whole as u64)?;
+            file.set_len(whole)?;
             file.sync_all()?;
         }
-        let mut ledger = Ledger::new(budget);
-        for (number, line) in (1..).zip(text[..whole].lines()) {
-            let damaged = || format!("{}, line {number}: put back a copy of the file", path.display());
-            let line: Line = serde_json::from_str(line).with_context(damaged)?;
-            let spending = line.spending.read().with_context(damaged)?;
-            let entry = Entry { survey: line.survey, epoch: line.epoch, spending };
-            ledger.restore(&line.population, entry).with_context(damaged)?;
-        }
         Ok(Self { path, ledger, _lock: lock })
+    }
+
+    /// What is written there now, to be looked at only: nobody who makes a release is kept waiting, and nothing is changed.
+    pub fn look_at(data: &Path, budget: CentralGuarantee<Removal>) -> Result<Ledger> {
+        Ok(Written::read(&data.join("ledger"), budget)?.ledger)
     }
 
     /// What is in it.
@@ -91,6 +83,34 @@ impl ReleaseLedger {
         }
         self.ledger = ledger;
         Ok(recorded)
+    }
+}
+
+/// What a file has.
+struct Written {
+    ledger: Ledger,
+    /// How many of its bytes are whole lines: one that does not end was not written whole, and nothing was released for it.
+    whole: u64,
+    /// How many bytes there are.
+    all: u64,
+}
+
+impl Written {
+    fn read(path: &Path, budget: CentralGuarantee<Removal>) -> Result<Self> {
+        let text = match fs::read_to_string(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+            text => text.with_context(|| format!("cannot read {}", path.display()))?,
+        };
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        let mut ledger = Ledger::new(budget);
+        for (number, line) in (1..).zip(text[..whole].lines()) {
+            let damaged = || format!("{}, line {number}: put back a copy of the file", path.display());
+            let line: Line = serde_json::from_str(line).with_context(damaged)?;
+            let spending = line.spending.read().with_context(damaged)?;
+            let entry = Entry { survey: line.survey, epoch: line.epoch, spending };
+            ledger.restore(&line.population, entry).with_context(damaged)?;
+        }
+        Ok(Self { ledger, whole: whole as u64, all: text.len() as u64 })
     }
 }
 
@@ -260,6 +280,23 @@ mod tests {
         fs::write(dir.path().join("ledger"), text.replacen("\"epoch\":2", "\"epoch\":-2", 1)).unwrap();
         let error = ReleaseLedger::open(dir.path(), budget).err().unwrap();
         assert!(format!("{error:#}").contains("line 2"), "{error:#}");
+    }
+
+    /// Whoever looks on waits for nobody, and leaves a line alone that is just being written.
+    #[test]
+    fn a_ledger_can_be_looked_at_while_another_holds_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let budget = guarantee(3.0, 1e-6);
+        assert_eq!(ReleaseLedger::look_at(dir.path(), budget).unwrap().populations().count(), 0);
+        assert!(!dir.path().join("ledger").exists(), "nothing is made");
+        let mut held = ReleaseLedger::open(dir.path(), budget).unwrap();
+        held.record("people", entries().remove(0)).unwrap();
+        let file = dir.path().join("ledger");
+        let text = fs::read_to_string(&file).unwrap() + "{\"popul";
+        fs::write(&file, &text).unwrap();
+        let seen = ReleaseLedger::look_at(dir.path(), budget).unwrap();
+        assert_eq!(seen.entries("people"), &entries()[..1]);
+        assert_eq!(fs::read_to_string(&file).unwrap(), text);
     }
 
     #[test]

@@ -6,7 +6,6 @@ use std::path::Path;
 use anyhow::Result;
 use indicatif::HumanCount;
 use serde::Serialize;
-use throng_account::attacker::{Compromised, Left};
 use throng_analyze::{Rejected, Release, ranking};
 use throng_dp::{CentralGuarantee, Coins, Neighbors, Removal};
 use throng_encode::CheckedClaim;
@@ -62,8 +61,10 @@ pub struct Released {
     pub epsilon_local: f64,
     /// Whether that is of all epochs.
     pub backstop: bool,
-    /// What one, two, ... bad instances leave together with the analyzer.
+    /// What the fragments alone say that one, two, ... bad instances and the analyzer can tie to a respondent.
     pub epsilon_if_instances_compromised: Vec<f64>,
+    /// What these leave, as they see this release too.
+    pub epsilon_with_release_if_instances_compromised: Vec<f64>,
     /// What the guarantee rests on, in sentences.
     pub assumptions: Vec<String>,
     /// Whose budget it is from.
@@ -150,14 +151,7 @@ impl Released {
         let (crowd, estimates) = (release.crowd(), release.estimates());
         let hitters = estimates.heavy_hitters(BETA)?;
         let claim = CheckedClaim::under(survey, crowd.route.label)?;
-        let mut left = Vec::new();
-        for bad in 1..=claim.exposure.instances {
-            if let Left::Local { exposed, .. } =
-                claim.exposure.left(Compromised::AnalyzerAndInstances(bad))?
-            {
-                left.push(exposed.epsilon().value());
-            }
-        }
+        let collusions = claim.exposure.collusions()?;
         let top = ranking(estimates, top, confidence, BETA)?.into_iter().map(|line| ReleasedValue {
             value: line.value,
             name: survey.value_name(line.value as u64),
@@ -189,7 +183,11 @@ impl Released {
             honest_respondents: release.honest(),
             epsilon_local: claim.floor.epsilon().value(),
             backstop: matches!(survey.mechanism()?.coins(), Coins::Fragments { .. }),
-            epsilon_if_instances_compromised: left,
+            epsilon_if_instances_compromised: collusions.iter().map(|left| left.exposed.value()).collect(),
+            epsilon_with_release_if_instances_compromised: collusions
+                .iter()
+                .map(|left| left.with_release.value())
+                .collect(),
             assumptions: assumptions(survey, release),
             population: population.to_owned(),
             epsilon_spent: release.spent().epsilon().value(),
@@ -261,10 +259,20 @@ pub fn plot_title(
 
 /// What the guarantee rests on.
 fn assumptions(survey: &Survey, release: &Release) -> Vec<String> {
+    let (respondents, counted_on) = (release.crowd().respondents, release.honest());
+    let honest = (respondents as f64 * survey.crowd.honest_fraction).floor() as u64;
+    let deleted = match survey.labels {
+        Some(_) if counted_on < honest => {
+            format!(
+                " Every instance deletes some at random: {counted_on} of the honest ones are sure to be left everywhere, and the \
+                 guarantee counts on those."
+            )
+        }
+        _ => String::new(),
+    };
     let mut all = vec![format!(
-        "At least {} of the {} respondents are honest, and one hop among the {} of each instance is.",
-        release.honest(),
-        release.crowd().respondents,
+        "At least {} of the {respondents} respondents are honest, and one hop among the {} of each instance is.{deleted}",
+        honest.max(counted_on),
         survey.delivery.hops
     )];
     all.push(

@@ -2,7 +2,7 @@
 //!
 //! What was recorded is a list of numbers for every sight and every case. Numbers and lengths have to be the same for
 //! everyone in every case, and there has to be as much of everything: what is missing is seen as well as what is there.
-//! What is drawn at random (times, places in a body, what TLS adds) has to have the same law, which two samples are tested
+//! What is drawn at random (times, places in a body, the length of TLS signatures) has to have the same law, which two samples are tested
 //! for by the largest distance between their distribution functions (Kolmogorov and
 //! Smirnov). For two samples of n numbers it exceeds sqrt(ln(e/α)/n) with a probability below α, whatever the law and
 //! whatever n is (F. Wei and R. M. Dudley, "Two-sample Dvoretzky–Kiefer–Wolfowitz inequalities", 2012).

@@ -48,7 +48,7 @@ pub enum AuditCommand {
     ///
     /// Starts all parties of a small survey on this machine, with keys of their own. In three epochs the same respondents
     /// answer with one value, with another one, and with nothing to say. Numbers and lengths have to be the same; times,
-    /// places in a body and what TLS adds have to have the same law. How long answers take is printed and not judged.
+    /// places in a body and bytes answered have to have the same law. How long answers take is printed and not judged.
     Wire(WireArgs),
 
     /// A trained model: can those it was trained on be told from others? Beside epsilon_central
@@ -75,7 +75,7 @@ pub struct Sureness {
 #[command(after_help = "\
 Examples:
   throng audit local
-      every randomizer at epsilon_local 1 and 4; half a minute
+      every randomizer at epsilon_local 1 and 4; seconds
   throng audit local --epsilon 0.1,1,4,8,13
       the whole range; minutes
   throng audit local --survey survey.toml
@@ -232,7 +232,7 @@ pub struct MembershipArgs {
     pub training: TrainingArgs,
 
     /// Audit a training that leaves its noise out, on labels that only memory can know
-    #[arg(long, conflicts_with_all = ["source", "target", "model"])]
+    #[arg(long, conflicts_with_all = ["source", "target", "model", "pretrained"])]
     pub broken: bool,
 
     /// How sure, and from which seed.

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 use throng_account::amplification::noise_std;
-use throng_account::attacker::{Compromised, Exposure, Left};
+use throng_account::attacker::Exposure;
 use throng_account::bound::BOUNDS;
 use throng_dp::fragmenting::fragment_epsilon;
 use throng_dp::{CentralGuarantee, Delta, Epsilon};
@@ -124,6 +124,7 @@ struct Compromise {
     of_instances: u32,
     exposed_fragments: u32,
     epsilon_exposed: f64,
+    epsilon_with_release: f64,
 }
 
 impl Account {
@@ -210,16 +211,19 @@ impl Account {
         if !self.if_compromised.is_empty() {
             writeln!(
                 text,
-                "\nIf instances work together with the analyzer, a respondent keeps (exact bound's epsilon_local):"
+                "\nIf instances work together with the analyzer, which has the release, a respondent keeps (exact bound's \
+                 epsilon_local):"
             )?;
             for left in &self.if_compromised {
                 writeln!(
                     text,
-                    "  {} of {} instances: {} fragment{} of a bit exposed, epsilon {:.4}",
+                    "  {} of {} instances: epsilon {:.4}; {} fragment{} of a bit exposed, by {} epsilon {:.4}",
                     left.bad_instances,
                     left.of_instances,
+                    at_most(left.epsilon_with_release),
                     left.exposed_fragments,
                     if left.exposed_fragments == 1 { "" } else { "s" },
+                    if left.exposed_fragments == 1 { "itself" } else { "themselves" },
                     at_most(left.epsilon_exposed)
                 )?;
             }
@@ -236,18 +240,12 @@ fn compromises(asked: &Asked, floor: Epsilon) -> Result<Vec<Compromise>> {
     };
     let central = CentralGuarantee::new(floor, asked.delta);
     let exposure = Exposure { epsilon_floor: floor, fragments, instances: asked.instances, central };
-    let mut left = Vec::new();
-    for bad in 1..=asked.instances {
-        if let Left::Local { fragments, exposed, .. } =
-            exposure.left(Compromised::AnalyzerAndInstances(bad))?
-        {
-            left.push(Compromise {
-                bad_instances: bad,
-                of_instances: asked.instances,
-                exposed_fragments: fragments,
-                epsilon_exposed: exposed.epsilon().value(),
-            });
-        }
-    }
-    Ok(left)
+    let collusions = exposure.collusions()?.into_iter().map(|left| Compromise {
+        bad_instances: left.bad,
+        of_instances: asked.instances,
+        exposed_fragments: left.fragments,
+        epsilon_exposed: left.exposed.value(),
+        epsilon_with_release: left.with_release.value(),
+    });
+    Ok(collusions.collect())
 }

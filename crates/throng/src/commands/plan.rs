@@ -9,7 +9,6 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 use throng_account::Error;
-use throng_account::attacker::{Compromised, Left};
 use throng_account::planner::cost::{self, Cost};
 use throng_account::planner::{self, Choice, Distribution, Encoding, Plan, Question};
 use throng_dp::{Delta, Epsilon};
@@ -206,8 +205,10 @@ pub(crate) struct Planned {
     simultaneous_error: f64,
     pub(crate) noise_threshold: f64,
     detectable_count: f64,
-    /// What one, two, ... bad instances leave together with the analyzer.
+    /// What the fragments alone say that one, two, ... bad instances and the analyzer can tie to a respondent.
     epsilon_if_instances_compromised: Vec<f64>,
+    /// What these leave, as they see the release too.
+    epsilon_with_release_if_instances_compromised: Vec<f64>,
     /// What one more report fragment would change; absent where that is no plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     one_more_fragment: Option<OneMore>,
@@ -247,12 +248,7 @@ impl From<Cost> for Prio3 {
 
 impl Planned {
     fn of(question: &Question, plan: &Plan, hops: u32, survey: Survey) -> Result<Self> {
-        let mut left = Vec::new();
-        for bad in 1..=plan.exposure.instances {
-            if let Left::Local { exposed, .. } = plan.exposure.left(Compromised::AnalyzerAndInstances(bad))? {
-                left.push(exposed.epsilon().value());
-            }
-        }
+        let collusions = plan.exposure.collusions()?;
         let bytes = u64::from(question.instances) * body_len(hops, plan.envelopes);
         let cost = cost::throng(plan, question.instances, hops, bytes);
         let histogram = match plan.encoding {
@@ -282,7 +278,11 @@ impl Planned {
             simultaneous_error: plan.accuracy.simultaneous_error,
             noise_threshold: plan.accuracy.threshold,
             detectable_count: plan.accuracy.detectable,
-            epsilon_if_instances_compromised: left,
+            epsilon_if_instances_compromised: collusions.iter().map(|left| left.exposed.value()).collect(),
+            epsilon_with_release_if_instances_compromised: collusions
+                .iter()
+                .map(|left| left.with_release.value())
+                .collect(),
             one_more_fragment: planner::fragment_cost(question).ok().map(|cost| OneMore {
                 envelopes_per_instance: cost.envelopes.1,
                 standard_error: cost.standard_error.1,
@@ -310,12 +310,15 @@ impl Planned {
         if let Some(fragment) = self.epsilon_fragment {
             line("each report fragment", format!("epsilon_fragment {fragment}"))?;
         }
-        let left: Vec<String> = self
-            .epsilon_if_instances_compromised
-            .iter()
-            .map(|&epsilon| format!("{:.4}", at_most(epsilon)))
-            .collect();
-        line("bad instances + analyzer", format!("1 to {}: epsilon {}", left.len(), left.join(", ")))?;
+        let list = |epsilons: &[f64]| {
+            let list: Vec<String> =
+                epsilons.iter().map(|&epsilon| format!("{:.4}", at_most(epsilon))).collect();
+            format!("1 to {}: epsilon {}", list.len(), list.join(", "))
+        };
+        line("bad instances + analyzer", list(&self.epsilon_with_release_if_instances_compromised))?;
+        if self.epsilon_fragment.is_some() {
+            line("  fragments tied alone", list(&self.epsilon_if_instances_compromised))?;
+        }
         line(
             "respondents",
             format!("{}, of whom {} % honest", question.respondents, 100.0 * question.honest_fraction),
@@ -368,7 +371,7 @@ impl Planned {
             line(
                 "one more report fragment",
                 format!(
-                    "{envelopes} envelopes, error {:.1}, one bad instance: epsilon {:.4}",
+                    "{envelopes} envelopes, error {:.1}, tied at one bad instance: epsilon {:.4}",
                     more.standard_error,
                     at_most(more.epsilon_if_one_instance_compromised)
                 ),

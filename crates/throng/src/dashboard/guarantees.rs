@@ -225,8 +225,19 @@ fn assumptions(survey: &Survey, asked: &Asked, label: u32, honest: Option<u64>) 
         ));
     }
     if let Some(honest) = honest {
+        let follow = (asked.respondents as f64 * asked.honest_fraction).floor() as u64;
+        // Of those beyond the plan nobody need be counted on; of a label's crowd, only those whom nobody deletes.
+        let counted_on = match (honest < follow, labels.is_some()) {
+            (false, _) => String::new(),
+            (true, true) => {
+                format!(
+                    " Every instance deletes some at random; {honest} of them stay everywhere, and hide each other."
+                )
+            }
+            (true, false) => format!(" {honest} of them are counted on."),
+        };
         all.push(format!(
-            "{honest} of {} respondents follow the protocol and do not tell the attacker what they sent.",
+            "{follow} of {} respondents follow the protocol and do not tell the attacker what they sent.{counted_on}",
             asked.respondents
         ));
     }
@@ -334,6 +345,11 @@ mod tests {
                 what.assumptions[0].contains("label one go to these instances alone: 2."),
                 receiving == [2]
             );
+            // How many are honest, and how many of them deletion leaves, are two numbers.
+            let (follow, left) = ("90000 of 100000 respondents follow", what.honest_respondents.unwrap());
+            let stay = format!("{left} of them stay everywhere");
+            assert!(left < 90_000);
+            assert!(what.assumptions.iter().any(|one| one.contains(follow) && one.contains(&stay)));
         }
         assert!(of(Some(0), 1).is_none() && of(Some(3), 1).is_none(), "no such labels");
     }

@@ -1,5 +1,7 @@
 //! Releases as they were published: lists, tables, ranks, pictures and files to keep.
 
+use std::time::Duration;
+
 use anyhow::Context;
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
@@ -101,8 +103,7 @@ pub(super) async fn ranks(
 ) -> Result<Json<Value>, Problem> {
     serving
         .work(move |serving| {
-            let published = serving.published(&path)?.1;
-            let (lines, facts) = (read(published.lines())?, read(Facts::of(&published))?);
+            let (lines, facts) = read(of_one_release(&serving.published(&path)?.1))?;
             let by_rank = ranked(&lines);
             let points: Vec<RankedLine> =
                 log_spaced(by_rank.len()).map(|at| RankedLine::of(at + 1, &lines[by_rank[at]])).collect();
@@ -143,7 +144,7 @@ pub(super) async fn file(
         .work(move |serving| {
             let (shown, published) = serving.published(&(survey, label, epoch))?;
             let plot = || -> Result<_, Problem> {
-                let (lines, facts) = (read(published.lines())?, read(Facts::of(&published))?);
+                let (lines, facts) = read(of_one_release(&published))?;
                 let counts = lines.iter().map(|line| line.estimate).collect();
                 let noise = Spread::constant(facts.noise_floor.powi(2), 1.0);
                 let estimates = Estimates::new(facts.respondents, counts, noise);
@@ -222,6 +223,23 @@ impl Facts {
     }
 }
 
+/// The table and what `release.json` says of it. A batch that comes late refines a release, and its files are replaced one after
+/// the other: whoever reads in between has a table of other estimates, whose signal does not end at the threshold.
+fn of_one_release(published: &Published) -> anyhow::Result<(Vec<EstimateLine>, Facts)> {
+    for _ in 0..TRIES {
+        let (facts, lines) = (Facts::of(published)?, published.lines()?);
+        let above = |line: &EstimateLine| match line.significant {
+            true => line.estimate >= facts.noise_threshold - TABLE_STEP,
+            false => line.estimate <= facts.noise_threshold + TABLE_STEP,
+        };
+        if lines.iter().all(above) {
+            return Ok((lines, facts));
+        }
+        std::thread::sleep(BETWEEN_TRIES);
+    }
+    anyhow::bail!("the table and the release are not of one time; ask again")
+}
+
 /// A line of a table with its place among all.
 #[derive(Serialize)]
 struct RankedLine {
@@ -277,5 +295,51 @@ const LISTED: [&str; 12] = [
 const FILES: &str =
     "here are release.json, estimates.csv, estimates.json, ranks.svg, ranks.png and picture.png?width=W";
 const LINES_MAX: usize = 1000;
+/// Estimates in a table are rounded to this.
+const TABLE_STEP: f64 = 0.001;
+const TRIES: u32 = 5;
+const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 /// About as many pixels as the longer side of a picture has when it is kept.
 const PICTURE_SIDE: u32 = 800;
+
+#[cfg(test)]
+mod tests {
+    use throng_wire::SurveyHash;
+
+    use super::*;
+    use crate::analysis::PublishedReleases;
+    use crate::analysis::published::{RELEASE, TABLE};
+
+    /// Between the renames of a refinement one file is of before: then it is read again, and never shown.
+    #[test]
+    fn a_table_is_shown_with_its_own_threshold() {
+        let data = tempfile::tempdir().unwrap();
+        let one = PublishedReleases::new(data.path())
+            .at(SurveyHash::new([7; 32]), ReleaseName { epoch: 1, label: 0 });
+        let release = |threshold: f64| {
+            let release = json!({
+                "name": "a", "epsilon_central": 1, "epsilon_local": 4, "noise_floor": 3, "noise_threshold": threshold,
+            });
+            (RELEASE, release.to_string().into_bytes())
+        };
+        let table = |estimate: f64| {
+            let text =
+                format!("value,name,estimate,standard_error,significant\n0,a,{estimate:.3},3.000,true\n");
+            (TABLE, text.into_bytes())
+        };
+        // The last digit is rounded: what is signal by a hair is no other release.
+        one.write(&[release(12.0004), table(12.0)]).unwrap();
+        assert_eq!(of_one_release(&one).unwrap().1.noise_threshold, 12.0004);
+        one.write(&[release(20.0)]).unwrap();
+        let error = of_one_release(&one).err().unwrap();
+        assert!(error.to_string().contains("not of one time"), "{error}");
+        let refining = one.clone();
+        let refined = std::thread::spawn(move || {
+            std::thread::sleep(BETWEEN_TRIES);
+            refining.write(&[table(30.0)]).unwrap();
+        });
+        let (lines, facts) = of_one_release(&one).unwrap();
+        assert_eq!((lines[0].estimate, facts.noise_threshold), (30.0, 20.0));
+        refined.join().unwrap();
+    }
+}

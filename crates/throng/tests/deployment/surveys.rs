@@ -146,6 +146,9 @@ fn labelled_crowds_are_released_one_by_one() {
         let respondents = release["respondents"].as_u64().unwrap();
         assert!((30..=40).contains(&respondents), "{respondents} of 40 are left");
         assert!(release["honest_respondents"].as_u64().unwrap() < respondents);
+        let counted_on = format!("{} of the honest ones are sure to be left", release["honest_respondents"]);
+        let assumed = release["assumptions"][0].as_str().unwrap();
+        assert!(assumed.contains(&counted_on), "{assumed}");
     }
     let signed = town.deployment.bundle.survey();
     let tallies = TallyFiles::new(&town.path(Place::Analyzer, "data"), signed.hash());

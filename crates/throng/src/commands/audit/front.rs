@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ pub(super) struct Front {
 /// One connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Passed {
-    /// Bytes to the party.
+    /// Bytes to the party, without the alert that closes a connection: whether that is still sent depends on who closes first.
     pub(super) up: u64,
     /// Bytes from it.
     pub(super) down: u64,
@@ -80,33 +80,69 @@ impl Shared {
         let server = TcpStream::connect(("127.0.0.1", self.to.load(Ordering::SeqCst)))?;
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;
-        let up = AtomicU64::new(0);
-        let down = thread::scope(|scope| {
-            scope.spawn(|| up.store(copy(client, &server), Ordering::SeqCst));
-            copy(&server, client)
+        let (mut up, mut down) = (Vec::new(), 0);
+        thread::scope(|scope| {
+            scope.spawn(|| copy(client, &server, |bytes| up.extend_from_slice(bytes)));
+            copy(&server, client, |bytes| down += bytes.len() as u64);
         });
-        Ok(Passed { up: up.load(Ordering::SeqCst), down })
+        Ok(Passed { up: before_closing(&up), down })
     }
 }
 
-/// Copies until the end, and passes the end on.
-fn copy(mut from: &TcpStream, mut to: &TcpStream) -> u64 {
-    let (mut buffer, mut bytes) = ([0; 1 << 14], 0);
+/// Copies until the end, shows what is copied, and passes the end on.
+fn copy(mut from: &TcpStream, mut to: &TcpStream, mut see: impl FnMut(&[u8])) {
+    let mut buffer = [0; 1 << 14];
     while let Ok(count @ 1..) = from.read(&mut buffer) {
-        bytes += count as u64;
+        see(&buffer[..count]);
         if to.write_all(&buffer[..count]).is_err() {
             break;
         }
     }
     let _ = to.shutdown(Shutdown::Write);
-    bytes
 }
+
+/// How many bytes there are before the alert that closes a connection of TLS 1.3, if there is one at the end. It is sealed like
+/// everything, and known by its length: nothing else that is sent has two bytes in a record of its own.
+fn before_closing(bytes: &[u8]) -> u64 {
+    let mut rest = bytes;
+    while let [_, _, _, high, low, after @ ..] = rest {
+        let length = usize::from(u16::from_be_bytes([*high, *low]));
+        match after.get(length..) {
+            Some([]) if length == CLOSING => return (bytes.len() - rest.len()) as u64,
+            Some(next) => rest = next,
+            None => break,
+        }
+    }
+    bytes.len() as u64
+}
+
+/// An alert has two bytes; its kind, and a seal of 16, are added.
+const CLOSING: usize = 2 + 1 + 16;
 
 const CLOSED_WITHIN: Duration = Duration::from_secs(20);
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_alert_that_closes_a_connection_is_not_counted() {
+        let records = |lengths: &[usize]| -> Vec<u8> {
+            let record = |&length: &usize| [&[23, 3, 3, 0, length as u8][..], &vec![7; length]].concat();
+            lengths.iter().flat_map(record).collect()
+        };
+        for (lengths, counted) in [
+            (&[200, 90][..], 205 + 95),
+            (&[200, 90, CLOSING], 205 + 95),
+            // Only at the end, and only of its length.
+            (&[200, CLOSING, 90], 205 + 24 + 95),
+            (&[200, CLOSING + 1], 205 + 25),
+            (&[], 0),
+        ] {
+            assert_eq!(before_closing(&records(lengths)), counted, "{lengths:?}");
+        }
+        assert_eq!(before_closing(&records(&[200])[..100]), 100, "cut off");
+    }
 
     #[test]
     fn what_passes_is_counted_and_unchanged() {

@@ -155,7 +155,12 @@ impl Town {
             one.use_credential(&self.deployment.path(credential))?;
             for (epoch, case) in (first..).zip(Case::ALL) {
                 stop.check()?;
-                one.answer_with(&self.bundle, value(case), &How::default(), epoch * epoch_ms - 1, &mut rng)?;
+                let (how, start_ms) = (How::default(), epoch * epoch_ms);
+                let answered = one.answer_with(&self.bundle, value(case), &how, start_ms - 1, &mut rng)?;
+                let bodies = answered.answer().bodies.iter();
+                let times: Vec<_> =
+                    bodies.map(|body| (body.instance, body.send_at_ms.saturating_sub(start_ms))).collect();
+                see_stored(&times, case, views);
             }
             people.push((one, rng));
         }
@@ -204,7 +209,8 @@ impl Town {
             let network = format!("network, instance {instance}");
             let sum = |of: fn(&super::front::Passed) -> u64| passed.iter().map(of).sum();
             views.see(&network, "connections", Rule::Same, case, passed.len() as u64);
-            views.see(&network, "bytes sent, with TLS", Rule::Alike, case, sum(|passed| passed.up));
+            views.see(&network, "bytes sent, with TLS", Rule::Same, case, sum(|passed| passed.up));
+            // A hop's signatures have no fixed length.
             views.see(&network, "bytes answered, with TLS", Rule::Alike, case, sum(|passed| passed.down));
             let hop = format!("instance {instance}, hop 1");
             let here: Vec<&Sent> = sent.iter().filter(|sent| sent.instance == instance).collect();
@@ -266,12 +272,7 @@ impl Town {
                 "{who} has not said what became of an epoch ({}): this machine is busy; try a longer --epoch-s",
                 case.name()
             );
-            let (respondents, received, forwarded) = match outcome {
-                Some(Outcome::Released { respondents, received, forwarded, .. }) => {
-                    (respondents, received, forwarded)
-                }
-                Some(Outcome::Destroyed) | None => (0, 0, 0),
-            };
+            let (respondents, received, forwarded) = counted(&who, case, outcome)?;
             views.see(&who, "statements about the epoch", Rule::Same, case, outcome.is_some().into());
             views.see(&who, "respondents in the epoch", Rule::Same, case, respondents);
             views.see(&who, "envelopes in the epoch", Rule::Same, case, received);
@@ -353,6 +354,36 @@ fn send(one: &mut Respondent, lazy: bool, now_ms: u64, rng: &mut ChaCha20Rng) ->
     Ok(recorder.sent.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
+/// When a respondent's own program would send, in milliseconds after the epoch began, and in which order: as it is written in the
+/// outbox, which is what sending goes by.
+fn see_stored(times: &[(u32, u64)], case: Case, views: &mut Views) {
+    for &(instance, time) in times {
+        let network = format!("network, instance {instance}");
+        views.see(network, "time in the epoch, as stored", Rule::Alike, case, time);
+    }
+    let times: Vec<u64> = times.iter().map(|&(_, time)| time).collect();
+    views.see("network", "order of instances, as stored", Rule::Alike, case, order(&times));
+}
+
+/// The respondents, envelopes received and envelopes handed on that a hop signed for. In the first case, where everybody sends, an
+/// epoch that went no further leaves nothing to compare: zeros everywhere would look alike.
+fn counted(who: &str, case: Case, outcome: Option<Outcome>) -> Result<(u64, u64, u64)> {
+    match outcome {
+        Some(Outcome::Released { respondents, received, forwarded, .. }) => {
+            Ok((respondents, received, forwarded))
+        }
+        Some(Outcome::Destroyed) | None => {
+            ensure!(
+                case != Case::One,
+                "{who} handed nothing on of the epoch in which all answered ({}), so there is nothing to compare: this machine is \
+                 busy; try a longer --epoch-s",
+                case.name()
+            );
+            Ok((0, 0, 0))
+        }
+    }
+}
+
 /// What a case answers with.
 fn value(case: Case) -> Option<u64> {
     match case {
@@ -377,9 +408,9 @@ fn rng(seed: u64, purpose: u64, number: u64) -> ChaCha20Rng {
     rng
 }
 
-/// The sights of which the law has to be the same: of three instances times, places and bytes in both directions, and the order of
-/// all.
-pub(super) const ALIKE: usize = 3 * 4 + 1;
+/// The sights of which the law has to be the same: of three instances times, times as stored, places and bytes answered; and both
+/// orders of all.
+pub(super) const ALIKE: usize = 3 * 4 + 2;
 
 /// Why respondents who save traffic did not send a body.
 const KEPT_BACK: &str = "kept back";
@@ -392,3 +423,50 @@ const EPOCH_MAX: Duration = Duration::from_secs(3700);
 const STATEMENTS_MAX: Duration = Duration::from_secs(60);
 /// How long one is waited for that was sent nothing.
 const QUIET_MAX: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests {
+    use throng_wire::Digest;
+
+    use super::*;
+    use crate::audit::Verdict;
+
+    /// An epoch that is destroyed is seen where others are released, and judges nothing where all are.
+    #[test]
+    fn nothing_is_compared_if_nothing_passed() {
+        let released =
+            Outcome::Released { respondents: 12, received: 132, forwarded: 130, batch: Digest::NONE };
+        assert_eq!(counted("hop", Case::One, Some(released)).unwrap(), (12, 132, 130));
+        assert_eq!(counted("hop", Case::Nothing, Some(Outcome::Destroyed)).unwrap(), (0, 0, 0));
+        assert_eq!(counted("hop", Case::Other, None).unwrap(), (0, 0, 0));
+        for outcome in [Some(Outcome::Destroyed), None] {
+            let failed = counted("instance 1, hop 2", Case::One, outcome).unwrap_err().to_string();
+            assert!(failed.contains("instance 1, hop 2 handed nothing on"), "{failed}");
+        }
+    }
+
+    /// What is in the outbox is compared: that those who have nothing to say would send at once, or to the last instance first.
+    #[test]
+    fn stored_times_and_orders_that_depend_on_the_answer_are_noticed() {
+        let broken = |times: &dyn Fn(Case, u64) -> [u64; 3]| -> Vec<&'static str> {
+            let mut views = Views::default();
+            for case in Case::ALL {
+                for person in 0..30 {
+                    let times: Vec<_> = (1..).zip(times(case, person)).collect();
+                    see_stored(&times, case, &mut views);
+                }
+            }
+            let judged = views.judge(1e-3).unwrap().into_iter();
+            judged.filter(|one| one.verdict == Verdict::Broken).map(|one| one.sight.what).collect()
+        };
+        let spread = |person: u64| [100 + 300 * person, 110 + 300 * person, 120 + 300 * person];
+        assert!(broken(&|_, person| spread(person)).is_empty());
+        let at_once = |case, person| if case == Case::Nothing { [0, 1, 2] } else { spread(person) };
+        assert_eq!(broken(&at_once), ["time in the epoch, as stored"; 3]);
+        let backwards = |case, person| {
+            let [first, second, third] = spread(person);
+            if case == Case::Other { [third, second, first] } else { [first, second, third] }
+        };
+        assert_eq!(broken(&backwards), ["order of instances, as stored"]);
+    }
+}

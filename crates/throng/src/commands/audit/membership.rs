@@ -89,7 +89,8 @@ fn text(attacked: &Attacked, sure: Sure) -> String {
         attacked.verdict.word(),
         if attacked.verdict.is_broken() {
             format!(
-                "Members can be told from others better than the promise allows, at a confidence of {confidence}."
+                "Members can be told from others better than the promise allows.\nThe confidence of {confidence} is that of the \
+                 limits at one threshold, as if losses were independent: it is none of this verdict."
             )
         } else {
             "The attack finds no more than is promised.".to_owned()

@@ -46,8 +46,10 @@ pub struct DemoResult {
     pub bound: String,
     /// What is left of each respondent's privacy whatever fails.
     pub epsilon_local: f64,
-    /// What one, two, ... bad instances leave together with the analyzer.
+    /// What the fragments alone say that one, two, ... bad instances and the analyzer can tie to a respondent.
     pub epsilon_if_instances_compromised: Vec<f64>,
+    /// What these leave, as they see the release too.
+    pub epsilon_with_release_if_instances_compromised: Vec<f64>,
     /// Root of the mean squared error over all pixels.
     pub rmse: f64,
     /// What theory says `rmse` is close to.
@@ -126,6 +128,9 @@ impl DemoResult {
             bound: text("bound"),
             epsilon_local: number("epsilon_local")?,
             epsilon_if_instances_compromised: list("epsilon_if_instances_compromised")?,
+            epsilon_with_release_if_instances_compromised: list(
+                "epsilon_with_release_if_instances_compromised",
+            )?,
             rmse: rmse(&estimates, &truth),
             rmse_expected: mean.sqrt(),
             noise_floor: number("noise_floor")?,
@@ -235,7 +240,7 @@ impl fmt::Display for DemoResult {
                 format!("only batches of instance {} came: errors are wider", present.join(", ")),
             )?;
         }
-        let left = &self.epsilon_if_instances_compromised;
+        let left = &self.epsilon_with_release_if_instances_compromised;
         let first = at_most(left.first().copied().unwrap_or(self.epsilon_local));
         line(
             "collusion",
