@@ -301,7 +301,7 @@ fn local_guarantees_are_stated_per_step_epoch_and_lifetime() {
     assert_eq!(local.epoch_steps, 6);
     // Several reports of one step count all.
     near(LdpSgd::grouped(60_000, 10_000, 5, epsilon(1.9), 7).unwrap().local().unwrap().step, 9.5);
-    assert_eq!(training.with_steps(0).local().unwrap().epoch.epsilon(), Epsilon::ZERO);
+    assert_eq!(training.with_steps(0).local().unwrap().epoch_worst.epsilon(), Epsilon::ZERO);
     // Known to be asked in every step: as if the step's crowd were everybody.
     let known = training.without_sampling().guarantee(delta(1e-5)).unwrap();
     let alone = LdpSgd::new(10_000, 10_000, epsilon(1.9), 1000).unwrap().guarantee(delta(1e-5)).unwrap();
