@@ -365,7 +365,7 @@ pub struct ExperimentArgs {
     #[arg(long, value_name = "PART", value_delimiter = ',', help_heading = "Learning")]
     pub only: Vec<Part>,
 
-    /// How many runs each mean is over [default: 10 where one takes less than a minute, otherwise 3; with --quick 2]
+    /// How many runs each mean is over [default: 10 for curves, 3 for the rest; with --quick 2]
     #[arg(long, value_name = "N", help_heading = "Learning")]
     pub runs: Option<u64>,
 

@@ -135,7 +135,7 @@ fn read(scale: &Scale, printed: &Printed, batch: &Batch) -> Result<Job> {
         )?,
         set => recipes::cnn(scale, set, batch.reports, steps[2])?,
     };
-    Ok(Job { checkpoints: steps.to_vec(), runs: scale.short_runs, ..job })
+    Ok(Job { checkpoints: steps.to_vec(), ..job })
 }
 
 /// The steps that the paper's accounting allows for each of its epsilons.
@@ -168,7 +168,7 @@ fn text(scale: &Scale) -> Vec<String> {
              credit for sampling as well, and as if all reports of one example were one respondent's. With that accounting nobody \
              has to stop so early: \"Throng\" is the accuracy of MNIST and Fashion-MNIST after {} steps, whose epsilon_central is in \
              the learning curves.",
-            scale.short_runs,
+            scale.runs,
             people(LONG as f64)
         ),
         format!(

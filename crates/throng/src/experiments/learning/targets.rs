@@ -108,10 +108,7 @@ fn targets(scale: &Scale) -> Result<Vec<Target>> {
             },
             Target {
                 name: "softmax regression on edges",
-                job: Job {
-                    runs: scale.short_runs,
-                    ..edges(MechanismName::Sign, 10_000, 200, Average::Last)?
-                },
+                job: edges(MechanismName::Sign, 10_000, 200, Average::Last)?,
                 least: sign,
                 paper,
                 epsilon_below: 1.0,
