@@ -206,7 +206,7 @@ fn what_cannot_be_trained_is_refused() {
     let dir = pets();
     let refused = |arguments: &[&str]| {
         let output = learn(&dir, arguments).output().unwrap();
-        assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
         text(&output.stderr).to_owned()
     };
     let diverged = refused(&["--steps", "3", "--clip", "1e-300", "--out", "diverged"]);
