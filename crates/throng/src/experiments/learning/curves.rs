@@ -27,8 +27,7 @@ pub(super) fn job(scale: &Scale, set: PictureSet, reports: u64) -> Result<Job> {
         }
         set => (recipes::cnn(scale, set, reports, LONG)?, CHECKPOINTS.to_vec()),
     };
-    let runs = if is_long(set, reports) { scale.runs } else { scale.short_runs };
-    Ok(Job { checkpoints, runs, ..job })
+    Ok(Job { checkpoints, runs: scale.short_runs, ..job })
 }
 
 pub(super) fn jobs(scale: &Scale) -> Result<Vec<Job>> {
@@ -44,13 +43,12 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
     section.text = vec![
         format!(
             "Accuracy after every number of steps up to {}, at epsilon_local {EPSILON_LOCAL} per report, over {} runs each; for \
-             CIFAR-10, over {} with its largest batch, of a last layer on learned features, up to {LEARNED_LONG} steps at {EPSILON_LOCAL_CIFAR}. The paper lets its \
+             CIFAR-10 of a last layer on learned features, up to {LEARNED_LONG} steps at {EPSILON_LOCAL_CIFAR}. The paper lets its \
              runs go on until they saturate, whatever that costs by its accounting. What it costs is in the table: epsilon_central \
              is certified, under replacement, at delta 1e-5, with credit for sampling; notes have it without, and as if all \
              reports of one example were one respondent's.",
             people(LONG as f64),
-            scale.short_runs,
-            scale.runs
+            scale.short_runs
         ),
         format!(
             "The flat ends of MNIST and Fashion-MNIST are not saturation: learning rates fall to a twentieth by the last step, \
@@ -100,11 +98,6 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
         });
     }
     Ok(section)
-}
-
-/// Whether a run takes more than a minute on two threads beside other work.
-fn is_long(set: PictureSet, reports: u64) -> bool {
-    set == PictureSet::Cifar10 && reports > 10_000
 }
 
 /// A curve with its spread: two dashed lines beside it.
