@@ -9,14 +9,12 @@ mod parsing;
 
 use std::io::Write;
 
-use common::world::EPOCH;
-use common::{Cascade, FIRST, SMALL};
+use common::{Cascade, FIRST, NEXT_DAY, SMALL};
 use parsing::near;
 use proptest::prelude::*;
 use throng_shuffle::{Error, Hop, MemoryStore, Store};
 use throng_wire::{Digest, Outcome};
 
-const NEXT_DAY: u64 = (EPOCH + 1) * 86400;
 /// What an upload's record begins with, as `intake.rs` has it; the body's length is last.
 const HEAD_LEN: usize = 16 + 8 + 4;
 

@@ -7,7 +7,7 @@ mod common;
 use std::io::{Read, Write};
 
 use common::world::{EPOCH, Shape, World};
-use common::{Cascade, FIRST, SMALL, day, name, refusal};
+use common::{Cascade, FIRST, NEXT_DAY, SMALL, day, name, refusal};
 use throng_shuffle::{Channel, Error, Hop, MemoryStore, Refusal, Upload};
 use throng_wire::peel::open_fragment;
 use throng_wire::seal::seal;
@@ -16,8 +16,6 @@ use throng_wire::survey::Cover;
 use throng_wire::{
     Digest, EpochStatement, Layout, Opened, Outcome, Place, Receipt, Rejection, Route, Signed, Stop,
 };
-
-const NEXT_DAY: u64 = (EPOCH + 1) * 86400;
 
 fn released(outcome: Outcome) -> (u64, u64, u64) {
     match outcome {
@@ -318,8 +316,7 @@ fn a_batch_is_held_until_its_hash_is_acknowledged() {
 fn a_batch_that_comes_again_is_acknowledged_again() {
     let mut cascade = Cascade::new(SMALL);
     cascade.answer_all(FIRST, 6);
-    cascade.hops[0].close_due(NEXT_DAY, &mut cascade.rng).unwrap();
-    cascade.hops[0].process(FIRST).unwrap();
+    cascade.close_first();
     let first = cascade.pass(0, FIRST, NEXT_DAY).unwrap();
     assert_eq!(cascade.pass(0, FIRST, NEXT_DAY).unwrap(), first);
     cascade.hops[1].process(FIRST).unwrap();
@@ -337,15 +334,8 @@ fn a_batch_that_comes_again_is_acknowledged_again() {
 fn batches_that_are_not_as_stated_are_refused() {
     let mut cascade = Cascade::new(SMALL);
     cascade.answer_all(FIRST, 6);
-    cascade.hops[0].close_due(NEXT_DAY, &mut cascade.rng).unwrap();
-    cascade.hops[0].process(FIRST).unwrap();
-    let mut batch = cascade.hops[0].outgoing(FIRST).unwrap();
-    let mut bytes = Vec::new();
-    batch.records.read_to_end(&mut bytes).unwrap();
-    let honest = batch.statements[0].clone();
+    let (honest, bytes, key) = cascade.handed_on();
     let said = *honest.claimed();
-    let key =
-        throng_wire::SigningKey::from_file(&cascade.world.signing[&Place::hop(1, 1)].to_file()).unwrap();
     let sign = |statement: EpochStatement| vec![Signed::new(statement, &key).unwrap()];
     let with = |respondents, received, forwarded, batch| EpochStatement {
         outcome: Outcome::Released { respondents, received, forwarded, batch },
@@ -354,8 +344,7 @@ fn batches_that_are_not_as_stated_are_refused() {
     let (digest, mut changed) = (Digest::of(&bytes), bytes.clone());
     changed[100] ^= 1;
     let longer = [&bytes[..], &[0]].concat();
-    let other_key =
-        throng_wire::SigningKey::from_file(&cascade.world.signing[&Place::hop(1, 2)].to_file()).unwrap();
+    let other_key = cascade.signing_key(2);
     for (statements, records, now, expected) in [
         (vec![honest.clone()], &changed[..], NEXT_DAY, Refusal::Batch),
         (vec![honest.clone()], &bytes[..bytes.len() - 1], NEXT_DAY, Refusal::Batch),

@@ -4,15 +4,14 @@
 
 mod common;
 
-use std::io::{Read, Write};
+use std::io::Write;
 
 use common::world::{EPOCH, Shape};
-use common::{Cascade, FIRST, SMALL, day, name, refusal};
+use common::{Cascade, FIRST, NEXT_DAY, SMALL, day, name, refusal};
 use throng_shuffle::{Channel, Error, Hop, MemoryStore, Refusal, Store, Upload};
 use throng_wire::statement::check_cascade;
-use throng_wire::{Digest, EpochStatement, Outcome, Place, Signed, SigningKey, Stop};
+use throng_wire::{Digest, EpochStatement, Outcome, Place, Signed, Stop};
 
-const NEXT_DAY: u64 = (EPOCH + 1) * 86400;
 /// All keys of this world have ended by then.
 const FAR: u64 = 100 * EPOCH;
 
@@ -154,14 +153,9 @@ fn a_crowd_that_repeats_itself_is_destroyed() {
 fn one_persons_envelopes_are_not_taken_for_a_crowd() {
     let mut cascade = Cascade::new(SMALL);
     cascade.answer_all(FIRST, 6);
-    cascade.hops[0].close_due(NEXT_DAY, &mut cascade.rng).unwrap();
-    cascade.hops[0].process(FIRST).unwrap();
-    let mut batch = cascade.hops[0].outgoing(FIRST).unwrap();
-    let mut bytes = Vec::new();
-    batch.records.read_to_end(&mut bytes).unwrap();
+    let (honest, bytes, key) = cascade.handed_on();
+    let said = *honest.claimed();
     let length = cascade.hops[0].layout().envelope_len(Stop::Hop(2));
-    let said = *batch.statements[0].claimed();
-    let key = SigningKey::from_file(&cascade.world.signing[&Place::hop(1, 1)].to_file()).unwrap();
     for (forwarded, expected) in [(3, Some(Refusal::Statements)), (14, Some(Refusal::Statements)), (15, None)]
     {
         let some = &bytes[..forwarded as usize * length];
@@ -178,8 +172,7 @@ fn one_persons_envelopes_are_not_taken_for_a_crowd() {
 fn a_batch_beyond_the_memory_is_not_acknowledged() {
     let mut cascade = Cascade::new(SMALL);
     cascade.answer_all(FIRST, 60);
-    cascade.hops[0].close_due(NEXT_DAY, &mut cascade.rng).unwrap();
-    cascade.hops[0].process(FIRST).unwrap();
+    cascade.close_first();
     cascade.memory = 1 << 13;
     cascade.restart(2, 0);
     let refused = cascade.pass(0, FIRST, NEXT_DAY).unwrap_err();

@@ -22,6 +22,9 @@ pub(crate) fn day(epoch: u64) -> u64 {
     epoch * 86400 + 43200
 }
 
+/// When the first epoch is over.
+pub(crate) const NEXT_DAY: u64 = (EPOCH + 1) * 86400;
+
 /// The first epoch, of the crowd without a label.
 pub(crate) const FIRST: Channel = Channel { label: 0, epoch: EPOCH };
 
@@ -80,7 +83,7 @@ impl Cascade {
             instance: 1,
             hop,
             rule: CrowdRule::new(self.world.survey.survey().crowd.respondents_min, deletion),
-            signing: SigningKey::from_file(&self.world.signing[&place].to_file()).unwrap(),
+            signing: self.signing_key(hop),
             keys,
             key_list: Digest::of(&list.public()[0].public.as_bytes()[..]),
             memory: self.memory,
@@ -121,6 +124,25 @@ impl Cascade {
             let body = self.body(channel, &[person]);
             self.send(channel, person, &body, day(channel.epoch)).unwrap();
         }
+    }
+
+    /// The first epoch ends, and hop 1 has its batch ready.
+    pub(crate) fn close_first(&mut self) {
+        self.hops[0].close_due(NEXT_DAY, &mut self.rng).unwrap();
+        self.hops[0].process(FIRST).unwrap();
+    }
+
+    /// What a hop 1 that lies can begin with: its true statement, the bytes of its batch, and its key.
+    pub(crate) fn handed_on(&mut self) -> (Signed<EpochStatement>, Vec<u8>, SigningKey) {
+        self.close_first();
+        let mut batch = self.hops[0].outgoing(FIRST).unwrap();
+        let mut bytes = Vec::new();
+        batch.records.read_to_end(&mut bytes).unwrap();
+        (batch.statements.remove(0), bytes, self.signing_key(1))
+    }
+
+    pub(crate) fn signing_key(&self, hop: u32) -> SigningKey {
+        SigningKey::from_file(&self.world.signing[&Place::hop(1, hop)].to_file()).unwrap()
     }
 
     /// Everything that is due, until nothing moves.

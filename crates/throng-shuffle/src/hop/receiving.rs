@@ -1,0 +1,120 @@
+//! What the hop before hands on: its statements checked, its batch taken whole or not at all.
+
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::sync::Mutex;
+
+use rand_core::CryptoRng;
+use throng_wire::statement::check_hops;
+use throng_wire::{Digest, EpochStatement, Signed, Stop};
+
+use super::{Hop, Phase, lock};
+use crate::batch::{BatchWriter, Manifest};
+use crate::channel::{DRAW, INCOMING};
+use crate::draw::Draw;
+use crate::journal::Step;
+use crate::shuffling::Shuffle;
+use crate::store::read_full;
+use crate::{Channel, Error, Refusal};
+
+impl Hop {
+    /// Takes the batch of the hop before, with the statements of all before. Returns its hash when it is synced; the
+    /// same batch again is answered the same.
+    pub fn receive(
+        &self,
+        channel: Channel,
+        statements: Vec<Signed<EpochStatement>>,
+        records: &mut dyn Read,
+        now_s: u64,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Digest, Error> {
+        let manifest = self.check_statements(channel, &statements, now_s)?;
+        let _receiving = Receiving::begin(&self.receiving, channel).ok_or(Refusal::Busy)?;
+        if let Some(phase) = lock(&self.record).phases.get(&channel) {
+            let same = phase.received() == Some(manifest.digest);
+            return if same { Ok(manifest.digest) } else { Err(Refusal::Conflict.into()) };
+        }
+        // One that cannot be shuffled stays with the hop before, until there is more memory.
+        if manifest.records.saturating_mul(self.outgoing_len() as u64) > Shuffle::bytes_max(self.memory / 2) {
+            return Err(Refusal::Full.into());
+        }
+        let name = channel.file(INCOMING);
+        match self.write_incoming(&name, records, manifest) {
+            Ok(true) => {
+                Draw::once(&*self.store, &channel.file(DRAW), &self.rule, rng)?;
+                self.step(channel, Step::Received(statements))?;
+                Ok(manifest.digest)
+            }
+            other => {
+                self.store.remove(&name)?;
+                other?;
+                Err(Refusal::Batch.into())
+            }
+        }
+    }
+
+    /// What the hops before say, if all of it holds and their epoch is over here, too.
+    fn check_statements(
+        &self,
+        channel: Channel,
+        statements: &[Signed<EpochStatement>],
+        now_s: u64,
+    ) -> Result<Manifest, Error> {
+        if self.hop < 2 || !self.has_label(channel.label) {
+            return Err(Refusal::Unknown.into());
+        }
+        let verified: Result<Vec<EpochStatement>, _> =
+            statements.iter().map(|statement| statement.verify(&self.survey).copied()).collect();
+        let Ok(verified) = verified else { return Err(Refusal::Statements.into()) };
+        let here = |one: &EpochStatement| one.route == self.route(channel);
+        if verified.len() + 1 != self.hop as usize
+            || !verified.iter().all(here)
+            || check_hops(self.survey.survey(), &verified).is_err()
+        {
+            return Err(Refusal::Statements.into());
+        }
+        if channel.epoch >= self.survey.survey().epoch_at(now_s) {
+            return Err(Refusal::Early.into());
+        }
+        Ok(Phase::manifest(statements))
+    }
+
+    /// Writes what comes, as long as it can be the batch of the manifest; says whether it is.
+    fn write_incoming(&self, name: &str, records: &mut dyn Read, manifest: Manifest) -> Result<bool, Error> {
+        let length = self.layout.envelope_len(Stop::Hop(self.hop));
+        let mut file = BatchWriter::create(&*self.store, name, length)?;
+        let mut left = manifest.records;
+        let mut part = vec![0; length * PART_RECORDS];
+        while left > 0 {
+            let wanted = length * left.min(PART_RECORDS as u64) as usize;
+            if read_full(records, &mut part[..wanted])? < wanted {
+                return Ok(false);
+            }
+            file.write(&part[..wanted])?;
+            left -= (wanted / length) as u64;
+        }
+        let more = read_full(records, &mut part[..1])? > 0;
+        Ok(!more && file.finish()? == manifest)
+    }
+}
+
+/// Marks a channel as being received, for as long as it lives.
+struct Receiving<'a> {
+    set: &'a Mutex<BTreeSet<Channel>>,
+    channel: Channel,
+}
+
+impl<'a> Receiving<'a> {
+    fn begin(set: &'a Mutex<BTreeSet<Channel>>, channel: Channel) -> Option<Self> {
+        lock(set).insert(channel).then_some(Self { set, channel })
+    }
+}
+
+impl Drop for Receiving<'_> {
+    fn drop(&mut self) {
+        lock(self.set).remove(&self.channel);
+    }
+}
+
+/// Records of an incoming batch that are in memory at once.
+const PART_RECORDS: usize = 1 << 10;
