@@ -5,13 +5,10 @@ use std::collections::HashSet;
 use rayon::prelude::*;
 use throng_dp::Tally;
 use throng_wire::peel::open_fragment;
-use throng_wire::statement::check_cascade;
-use throng_wire::{
-    Digest, EpochStatement, Hasher, LayerKeys, Layout, Opened, Outcome, Rejection, Route, Signed,
-    SignedSurvey, Stop, Survey,
-};
+use throng_wire::{Digest, LayerKeys, Layout, Opened, Rejection, Route, Stop, Survey};
 
 use crate::Error;
+use crate::batch_head::{BatchCheck, BatchHead};
 use crate::instance_tally::{Counted, InstanceTally};
 
 /// Counts one batch while it is read.
@@ -20,86 +17,37 @@ use crate::instance_tally::{Counted, InstanceTally};
 /// read several times, and each time one part of the envelopes is looked at, chosen by their hashes.
 pub struct BatchCounter<'a> {
     opener: BatchOpener<'a>,
-    route: Route,
-    /// What the hops agree on; `None` if the epoch was destroyed.
-    crowd: Option<u64>,
-    expected: (u64, Digest),
-    /// How many bytes the envelopes have in all.
-    len: u64,
+    check: BatchCheck,
     passes: u64,
     pass: u64,
-    /// What has been read in this pass.
-    read: u64,
-    hasher: Hasher,
     rest: Vec<u8>,
     rejected: Rejected,
     tally: Tally,
 }
 
 impl<'a> BatchCounter<'a> {
-    /// For the batch that these statements are about, if all of them hold: signatures, one channel, hop by hop, the crowd.
-    /// At most about `memory` bytes are used, besides the sums.
-    pub fn new(
-        survey: &SignedSurvey,
-        route: Route,
-        keys: &'a LayerKeys,
-        statements: &[Signed<EpochStatement>],
-        memory: usize,
-    ) -> Result<Self, Error> {
-        let wrong = |error: throng_wire::Error| Error::Statements(error.to_string());
-        let verified: Result<Vec<EpochStatement>, _> =
-            statements.iter().map(|statement| statement.verify(survey).copied()).collect();
-        let verified = verified.map_err(wrong)?;
-        if verified.iter().any(|statement| statement.route != route) {
-            return Err(Error::Statements("they are about another epoch, label, instance or survey".into()));
-        }
-        let crowd = check_cascade(survey.survey(), &verified).map_err(wrong)?;
-        let expected = match verified.last().map(|last| last.outcome) {
-            Some(Outcome::Released { forwarded, batch, .. }) => (forwarded, batch),
-            _ => (0, Digest::of(&[])),
-        };
-        let opener = BatchOpener::new(survey.survey(), route, keys);
-        let len = expected.0.checked_mul(opener.envelope_len() as u64);
-        let len = len.ok_or(Error::Batch("it is longer than any batch can be"))?;
+    /// For a batch whose hops were heard. At most about `memory` bytes are used, besides the sums.
+    pub fn new(survey: &Survey, head: BatchHead, keys: &'a LayerKeys, memory: usize) -> Result<Self, Error> {
         let seen_max = (memory.saturating_sub(PART_LEN) / SEEN_LEN).max(1) as u64;
         Ok(Self {
-            opener,
-            route,
-            crowd,
-            expected,
-            len,
-            passes: expected.0.div_ceil(seen_max).max(1),
+            opener: BatchOpener::new(survey, head.route(), keys),
+            passes: head.envelopes().div_ceil(seen_max).max(1),
+            check: BatchCheck::new(head),
             pass: 0,
-            read: 0,
-            hasher: Hasher::new(),
             rest: Vec::new(),
             rejected: Rejected::default(),
-            tally: survey.survey().mechanism()?.tally()?,
+            tally: survey.mechanism()?.tally()?,
         })
     }
 
-    /// The hash of the batch, to be acknowledged once its tally is stored.
-    pub fn batch(&self) -> Digest {
-        self.expected.1
-    }
-
-    /// How many bytes the envelopes of the batch have in all.
-    pub fn len(&self) -> u64 {
-        self.len
-    }
-
-    /// Whether there is nothing to read, as of an epoch that was destroyed.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    /// How often the batch is read.
+    pub fn passes(&self) -> u64 {
+        self.passes
     }
 
     /// Takes the next bytes of the batch, as many as there are. More than the hops said is an error at once.
     pub fn read(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.read += bytes.len() as u64;
-        if self.read > self.len() {
-            return Err(Error::Batch("it is longer"));
-        }
-        self.hasher.update(bytes);
+        self.check.read(bytes)?;
         self.rest.extend_from_slice(bytes);
         if self.rest.len() >= PART_LEN { self.count() } else { Ok(()) }
     }
@@ -107,14 +55,9 @@ impl<'a> BatchCounter<'a> {
     /// Ends a pass. Says whether the batch has to be read once more, from its beginning.
     pub fn end_pass(&mut self) -> Result<bool, Error> {
         self.count()?;
-        if self.read != self.len() {
-            return Err(Error::Batch("it is shorter"));
-        }
-        if std::mem::replace(&mut self.hasher, Hasher::new()).finish() != self.expected.1 {
-            return Err(Error::Batch("it has another hash"));
-        }
+        self.check.end()?;
         self.opener.seen.clear();
-        (self.read, self.pass) = (0, self.pass + 1);
+        self.pass += 1;
         Ok(self.pass < self.passes)
     }
 
@@ -123,12 +66,13 @@ impl<'a> BatchCounter<'a> {
         if self.pass < self.passes {
             return Err(Error::Batch("it was not read to its end"));
         }
-        let counted = self.crowd.map(|respondents| {
+        let head = self.check.head();
+        let counted = head.respondents().map(|respondents| {
             self.tally.add_respondents(respondents);
-            let (envelopes, batch) = self.expected;
+            let (envelopes, batch) = (head.envelopes(), head.batch());
             Counted { batch, envelopes, rejected: self.rejected, tally: self.tally }
         });
-        Ok(InstanceTally { route: self.route, counted })
+        Ok(InstanceTally { route: head.route(), counted })
     }
 
     /// Opens and counts all whole envelopes that were read.

@@ -2,6 +2,7 @@
 //!
 //! | question | where |
 //! |---|---|
+//! | what do hops say about a batch, and is it that one? | [`BatchHead`], [`BatchCheck`] |
 //! | what is in the batch of an instance? | [`BatchCounter`], [`InstanceTally`] |
 //! | what does it say about the crowd? | [`Analyzer`], [`ranking`] |
 //! | what is published, under which guarantee? | [`Release`] |
@@ -12,6 +13,7 @@
 mod accuracy;
 mod analyzer;
 mod batch;
+mod batch_head;
 mod error;
 mod instance_tally;
 mod ranking;
@@ -22,6 +24,7 @@ mod testing;
 pub use accuracy::{Accuracy, rmse};
 pub use analyzer::Analyzer;
 pub use batch::{BatchCounter, BatchOpener, Rejected};
+pub use batch_head::{BatchCheck, BatchHead};
 pub use error::Error;
 pub use instance_tally::{Counted, HEAD_LEN, InstanceTally};
 pub use ranking::{Ranked, ranking};

@@ -7,10 +7,11 @@ mod world;
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use throng_analyze::{BatchCounter, Error, InstanceTally};
+use throng_analyze::{BatchCounter, BatchHead, Error, InstanceTally};
 use throng_wire::peel::{open_body, peel};
 use throng_wire::{
-    Digest, EpochStatement, Fragment, Layout, Outcome, Peeled, Place, Route, Signed, SigningKey, Stop,
+    BatchCount, Digest, EpochStatement, Forwarded, Fragment, Layout, Outcome, Peeled, Place, Route, Signed,
+    SigningKey, Stop,
 };
 use world::{EPOCH, SHAPE, Shape, World};
 
@@ -21,6 +22,7 @@ struct Batch {
     world: World,
     envelopes: Vec<u8>,
     statements: Vec<EpochStatement>,
+    count: BatchCount,
 }
 
 impl Batch {
@@ -39,17 +41,22 @@ impl Batch {
         let statement = |hop, forwarded, batch| EpochStatement {
             route: world.route(),
             hop,
-            outcome: Outcome::Released { respondents, received, forwarded, batch },
+            outcome: Outcome::Released { respondents, received: Some(received), forwarded, batch },
             key_list: Digest::of(b"list"),
             analyzer_key_list: Digest::of(b"analyzer's"),
         };
-        let statements = vec![statement(1, received, Digest::of(b"hop 1")), statement(2, forwarded, batch)];
-        Self { world, envelopes, statements }
+        let count = BatchCount::salted([8; 32], forwarded);
+        let statements = vec![
+            statement(1, Forwarded::Told(received), Digest::of(b"hop 1")),
+            statement(2, Forwarded::Committed(count.commitment()), batch),
+        ];
+        Self { world, envelopes, statements, count }
     }
 
     fn destroyed(by: usize) -> Self {
         let mut batch = Self::new(5, |_, _| Vec::new());
         batch.envelopes.clear();
+        batch.count = BatchCount::told(0);
         batch.statements.iter_mut().skip(by - 1).for_each(|one| one.outcome = Outcome::Destroyed);
         batch
     }
@@ -73,13 +80,14 @@ impl Batch {
         memory: usize,
     ) -> Result<BatchCounter<'_>, Error> {
         let keys = &self.world.layers[&Place::Analyzer];
-        BatchCounter::new(&self.world.survey, self.world.route(), keys, statements, memory)
+        let head = BatchHead::check(&self.world.survey, self.world.route(), statements, self.count)?;
+        assert_eq!(head.batch(), Digest::of(&self.envelopes));
+        BatchCounter::new(self.world.survey.survey(), head, keys, memory)
     }
 
     /// Counts the batch as it comes over a network, in parts of some length. Also says how often it was read.
     fn count(&self, memory: usize, part_len: usize) -> (InstanceTally, u32) {
         let mut counter = self.counter(memory).unwrap();
-        assert_eq!(counter.len(), self.envelopes.len() as u64);
         for pass in 1.. {
             for part in self.envelopes.chunks(part_len) {
                 counter.read(part).unwrap();
@@ -206,38 +214,47 @@ fn statements_that_do_not_hold_are_refused() {
     ] {
         refused(&changed(&|one| one.route = route), "another epoch, label, instance or survey");
     }
-    let outcome = |change: &dyn Fn(&mut u64, &mut u64, &mut u64)| {
+    let outcome = |change: &dyn Fn(&mut u64, &mut Option<u64>, &mut Forwarded)| {
         changed(&|one| {
             if let Outcome::Released { respondents, received, forwarded, .. } = &mut one.outcome {
                 change(respondents, received, forwarded);
             }
         })
     };
+    let committed = |envelopes| {
+        let count = BatchCount::salted([8; 32], envelopes);
+        (count, Forwarded::Committed(count.commitment()))
+    };
     refused(&outcome(&|respondents, _, _| *respondents += 1), "another crowd");
-    refused(&outcome(&|_, received, _| *received -= 1), "more or less");
-    refused(&outcome(&|_, received, forwarded| *forwarded = *received + 1), "more or less");
+    refused(&outcome(&|_, received, _| *received = Some(23)), "more or less");
+    refused(&outcome(&|_, _, forwarded| *forwarded = committed(17).1), "another number of envelopes");
+    refused(&outcome(&|_, _, forwarded| *forwarded = Forwarded::Told(18)), "tells of fragments");
+    let of_count = |statements: &[Signed<EpochStatement>], count| {
+        let head = BatchHead::check(&batch.world.survey, batch.world.route(), statements, count);
+        head.map(|head| head.envelopes())
+    };
+    assert_eq!(of_count(&honest, committed(18).0), Ok(18));
+    for other in [committed(17).0, committed(19).0, BatchCount::told(18), BatchCount::salted([9; 32], 18)] {
+        assert!(matches!(of_count(&honest, other), Err(Error::Statements(_))), "another count");
+    }
+    let (more, stated) = committed(25);
+    let more = of_count(&outcome(&|_, _, forwarded| *forwarded = stated), more).unwrap_err();
+    assert!(more.to_string().contains("more than was there"), "{more}");
     // What both of them can.
-    let both = |change: &dyn Fn(&mut u64, &mut u64, &mut u64)| {
+    let both = |crowd: u64, sent: u64, forwarded: Forwarded| {
         [first, last].map(|mut one| {
-            if let Outcome::Released { respondents, received, forwarded, .. } = &mut one.outcome {
-                change(respondents, received, forwarded);
+            if let Outcome::Released { respondents, received, forwarded: told, .. } = &mut one.outcome {
+                (*respondents, *received) = (crowd, Some(sent));
+                *told = if one.hop == 1 { Forwarded::Told(sent) } else { forwarded };
             }
             Signed::new(one, batch.key(one.hop)).unwrap()
         })
     };
-    refused(&both(&|respondents, _, _| *respondents += 1), "another number of envelopes");
-    refused(
-        &both(&|respondents, received, forwarded| {
-            (*respondents, *received) = (4, 16);
-            *forwarded = (*forwarded).min(16);
-        }),
-        "smaller than the survey asks for",
-    );
-    let endless = both(&|respondents, received, forwarded| {
-        *respondents = u64::MAX / 4;
-        (*received, *forwarded) = (*respondents * 4, *respondents * 4);
-    });
-    let error = batch.counter_of(&endless, PLENTY).map(drop).unwrap_err();
+    refused(&both(7, 24, committed(18).1), "another number of envelopes");
+    refused(&both(4, 16, committed(16).1), "smaller than the survey asks for");
+    let crowd = u64::MAX / 4;
+    let (count, stated) = committed(crowd * 4);
+    let error = of_count(&both(crowd, crowd * 4, stated), count).unwrap_err();
     assert_eq!(error, Error::Batch("it is longer than any batch can be"));
 }
 
@@ -245,9 +262,10 @@ fn statements_that_do_not_hold_are_refused() {
 fn a_destroyed_epoch_is_known_and_has_nothing_to_read() {
     for by in 1..=2 {
         let batch = Batch::destroyed(by);
+        let (survey, route) = (&batch.world.survey, batch.world.route());
+        let head = BatchHead::check(survey, route, &batch.signed(), batch.count).unwrap();
+        assert_eq!((head.is_empty(), head.respondents(), head.batch()), (true, None, Digest::of(&[])));
         let mut counter = batch.counter(PLENTY).unwrap();
-        assert!(counter.is_empty());
-        assert_eq!(counter.batch(), Digest::of(&[]));
         assert!(!counter.end_pass().unwrap());
         let tally = counter.finish().unwrap();
         assert_eq!(tally, InstanceTally { route: batch.world.route(), counted: None });

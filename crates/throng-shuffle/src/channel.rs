@@ -42,6 +42,8 @@ pub(crate) const INCOMING: &str = "incoming";
 pub(crate) const DRAW: &str = "draw";
 /// What was opened, in the order in which it came.
 pub(crate) const SPOOL: &str = "spool";
+/// How many envelopes are released, where the statement does not tell, with the salt of the commitment to that.
+pub(crate) const COUNT: &str = "count";
 /// What is released.
 pub(crate) const BATCH: &str = "batch";
 

@@ -23,8 +23,8 @@ use rand_core::{CryptoRng, SeedableRng};
 use throng_wire::receipt::time_bucket;
 use throng_wire::receipt_tree::LEAVES;
 use throng_wire::{
-    Digest, EpochStatement, LayerKeys, Layout, Outcome, Place, Receipt, ReceiptTree, Route, Signed,
-    SignedReceipt, SignedSurvey, SigningKey,
+    BatchCount, Digest, EpochStatement, LayerKeys, Layout, Outcome, Place, Receipt, ReceiptTree, Route,
+    Signed, SignedReceipt, SignedSurvey, SigningKey,
 };
 
 use crate::batch::Manifest;
@@ -91,6 +91,8 @@ struct Record {
 pub struct Outgoing {
     /// The statements of the hops from the first to this one.
     pub statements: Vec<Signed<EpochStatement>>,
+    /// How many records there are, for whoever gets them; the public statement may not tell.
+    pub count: BatchCount,
     /// How many records of which hash. A destroyed epoch has none.
     pub manifest: Manifest,
     /// The length of all records together.
@@ -396,18 +398,21 @@ impl Hop {
 
     /// A batch that waits.
     pub fn outgoing(&self, channel: Channel) -> Result<Outgoing, Error> {
-        let statements = match lock(&self.record).phases.get(&channel) {
-            Some(Phase::Decided { before, own }) => before.iter().chain([own]).cloned().collect::<Vec<_>>(),
+        let (own, statements) = match lock(&self.record).phases.get(&channel) {
+            Some(Phase::Decided { before, own }) => {
+                (own.clone(), before.iter().chain([own]).cloned().collect::<Vec<_>>())
+            }
             Some(Phase::Delivered { .. }) => return Err(Refusal::Gone.into()),
             _ => return Err(Refusal::Undecided.into()),
         };
-        let manifest = Phase::manifest(&statements);
+        let count = self.count_of(channel, own.claimed())?;
+        let manifest = Manifest { records: count.envelopes(), digest: Phase::batch(&own) };
         let length = self.outgoing_len();
         let records = match manifest.records {
             0 => Box::new(std::io::empty()) as Box<dyn Read + Send>,
             _ => self.store.read(&channel.file(BATCH))?,
         };
-        Ok(Outgoing { statements, manifest, len: manifest.records * length as u64, records })
+        Ok(Outgoing { statements, count, manifest, len: manifest.records * length as u64, records })
     }
 
     /// The next party has the batch with this hash: it is erased here. Told again, this is still right.

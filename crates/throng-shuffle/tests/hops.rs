@@ -11,15 +11,20 @@ use common::{Cascade, FIRST, NEXT_DAY, SMALL, day, name, refusal};
 use throng_shuffle::{Channel, Error, Hop, MemoryStore, Refusal, Upload};
 use throng_wire::peel::open_fragment;
 use throng_wire::seal::seal;
-use throng_wire::statement::check_cascade;
+use throng_wire::statement::{check_cascade, check_count};
 use throng_wire::survey::Cover;
 use throng_wire::{
-    Digest, EpochStatement, Layout, Opened, Outcome, Place, Receipt, Rejection, Route, Signed, Stop,
+    BatchCount, Digest, EpochStatement, Forwarded, Layout, Opened, Outcome, Place, Receipt, Rejection, Route,
+    Signed, Stop,
 };
 
-fn released(outcome: Outcome) -> (u64, u64, u64) {
+/// What a hop says: the crowd, what it received where it tells that, and what it forwarded.
+fn released(outcome: Outcome) -> (u64, Option<u64>, Option<u64>) {
     match outcome {
-        Outcome::Released { respondents, received, forwarded, .. } => (respondents, received, forwarded),
+        Outcome::Released { respondents, received, forwarded, .. } => {
+            let told = if let Forwarded::Told(told) = forwarded { Some(told) } else { None };
+            (respondents, received, told)
+        }
         Outcome::Destroyed => panic!("destroyed"),
     }
 }
@@ -37,7 +42,11 @@ fn fragments_arrive_once_through_one_two_and_three_hops() {
         assert_eq!(check_cascade(cascade.world.survey.survey(), &statements).unwrap(), Some(20));
         assert_eq!(released(statements[0].outcome).0, 20);
         // Chaff goes no further than the last hop, which with a single one is the analyzer's business.
-        assert_eq!(released(statements[hops as usize - 1].outcome).2, if hops == 1 { 60 } else { 20 });
+        // Its statement does not tell, and the count that travels with the batch does.
+        let last = statements[hops as usize - 1];
+        assert_eq!(released(last.outcome), (20, Some(60), None));
+        assert_eq!(check_count(cascade.world.survey.survey(), &last, &pulled.count), Ok(()));
+        assert_eq!(pulled.count.envelopes(), if hops == 1 { 60 } else { 20 });
     }
 }
 
@@ -50,7 +59,10 @@ fn without_cover_bodies_differ_in_length_and_arrive_too() {
     }
     cascade.run(NEXT_DAY);
     assert_eq!(cascade.sorted_values(FIRST), [1, 2, 3, 4, 5, 6]);
-    assert_eq!(released(cascade.outcome(1, FIRST)), (5, 6, 6));
+    assert_eq!(cascade.pull(FIRST).unwrap().count.envelopes(), 6);
+    for hop in [1, 2] {
+        assert_eq!(released(cascade.outcome(hop, FIRST)), (5, None, None), "six fragments are not told");
+    }
 }
 
 /// Attack 3: one person is one of the crowd, however often they send.
@@ -117,7 +129,7 @@ fn duplicates_are_dropped() {
     cascade.send(FIRST, 100, &first, day(EPOCH)).unwrap();
     cascade.send(FIRST, 101, &again, day(EPOCH)).unwrap();
     cascade.run(NEXT_DAY);
-    assert_eq!(released(cascade.outcome(1, FIRST)), (7, 21, 18));
+    assert_eq!(released(cascade.outcome(1, FIRST)), (7, Some(21), Some(18)));
     assert_eq!(cascade.sorted_values(FIRST), [0, 1, 2, 3, 4, 11, 12]);
 }
 
@@ -183,10 +195,10 @@ fn bodies_cannot_be_moved() {
     }
     cascade.run(NEXT_DAY);
     // Those whose bodies opened at hop 1 are of the crowd: 40, the honest one, and the 8 with envelopes from elsewhere.
-    assert_eq!(released(cascade.outcome(1, here)), (49, 147, 147));
+    assert_eq!(released(cascade.outcome(1, here)), (49, Some(147), Some(147)));
     assert_eq!(
-        released(cascade.outcome(2, here)),
-        (49, 147, 40 + 3 + 12),
+        (released(cascade.outcome(2, here)).1, cascade.pull(here).unwrap().count.envelopes()),
+        (Some(147), 40 + 3 + 12),
         "hop 2 dropped 4 people's envelopes"
     );
     let pulled = cascade.pull(here).unwrap().bytes;
@@ -338,9 +350,15 @@ fn batches_that_are_not_as_stated_are_refused() {
     let said = *honest.claimed();
     let sign = |statement: EpochStatement| vec![Signed::new(statement, &key).unwrap()];
     let with = |respondents, received, forwarded, batch| EpochStatement {
-        outcome: Outcome::Released { respondents, received, forwarded, batch },
+        outcome: Outcome::Released {
+            respondents,
+            received: Some(received),
+            forwarded: Forwarded::Told(forwarded),
+            batch,
+        },
         ..said
     };
+    let count = BatchCount::told(18);
     let (digest, mut changed) = (Digest::of(&bytes), bytes.clone());
     changed[100] ^= 1;
     let longer = [&bytes[..], &[0]].concat();
@@ -359,13 +377,14 @@ fn batches_that_are_not_as_stated_are_refused() {
         (sign(EpochStatement { hop: 2, ..said }), &bytes, NEXT_DAY, Refusal::Statements),
     ] {
         let mut records = records;
-        let received = cascade.hops[1].receive(FIRST, statements, &mut records, now, &mut cascade.rng);
+        let received = cascade.hops[1].receive(FIRST, statements, count, &mut records, now, &mut cascade.rng);
         assert_eq!(received.err().as_ref().and_then(refusal), Some(expected));
     }
     let other = Channel { label: 0, epoch: EPOCH + 1 };
     let moved = cascade.hops[1].receive(
         other,
         vec![honest.clone()],
+        count,
         &mut &bytes[..],
         NEXT_DAY + 86400,
         &mut cascade.rng,
@@ -373,11 +392,15 @@ fn batches_that_are_not_as_stated_are_refused() {
     assert_eq!(moved.err().as_ref().and_then(refusal), Some(Refusal::Statements));
     // After all that the honest batch is taken; and then no other.
     assert_eq!(
-        cascade.hops[1].receive(FIRST, vec![honest], &mut &bytes[..], NEXT_DAY, &mut cascade.rng).unwrap(),
+        cascade.hops[1]
+            .receive(FIRST, vec![honest], count, &mut &bytes[..], NEXT_DAY, &mut cascade.rng)
+            .unwrap(),
         digest
     );
     let second = sign(with(6, 18, 17, Digest::of(&bytes[107..])));
-    let conflict = cascade.hops[1].receive(FIRST, second, &mut &bytes[107..], NEXT_DAY, &mut cascade.rng);
+    let count = BatchCount::told(17);
+    let conflict =
+        cascade.hops[1].receive(FIRST, second, count, &mut &bytes[107..], NEXT_DAY, &mut cascade.rng);
     assert_eq!(conflict.err().as_ref().and_then(refusal), Some(Refusal::Conflict));
 }
 
@@ -448,7 +471,7 @@ fn deletion_drops_whole_uploads() {
     }
     cascade.run(NEXT_DAY);
     let (crowd, received, _) = released(cascade.outcome(1, channel));
-    assert!(crowd < 40 && received == 3 * crowd, "{crowd}");
+    assert!(crowd < 40 && received == Some(3 * crowd), "{crowd}");
     let values = cascade.sorted_values(channel);
     assert_eq!(values.len() as u64, 2 * crowd);
     assert!(values.chunks(2).all(|pair| pair[0] % 2 == 0 && pair[1] == pair[0] + 1));

@@ -10,7 +10,7 @@ use common::world::{EPOCH, Shape};
 use common::{Cascade, FIRST, NEXT_DAY, SMALL, day, name, refusal};
 use throng_shuffle::{Channel, Error, Hop, MemoryStore, Refusal, Store, Upload};
 use throng_wire::statement::check_cascade;
-use throng_wire::{Digest, EpochStatement, Outcome, Place, Signed, Stop};
+use throng_wire::{BatchCount, Digest, EpochStatement, Forwarded, Outcome, Place, Signed, Stop};
 
 /// All keys of this world have ended by then.
 const FAR: u64 = 100 * EPOCH;
@@ -159,10 +159,12 @@ fn one_persons_envelopes_are_not_taken_for_a_crowd() {
     for (forwarded, expected) in [(3, Some(Refusal::Statements)), (14, Some(Refusal::Statements)), (15, None)]
     {
         let some = &bytes[..forwarded as usize * length];
-        let outcome = Outcome::Released { respondents: 6, received: 18, forwarded, batch: Digest::of(some) };
+        let (told, batch) = (Forwarded::Told(forwarded), Digest::of(some));
+        let outcome = Outcome::Released { respondents: 6, received: Some(18), forwarded: told, batch };
+        let count = BatchCount::told(forwarded);
         let signed = Signed::new(EpochStatement { outcome, ..said }, &key).unwrap();
         let received =
-            cascade.hops[1].receive(FIRST, vec![signed], &mut &some[..], NEXT_DAY, &mut cascade.rng);
+            cascade.hops[1].receive(FIRST, vec![signed], count, &mut &some[..], NEXT_DAY, &mut cascade.rng);
         assert_eq!(received.err().as_ref().and_then(refusal), expected, "{forwarded}");
     }
 }

@@ -5,6 +5,7 @@
 //! library draws itself.
 
 pub mod address;
+pub mod batch_count;
 pub mod codec;
 pub mod credential;
 pub mod digest;
@@ -30,6 +31,7 @@ pub mod statement;
 pub mod survey;
 
 pub use address::Address;
+pub use batch_count::BatchCount;
 pub use credential::{Credential, CredentialList, Token};
 pub use digest::{Digest, HashedMap, HashedSet, Hasher, Mac, SurveyHash};
 pub use envelope::Layout;
@@ -47,5 +49,5 @@ pub use seal::Rejection;
 pub use signature::{Signature, SigningKey, VerifyingKey};
 pub use signed::{Document, Signed};
 pub use signed_survey::{Approval, SignedSurvey};
-pub use statement::{EpochStatement, Outcome};
+pub use statement::{EpochStatement, Forwarded, Outcome};
 pub use survey::Survey;

@@ -9,11 +9,11 @@ use chacha20::rand_core::SeedableRng;
 use common::{EPOCH, SHAPE, Shape, World, draft};
 use proptest::prelude::*;
 use throng_wire::receipt::time_bucket;
-use throng_wire::statement::{STATEMENT_LEN, check_cascade};
+use throng_wire::statement::{STATEMENT_LEN, check_cascade, check_count, tells_forwarded};
 use throng_wire::survey::Cover;
 use throng_wire::{
-    Address, Approval, Digest, EpochStatement, Error, KeyList, Outcome, Place, Receipt, ReceiptTree, Route,
-    Signed, SignedReceipt, SignedSurvey, SigningKey, SurveyHash,
+    Address, Approval, BatchCount, Digest, EpochStatement, Error, Forwarded, KeyList, Outcome, Place,
+    Receipt, ReceiptTree, Route, Signed, SignedReceipt, SignedSurvey, SigningKey, SurveyHash,
 };
 
 const HOP: Place = Place::Hop { instance: 1, hop: 1 };
@@ -38,12 +38,26 @@ fn signed_receipt(receipt: Receipt, key: &SigningKey) -> SignedReceipt {
     ReceiptTree::new(vec![receipt], &mut ChaCha20Rng::from_seed([5; 32])).sign(key).receipt(0)
 }
 
+/// What a hop says of so many envelopes, in the form that the survey asks of it.
+fn released(world: &World, hop: u32, respondents: u64, received: u64, forwarded: u64) -> Outcome {
+    let survey = world.survey.survey();
+    let forwarded = match tells_forwarded(survey, hop) {
+        true => Forwarded::Told(forwarded),
+        false => Forwarded::Committed(count(forwarded).commitment()),
+    };
+    let received = (survey.delivery.cover == Cover::Chaff).then_some(received);
+    Outcome::Released { respondents, received, forwarded, batch: Digest::of(b"batch") }
+}
+
+fn count(envelopes: u64) -> BatchCount {
+    BatchCount::salted([9; 32], envelopes)
+}
+
 fn statement(world: &World, hop: u32, received: u64, forwarded: u64) -> EpochStatement {
-    let batch = Digest::of(b"batch");
     EpochStatement {
         route: world.route(),
         hop,
-        outcome: Outcome::Released { respondents: 3000, received, forwarded, batch },
+        outcome: released(world, hop, 3000, received, forwarded),
         key_list: Digest::of(b"key list"),
         analyzer_key_list: Digest::of(b"analyzer's"),
     }
@@ -101,13 +115,23 @@ fn documents_are_verified_by_the_key_that_the_survey_pins() {
     assert_eq!(signed.to_bytes().len(), 88 + 1 + 4 * 32 + 64);
     let read = SignedReceipt::from_bytes(&signed.to_bytes()).unwrap();
     assert_eq!(read.verify(&world.survey), Ok(&receipt(&world)));
-    for outcome in [statement(&world, 1, 12000, 12000).outcome, Outcome::Destroyed] {
+    let batch = Digest::of(b"batch");
+    let (told, committed) = (Forwarded::Told(12000), Forwarded::Committed(count(12000).commitment()));
+    let passed = |received, forwarded| Outcome::Released { respondents: 3000, received, forwarded, batch };
+    for outcome in [
+        passed(Some(12000), told),
+        passed(Some(12000), committed),
+        passed(None, committed),
+        Outcome::Destroyed,
+    ] {
         let said = EpochStatement { outcome, ..statement(&world, 1, 0, 0) };
         let signed = Signed::new(said, key).unwrap();
-        assert_eq!(signed.to_bytes().len(), 173 + 64);
+        assert_eq!(signed.to_bytes().len(), 197 + 64);
         let read = Signed::<EpochStatement>::from_bytes(&signed.to_bytes()).unwrap();
         assert_eq!(read.verify(&world.survey), Ok(&said));
     }
+    let half = EpochStatement { outcome: passed(None, told), ..statement(&world, 1, 0, 0) };
+    assert!(Signed::new(half, key).is_err(), "what arrived is told where what went on is");
 }
 
 #[test]
@@ -199,12 +223,12 @@ fn a_destroyed_epoch_tells_no_counts() {
     let said = EpochStatement { outcome: Outcome::Destroyed, ..statement(&world, 1, 0, 0) };
     let bytes = Signed::new(said, &world.signing[&HOP]).unwrap().to_bytes();
     assert!(Signed::<EpochStatement>::from_bytes(&bytes).is_ok());
-    for place in 53..109 {
+    for place in 53..133 {
         let mut counts = bytes.clone();
         counts[place] = 1;
         assert!(Signed::<EpochStatement>::from_bytes(&counts).is_err(), "byte {place}");
     }
-    for outcome in [0, 3, 255] {
+    for outcome in [0, 5, 255] {
         let mut other = bytes.clone();
         other[52] = outcome;
         assert!(Signed::<EpochStatement>::from_bytes(&other).is_err());
@@ -228,6 +252,12 @@ fn a_cascade_has_to_add_up() {
         Outcome::Destroyed => said,
     });
     let elsewhere = EpochStatement { route: Route { epoch: EPOCH + 1, ..world.route() }, ..good[1] };
+    let with = |said: EpochStatement, received, forwarded| {
+        let outcome =
+            Outcome::Released { respondents: 3000, received, forwarded, batch: Digest::of(b"batch") };
+        EpochStatement { outcome, ..said }
+    };
+    let committed = Forwarded::Committed(count(700).commitment());
     for bad in [
         &good[..1],
         &[good[1], good[0]],
@@ -239,10 +269,75 @@ fn a_cascade_has_to_add_up() {
         &[statement(&world, 1, 12001, 12001), statement(&world, 2, 12001, 700)],
         &[statement(&world, 1, 12000, 12000), statement(&world, 2, 11999, 700)],
         &[statement(&world, 1, 12000, 11999), statement(&world, 2, 12000, 700)],
-        &[statement(&world, 1, 12000, 12000), statement(&world, 2, 12000, 12001)],
+        // A last hop that tells the number of fragments, one that hides how much it received, a first hop that hides
+        // what everybody may know.
+        &[good[0], with(good[1], Some(12000), Forwarded::Told(700))],
+        &[good[0], with(good[1], None, committed)],
+        &[with(good[0], Some(12000), committed), good[1]],
         &[],
     ] {
         assert!(matches!(check_cascade(survey, bad), Err(Error::Statement(_))), "{bad:?}");
+    }
+}
+
+#[test]
+fn a_count_is_the_one_that_was_committed_to_and_one_that_can_be() {
+    let world = World::new(SHAPE);
+    let survey = world.survey.survey();
+    let check = |said: &EpochStatement, count| check_count(survey, said, &count).is_ok();
+    let last = |forwarded| statement(&world, 2, 12000, forwarded);
+    assert!(check(&last(700), count(700)) && check(&last(0), count(0)));
+    assert!(!check(&last(700), count(701)) && !check(&last(700), BatchCount::told(700)));
+    assert!(check(&last(12000), count(12000)));
+    assert!(!check(&last(12001), count(12001)), "more than arrived");
+    let first = statement(&world, 1, 12000, 12000);
+    assert!(check(&first, BatchCount::told(12000)) && !check(&first, count(12000)));
+    let gone = EpochStatement { outcome: Outcome::Destroyed, ..first };
+    assert!(check(&gone, BatchCount::told(0)) && !check(&gone, BatchCount::told(1)));
+    // Without cover nobody tells what arrived; nobody can have more than all send.
+    let bare = World::new(Shape { cover: Cover::None, ..SHAPE });
+    let check = |said: &EpochStatement, count| check_count(bare.survey.survey(), said, &count).is_ok();
+    for hop in [1, 2] {
+        assert!(check(&statement(&bare, hop, 0, 12000), count(12000)));
+        assert!(!check(&statement(&bare, hop, 0, 12001), count(12001)));
+    }
+}
+
+/// Statements are public. Two epochs of one crowd that differ in the number of fragments have statements that differ in
+/// hashes alone, with a cover and without.
+#[test]
+fn statements_do_not_tell_how_many_fragments_there_were() {
+    let differing = |a: &EpochStatement, b: &EpochStatement| {
+        let [a, b] = [a, b].map(|said| throng_wire::Document::canonical(said).unwrap());
+        assert_eq!(a.len(), b.len());
+        (0..a.len()).filter(|&at| a[at] != b[at]).collect::<Vec<_>>()
+    };
+    // Behind respondents (8) and received (8): the commitment (32), and the hash of the batch (32).
+    let hashes = 69..133;
+    for hops in [1, 2, 3] {
+        let world = World::new(Shape { hops, ..SHAPE });
+        let salted = |salt, envelopes| {
+            let forwarded = Forwarded::Committed(BatchCount::salted(salt, envelopes).commitment());
+            let Outcome::Released { respondents, received, .. } =
+                released(&world, hops, 3000, 12000, envelopes)
+            else {
+                panic!("it is released");
+            };
+            let batch = Digest::of(&envelopes.to_be_bytes());
+            let outcome = Outcome::Released { respondents, received, forwarded, batch };
+            EpochStatement { outcome, ..statement(&world, hops, 0, 0) }
+        };
+        assert!(!tells_forwarded(world.survey.survey(), hops));
+        let seen = differing(&salted([1; 32], 12000), &salted([2; 32], 11995));
+        assert!(seen.iter().all(|at| hashes.contains(at)), "{hops} hops: bytes {seen:?}");
+        let bare = World::new(Shape { hops, cover: Cover::None, ..SHAPE });
+        for hop in 1..=hops {
+            // Fewer came, and fewer went on.
+            let [many, few] =
+                [(9000, 8999), (8000, 7999)].map(|(came, went)| statement(&bare, hop, came, went));
+            let seen = differing(&many, &few);
+            assert!(seen.iter().all(|at| hashes.contains(at)), "hop {hop} without cover: bytes {seen:?}");
+        }
     }
 }
 
@@ -252,22 +347,24 @@ fn a_hop_forwards_a_whole_crowd_as_long_as_there_is_chaff() {
     // 4000 people, of whom 3000 are needed, with 4 envelopes each.
     let cascade = |shape: Shape, forwarded: &[u64]| {
         let world = World::new(shape);
-        let mut received = 16000;
+        let mut arriving = 16000;
         let statements: Vec<EpochStatement> = (1..)
             .zip(forwarded)
             .map(|(hop, &forwarded)| {
-                let outcome =
-                    Outcome::Released { respondents: 4000, received, forwarded, batch: Digest::NONE };
-                received = forwarded;
+                let outcome = released(&world, hop, 4000, arriving, forwarded);
+                arriving = forwarded;
                 EpochStatement { outcome, ..statement(&world, hop, 0, 0) }
             })
             .collect();
+        let last = statements.last().unwrap();
         check_cascade(world.survey.survey(), &statements).is_ok()
+            && check_count(world.survey.survey(), last, &count(arriving)).is_ok()
     };
     let [one, two, three] = [1, 2, 3].map(|hops| Shape { hops, ..SHAPE });
     for (shape, forwarded, holds) in [
         (two, &[16000, 9][..], true),
         (two, &[12000, 0], true),
+        (two, &[12000, 12001], false),
         (two, &[11999, 9], false),
         (two, &[4, 1], false),
         (three, &[16000, 12000, 0], true),

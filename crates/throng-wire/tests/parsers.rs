@@ -12,9 +12,9 @@ use chacha20::rand_core::SeedableRng;
 use common::{EPOCH, SHAPE, World};
 use parsing::{check_bytes, check_text};
 use throng_wire::{
-    Address, Approval, Credential, CredentialList, Digest, EpochStatement, KeyList, LayerKeys, Outcome,
-    Place, Receipt, ReceiptTree, Signature, Signed, SignedReceipt, SignedSurvey, SigningKey, SurveyHash,
-    Token, VerifyingKey,
+    Address, Approval, Credential, CredentialList, Digest, EpochStatement, Forwarded, KeyList, LayerKeys,
+    Outcome, Place, Receipt, ReceiptTree, Signature, Signed, SignedReceipt, SignedSurvey, SigningKey,
+    SurveyHash, Token, VerifyingKey,
 };
 
 const HOP: Place = Place::Hop { instance: 1, hop: 1 };
@@ -93,8 +93,14 @@ fn records_are_read_exactly() {
         SignedReceipt::from_bytes(bytes).ok().map(|read| read.to_bytes().to_vec())
     });
     let batch = Digest::of(b"batch");
-    let released = Outcome::Released { respondents: 3000, received: 12000, forwarded: 12000, batch };
-    for outcome in [released, Outcome::Destroyed] {
+    let released = |received, forwarded| Outcome::Released { respondents: 3000, received, forwarded, batch };
+    let committed = Forwarded::Committed(Digest::of(b"count"));
+    for outcome in [
+        released(Some(12000), Forwarded::Told(12000)),
+        released(Some(12000), committed),
+        released(None, committed),
+        Outcome::Destroyed,
+    ] {
         let said = EpochStatement {
             route,
             hop: 1,

@@ -21,8 +21,9 @@ use serde_json::{Value, json};
 use throng_wire::peel::{open_body, open_fragment, peel};
 use throng_wire::survey::Cover;
 use throng_wire::{
-    Address, Credential, Digest, EpochStatement, KeyList, LayerSecretKey, Layout, Lifetime, Opened, Outcome,
-    Path, Peeled, Place, Receipt, ReceiptTree, Route, Signed, SignedReceipt, SigningKey, Survey,
+    Address, BatchCount, Credential, Digest, EpochStatement, Forwarded, KeyList, LayerSecretKey, Layout,
+    Lifetime, Opened, Outcome, Path, Peeled, Place, Receipt, ReceiptTree, Route, Signed, SignedReceipt,
+    SigningKey, Survey,
 };
 
 #[test]
@@ -145,7 +146,9 @@ fn case(
     let receipts = [receipt].into_iter().chain(others).collect();
     let receipts = ReceiptTree::new(receipts, &mut ChaCha20Rng::from_seed([number; 32]));
     let batch = Digest::of(&envelopes);
-    let released = Outcome::Released { respondents: 3000, received: 9000, forwarded: 9000, batch };
+    let passed = |received, forwarded| Outcome::Released { respondents: 3000, received, forwarded, batch };
+    let count = BatchCount::salted([0x60 + number; 32], 8000 + u64::from(number));
+    let committed = Forwarded::Committed(count.commitment());
     let list = world.lists.iter().find(|list| list.party == hop).unwrap().clone();
     let list = Signed::new(list, &world.signing[&hop]).unwrap();
     let analyzers = world.lists.iter().find(|list| list.party == Place::Analyzer).unwrap().clone();
@@ -157,6 +160,7 @@ fn case(
         key_list: list.digest(),
         analyzer_key_list: analyzers.digest(),
     };
+    let signed = |outcome| hex(&Signed::new(statement(outcome), &world.signing[&hop]).unwrap().to_bytes());
     let address = Address {
         survey: world.survey.hash(),
         party: hop,
@@ -191,9 +195,11 @@ fn case(
         "body_seal": body_seal,
         "body": hex(&body),
         "receipt": hex(&receipts.sign(&world.signing[&hop]).receipt(0).to_bytes()),
-        "statement_released": hex(&Signed::new(statement(released), &world.signing[&hop]).unwrap().to_bytes()),
-        "statement_destroyed":
-            hex(&Signed::new(statement(Outcome::Destroyed), &world.signing[&hop]).unwrap().to_bytes()),
+        "batch_count": hex(&count.to_bytes()),
+        "statement_released": signed(passed(Some(9000), Forwarded::Told(9000))),
+        "statement_committed": signed(passed(Some(9000), committed)),
+        "statement_without_cover": signed(passed(None, committed)),
+        "statement_destroyed": signed(Outcome::Destroyed),
     })
 }
 

@@ -20,10 +20,12 @@ use cpu_time::ProcessTime;
 use rayon::prelude::*;
 use throng::file_store::FileStore;
 use throng::memory;
-use throng_analyze::BatchCounter;
+use throng_analyze::{BatchCounter, BatchHead};
 use throng_shuffle::{Hop, HopConfig};
 use throng_wire::peel::{open_body, open_fragment, peel};
-use throng_wire::{Digest, EpochStatement, Fragment, Outcome, Peeled, Place, Signed, Stop};
+use throng_wire::{
+    BatchCount, Digest, EpochStatement, Forwarded, Fragment, Outcome, Peeled, Place, Signed, Stop,
+};
 
 /// Of each body, half of it chaff.
 const ENVELOPES: u32 = 100;
@@ -50,8 +52,8 @@ fn main() {
     drop(sealed);
     let length = layout.envelope_len(Stop::Hop(2));
     let count = (envelopes.len() / length) as u64;
-    let outcome =
-        Outcome::Released { respondents, received: count, forwarded: count, batch: Digest::of(&envelopes) };
+    let (received, forwarded) = (Some(count), Forwarded::Told(count));
+    let outcome = Outcome::Released { respondents, received, forwarded, batch: Digest::of(&envelopes) };
     let key_list = Digest::NONE;
     let statement = EpochStatement { route, hop: 1, outcome, key_list, analyzer_key_list: key_list };
     let statement = Signed::new(statement, &world.signing[&Place::hop(1, 1)]).unwrap();
@@ -70,11 +72,13 @@ fn main() {
         let store = Box::new(FileStore::open(dir.path()).unwrap());
         let mut rng = ChaCha20Rng::from_seed([1; 32]);
         let hop = Hop::open(HopConfig { memory: MEMORY, ..cascade.config(2) }, store, &mut rng).unwrap();
-        hop.receive(FIRST, vec![statement.clone()], &mut &envelopes[..], day(EPOCH + 1), &mut rng).unwrap();
+        let told = BatchCount::told(count);
+        hop.receive(FIRST, vec![statement.clone()], told, &mut &envelopes[..], day(EPOCH + 1), &mut rng)
+            .unwrap();
         hop.process(FIRST).unwrap();
         let mut outgoing = hop.outgoing(FIRST).unwrap();
-        let mut counter =
-            BatchCounter::new(&world.survey, route, last, &outgoing.statements, MEMORY).unwrap();
+        let head = BatchHead::check(&world.survey, route, &outgoing.statements, outgoing.count).unwrap();
+        let mut counter = BatchCounter::new(world.survey.survey(), head, last, MEMORY).unwrap();
         let mut part = vec![0; 1 << 16];
         loop {
             loop {

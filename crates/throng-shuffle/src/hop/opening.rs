@@ -3,17 +3,20 @@
 use std::io::{BufWriter, Write};
 
 use rayon::prelude::*;
+use throng_wire::batch_count::BATCH_COUNT_LEN;
 use throng_wire::peel::{open_body, peel};
-use throng_wire::statement::forwarded_min;
-use throng_wire::{EpochStatement, Hasher, Outcome, Peeled, Signed, Stop};
+use throng_wire::statement::{forwarded_min, tells_forwarded};
+use throng_wire::survey::Cover;
+use throng_wire::{BatchCount, Digest, EpochStatement, Forwarded, Hasher, Outcome, Peeled, Signed, Stop};
 
 use super::{Hop, Phase};
-use crate::batch::{BatchReader, Manifest};
-use crate::channel::{BATCH, DRAW, INCOMING, SPOOL};
+use crate::batch::BatchReader;
+use crate::channel::{BATCH, COUNT, DRAW, INCOMING, SPOOL};
 use crate::crowd::Kept;
 use crate::draw::Draw;
 use crate::intake::UploadReader;
 use crate::shuffling::Shuffle;
+use crate::store::read_small;
 use crate::{Channel, Error};
 
 impl Hop {
@@ -33,7 +36,9 @@ impl Hop {
             let before = dropped.partition_point(|(start, _)| *start <= place);
             before == 0 || dropped[before - 1].1 <= place
         };
-        self.shuffle(channel, records, &draw, kept.count, received, keep)
+        // Without cover this is the number of fragments.
+        let received = (self.layout.cover() == Cover::Chaff).then_some(received);
+        self.shuffle(channel, records, &draw, (kept.count, received), keep)
     }
 
     /// A later hop: every envelope is opened; what fails is dropped, and the last hop drops chaff.
@@ -42,8 +47,8 @@ impl Hop {
         channel: Channel,
         before: &[Signed<EpochStatement>],
     ) -> Result<Outcome, Error> {
-        let Some(Outcome::Released { respondents, forwarded: received, .. }) =
-            before.last().map(|last| last.claimed().outcome)
+        let Some((last, Outcome::Released { respondents, forwarded, .. })) =
+            before.last().map(|last| (last, last.claimed().outcome))
         else {
             return Ok(Outcome::Destroyed);
         };
@@ -52,8 +57,12 @@ impl Hop {
             return Ok(Outcome::Destroyed);
         }
         let draw = self.draw(channel)?;
-        let records = self.peel_incoming(channel, Phase::manifest(before))?;
-        self.shuffle(channel, records, &draw, respondents, received, |_| true)
+        let records = self.peel_incoming(channel, Phase::batch(last))?;
+        let received = match forwarded {
+            Forwarded::Told(received) => Some(received),
+            Forwarded::Committed(_) => None,
+        };
+        self.shuffle(channel, records, &draw, (respondents, received), |_| true)
     }
 
     fn has_key_for(&self, channel: Channel) -> bool {
@@ -70,8 +79,7 @@ impl Hop {
         channel: Channel,
         records: u64,
         draw: &Draw,
-        respondents: u64,
-        received: u64,
+        (respondents, received): (u64, Option<u64>),
         keep: impl Fn(u64) -> bool,
     ) -> Result<Outcome, Error> {
         let (spool, batch) = (channel.file(SPOOL), channel.file(BATCH));
@@ -88,7 +96,41 @@ impl Hop {
         if manifest.records < forwarded_min(self.survey.survey(), self.hop) {
             return Ok(Outcome::Destroyed);
         }
-        Ok(Outcome::Released { respondents, received, forwarded: manifest.records, batch: manifest.digest })
+        let forwarded = match tells_forwarded(self.survey.survey(), self.hop) {
+            true => Forwarded::Told(manifest.records),
+            false => {
+                // The salt comes from the batch's own draw: whoever begins again after a crash commits to the same.
+                let count = BatchCount::salted(draw.seed("count"), manifest.records);
+                self.write_count(channel, &count)?;
+                Forwarded::Committed(count.commitment())
+            }
+        };
+        Ok(Outcome::Released { respondents, received, forwarded, batch: manifest.digest })
+    }
+
+    /// Stores what a commitment opens to, for as long as the batch is here. When this returns it survives a crash; the
+    /// statement is signed after that.
+    fn write_count(&self, channel: Channel, count: &BatchCount) -> Result<(), Error> {
+        let mut file = self.store.create(&channel.file(COUNT))?;
+        file.write_all(&count.to_bytes())?;
+        file.sync()?;
+        Ok(())
+    }
+
+    /// How many envelopes the batch has that a statement of this hop is about.
+    pub(super) fn count_of(&self, channel: Channel, own: &EpochStatement) -> Result<BatchCount, Error> {
+        let count = match own.outcome {
+            Outcome::Released { forwarded: Forwarded::Told(told), .. } => Some(BatchCount::told(told)),
+            Outcome::Destroyed => Some(BatchCount::told(0)),
+            Outcome::Released { forwarded: Forwarded::Committed(_), .. } => {
+                let bytes = read_small(&*self.store, &channel.file(COUNT), BATCH_COUNT_LEN as u64)?;
+                let bytes: Option<[u8; BATCH_COUNT_LEN]> = bytes.and_then(|bytes| bytes.try_into().ok());
+                bytes.map(|bytes| BatchCount::from_bytes(&bytes))
+            }
+        };
+        // What was signed cannot be said in another way any more.
+        let count = count.filter(|count| count.fits(&own.outcome));
+        count.ok_or(Error::Damaged { file: "count", at: channel.epoch })
     }
 
     /// Opens all bodies on all cores into the spool. Returns how many envelopes there are, and where each body's end.
@@ -125,7 +167,7 @@ impl Hop {
     }
 
     /// Opens all envelopes on all cores into the spool. Returns how many are left.
-    fn peel_incoming(&self, channel: Channel, manifest: Manifest) -> Result<u64, Error> {
+    fn peel_incoming(&self, channel: Channel, digest: Digest) -> Result<u64, Error> {
         let mut spool = BufWriter::with_capacity(1 << 16, self.store.create(&channel.file(SPOOL))?);
         let length = self.layout.envelope_len(Stop::Hop(self.hop));
         let (route, keys) = (self.route(channel), self.keys());
@@ -148,7 +190,7 @@ impl Hop {
             }
         }
         spool.flush()?;
-        let same = Manifest { records: read, digest: hasher.finish() } == manifest;
+        let same = hasher.finish() == digest;
         if same { Ok(records) } else { Err(Error::Damaged { file: "incoming", at: read }) }
     }
 

@@ -2,8 +2,7 @@
 
 use throng_wire::{Digest, EpochStatement, Outcome, Signed};
 
-use crate::batch::Manifest;
-use crate::channel::{BATCH, DRAW, INCOMING, SPOOL, UPLOADS};
+use crate::channel::{BATCH, COUNT, DRAW, INCOMING, SPOOL, UPLOADS};
 use crate::journal::Step;
 
 /// What the journal says about an epoch of a channel. Before the first record there is none: hop 1 takes uploads.
@@ -28,7 +27,7 @@ impl Phase {
             (Some(Self::Closed), Step::Decided(own)) => Some(Self::Decided { before: Vec::new(), own: *own }),
             (Some(Self::Received(before)), Step::Decided(own)) => Some(Self::Decided { before, own: *own }),
             (Some(Self::Decided { before, own }), Step::Delivered) => {
-                let received = (!before.is_empty()).then(|| Self::manifest(&before).digest);
+                let received = before.last().map(Self::batch);
                 Some(Self::Delivered { received, own })
             }
             _ => None,
@@ -43,25 +42,18 @@ impl Phase {
     /// The hash of the batch that was received from the hop before.
     pub(super) fn received(&self) -> Option<Digest> {
         match self {
-            Self::Received(before) | Self::Decided { before, .. } => Some(Self::manifest(before).digest),
+            Self::Received(before) | Self::Decided { before, .. } => before.last().map(Self::batch),
             Self::Delivered { received, .. } => *received,
             Self::Closed => None,
         }
     }
 
-    /// What the last of some statements says about its batch. A destroyed epoch is an empty one.
-    pub(super) fn manifest(statements: &[Signed<EpochStatement>]) -> Manifest {
-        match statements.last().map(|last| last.claimed().outcome) {
-            Some(Outcome::Released { forwarded, batch, .. }) => {
-                Manifest { records: forwarded, digest: batch }
-            }
-            _ => Manifest { records: 0, digest: Digest::of(&[]) },
-        }
-    }
-
-    /// The hash of the batch that a statement is about.
+    /// The hash of the batch that a statement is about. A destroyed epoch is an empty one.
     pub(super) fn batch(statement: &Signed<EpochStatement>) -> Digest {
-        Self::manifest(std::slice::from_ref(statement)).digest
+        match statement.claimed().outcome {
+            Outcome::Released { batch, .. } => batch,
+            Outcome::Destroyed => Digest::of(&[]),
+        }
     }
 
     /// Whether an epoch in this phase needs a file of some kind. What it does not need is erased.
@@ -70,11 +62,13 @@ impl Phase {
             None => hop == 1 && [UPLOADS, DRAW].contains(&kind),
             Some(Self::Closed | Self::Received(_)) => [UPLOADS, INCOMING, DRAW].contains(&kind),
             // One that was destroyed has no batch, whatever was begun.
-            Some(Self::Decided { own, .. }) => kind == BATCH && own.claimed().outcome != Outcome::Destroyed,
+            Some(Self::Decided { own, .. }) => {
+                [BATCH, COUNT].contains(&kind) && own.claimed().outcome != Outcome::Destroyed
+            }
             Some(Self::Delivered { .. }) => false,
         }
     }
 }
 
 /// All kinds of files of a channel.
-pub(super) const KINDS: [&str; 5] = [UPLOADS, INCOMING, DRAW, SPOOL, BATCH];
+pub(super) const KINDS: [&str; 6] = [UPLOADS, INCOMING, DRAW, SPOOL, COUNT, BATCH];

@@ -5,8 +5,8 @@ use std::io::Read;
 use std::sync::Mutex;
 
 use rand_core::CryptoRng;
-use throng_wire::statement::check_hops;
-use throng_wire::{Digest, EpochStatement, Signed, Stop};
+use throng_wire::statement::{check_count, check_hops};
+use throng_wire::{BatchCount, Digest, EpochStatement, Signed, Stop};
 
 use super::{Hop, Phase, lock};
 use crate::batch::{BatchWriter, Manifest};
@@ -18,17 +18,18 @@ use crate::store::read_full;
 use crate::{Channel, Error, Refusal};
 
 impl Hop {
-    /// Takes the batch of the hop before, with the statements of all before. Returns its hash when it is synced; the
-    /// same batch again is answered the same.
+    /// Takes the batch of the hop before, with the statements of all before and the number of its envelopes. Returns its
+    /// hash when it is synced; the same batch again is answered the same.
     pub fn receive(
         &self,
         channel: Channel,
         statements: Vec<Signed<EpochStatement>>,
+        count: BatchCount,
         records: &mut dyn Read,
         now_s: u64,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Digest, Error> {
-        let manifest = self.check_statements(channel, &statements, now_s)?;
+        let manifest = self.check_statements(channel, &statements, &count, now_s)?;
         let _receiving = Receiving::begin(&self.receiving, channel).ok_or(Refusal::Busy)?;
         if let Some(phase) = lock(&self.record).phases.get(&channel) {
             let same = phase.received() == Some(manifest.digest);
@@ -58,6 +59,7 @@ impl Hop {
         &self,
         channel: Channel,
         statements: &[Signed<EpochStatement>],
+        count: &BatchCount,
         now_s: u64,
     ) -> Result<Manifest, Error> {
         if self.hop < 2 || !self.has_label(channel.label) {
@@ -67,16 +69,22 @@ impl Hop {
             statements.iter().map(|statement| statement.verify(&self.survey).copied()).collect();
         let Ok(verified) = verified else { return Err(Refusal::Statements.into()) };
         let here = |one: &EpochStatement| one.route == self.route(channel);
+        let survey = self.survey.survey();
+        let last = verified.last().zip(statements.last());
+        let counted = |last: &EpochStatement| check_count(survey, last, count).is_ok();
+        let Some((_, signed)) = last.filter(|(last, _)| counted(last)) else {
+            return Err(Refusal::Statements.into());
+        };
         if verified.len() + 1 != self.hop as usize
             || !verified.iter().all(here)
-            || check_hops(self.survey.survey(), &verified).is_err()
+            || check_hops(survey, &verified).is_err()
         {
             return Err(Refusal::Statements.into());
         }
         if channel.epoch >= self.survey.survey().epoch_at(now_s) {
             return Err(Refusal::Early.into());
         }
-        Ok(Phase::manifest(statements))
+        Ok(Manifest { records: count.envelopes(), digest: Phase::batch(signed) })
     }
 
     /// Writes what comes, as long as it can be the batch of the manifest; says whether it is.

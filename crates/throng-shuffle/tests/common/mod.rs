@@ -13,7 +13,8 @@ use throng_dp::sampling::{DeletionNoise, DiscreteLaplace};
 use throng_shuffle::{Channel, CrowdRule, Error, Hop, HopConfig, MemoryStore, Outgoing, Refusal, Upload};
 use throng_wire::peel::open_fragment;
 use throng_wire::{
-    Digest, EpochStatement, Fragment, LayerKeys, Layout, Opened, Outcome, Place, Route, Signed, SigningKey,
+    BatchCount, Digest, EpochStatement, Fragment, LayerKeys, Layout, Opened, Outcome, Place, Route, Signed,
+    SigningKey,
 };
 use world::{EPOCH, SHAPE, Shape, World};
 
@@ -164,18 +165,19 @@ impl Cascade {
     /// Hands a batch to the next hop.
     pub(crate) fn pass(&mut self, from: usize, channel: Channel, now_s: u64) -> Result<Digest, Error> {
         let mut batch = self.hops[from].outgoing(channel)?;
-        let statements = batch.statements;
-        self.hops[from + 1].receive(channel, statements, &mut batch.records, now_s, &mut self.rng)
+        let (statements, count) = (batch.statements, batch.count);
+        self.hops[from + 1].receive(channel, statements, count, &mut batch.records, now_s, &mut self.rng)
     }
 
     /// What the analyzer gets, and its bytes.
     pub(crate) fn pull(&self, channel: Channel) -> Result<Pulled, Error> {
         let last = self.hops.len() - 1;
-        let Outgoing { statements, manifest, len, mut records } = self.hops[last].outgoing(channel)?;
+        let Outgoing { statements, count, manifest, len, mut records } = self.hops[last].outgoing(channel)?;
         let mut bytes = Vec::new();
         records.read_to_end(&mut bytes).unwrap();
         assert_eq!((bytes.len() as u64, Digest::of(&bytes)), (len, manifest.digest));
-        Ok(Pulled { statements, bytes })
+        assert_eq!(count.envelopes(), manifest.records);
+        Ok(Pulled { statements, count, bytes })
     }
 
     /// The values in a batch that the analyzer opens, in their order.
@@ -212,6 +214,7 @@ pub(crate) fn deletion(shift: u64) -> DeletionNoise {
 
 pub(crate) struct Pulled {
     pub(crate) statements: Vec<Signed<EpochStatement>>,
+    pub(crate) count: BatchCount,
     pub(crate) bytes: Vec<u8>,
 }
 

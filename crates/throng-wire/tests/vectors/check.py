@@ -293,11 +293,21 @@ def main():
         assert receipt[:80] == route + hashlib.sha256(made).digest() and len(receipt) == 88 + 1 + 4 * 32 + 64
         assert receipt[217:] == signed(hop, b"receipt tree", root(receipt[:88], receipt[88], receipt[89:217]))
         named = b"".join(hashlib.sha256(text.split("\n")[0].encode()).digest() for text in lists)
-        for name, outcome in (("statement_released", 1), ("statement_destroyed", 2)):
+        salted = bytes.fromhex(case["batch_count"])
+        commitment = hashlib.sha256(b"throng-v1 batch count\0" + salted).digest()
+        assert len(salted) == 40
+        for name, outcome, received, forwarded in (
+            ("statement_released", 1, 9000, struct.pack(">24xQ", 9000)),
+            ("statement_destroyed", 2, 0, bytes(32)),
+            ("statement_committed", 3, 9000, commitment),
+            ("statement_without_cover", 4, 0, commitment),
+        ):
             statement = bytes.fromhex(case[name])
-            assert statement[:53] == route + struct.pack(">IB", 1, outcome) and len(statement) == 173 + 64
-            assert (outcome == 2) == (statement[53:109] == bytes(56)) and statement[109:173] == named
-            assert statement[173:] == signed(hop, b"epoch statement", statement[:173])
+            assert statement[:53] == route + struct.pack(">IB", 1, outcome) and len(statement) == 197 + 64
+            respondents = 0 if outcome == 2 else 3000
+            assert statement[53:101] == struct.pack(">QQ", respondents, received) + forwarded
+            assert (outcome == 2) == (statement[101:133] == bytes(32)) and statement[133:197] == named
+            assert statement[197:] == signed(hop, b"epoch statement", statement[:197])
     count = check_refused(vectors["refused"])
     print(f"{len(vectors['cases'])} cases: all bytes are reproduced; {count} more are refused")
 

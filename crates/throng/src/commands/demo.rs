@@ -133,7 +133,8 @@ impl Demo {
         );
         self.wait_for_batches(deployment, survey, &bundle, timing.epoch, stop)?;
         let release = self.release(deployment, timing.epoch)?;
-        let seen = result::seen(&bundle, timing.epoch)?;
+        let tallies = TallyFiles::new(&deployment.path("analyzer/data"), bundle.survey().hash());
+        let seen = result::seen(&bundle, timing.epoch, &tallies)?;
         DemoResult::new(self, &bundle, &release, &taken, (deployment.processes(), seen))
     }
 

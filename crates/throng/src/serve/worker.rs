@@ -261,11 +261,12 @@ impl Worker {
     }
 }
 
-/// A batch as it travels: the statements, then the records; and how many bytes that is.
+/// A batch as it travels: the statements, the number of records, then the records; and how many bytes that is.
 pub(super) fn wire_batch(batch: throng_shuffle::Outgoing) -> (Box<dyn Read + Send>, u64) {
-    let statements: Vec<u8> = batch.statements.iter().flat_map(|one| one.to_bytes()).collect();
-    let len = statements.len() as u64 + batch.len;
-    (Box::new(Cursor::new(statements).chain(batch.records)), len)
+    let mut head: Vec<u8> = batch.statements.iter().flat_map(|one| one.to_bytes()).collect();
+    head.extend(batch.count.to_bytes());
+    let len = head.len() as u64 + batch.len;
+    (Box::new(Cursor::new(head).chain(batch.records)), len)
 }
 
 /// Reads a file where the runtime expects to wait for a socket. Parts are small and mostly in the page cache, and batches

@@ -9,7 +9,8 @@ use throng_shuffle::Channel;
 use throng_wire::peel::{open_body, peel};
 use throng_wire::statement::STATEMENT_LEN;
 use throng_wire::{
-    Digest, EpochStatement, LayerKeys, Layout, Outcome, Peeled, Place, Route, Signed, SigningKey, Stop,
+    BatchCount, Digest, EpochStatement, Forwarded, LayerKeys, Layout, Outcome, Peeled, Place, Route, Signed,
+    SigningKey, Stop,
 };
 
 use crate::crowd::{batch, everyone, ledger, release, table, tally, two_instances, until, until_counted};
@@ -22,15 +23,18 @@ const BAD: Place = Place::Hop { instance: 1, hop: 2 };
 #[derive(Clone)]
 struct Batch {
     statements: Vec<EpochStatement>,
+    count: BatchCount,
     envelopes: Vec<u8>,
 }
 
 impl Batch {
     fn read(bytes: &[u8], hops: usize) -> Self {
-        let (statements, envelopes) = bytes.split_at(STATEMENT_LEN * hops);
+        let (statements, rest) = bytes.split_at(STATEMENT_LEN * hops);
+        let (count, envelopes) = rest.split_first_chunk().unwrap();
         let read = |one| *Signed::<EpochStatement>::from_bytes(one).unwrap().claimed();
         Self {
             statements: statements.chunks_exact(STATEMENT_LEN).map(read).collect(),
+            count: BatchCount::from_bytes(count),
             envelopes: envelopes.to_vec(),
         }
     }
@@ -40,7 +44,9 @@ impl Batch {
         if let Some(Outcome::Released { forwarded, batch, .. }) =
             self.statements.last_mut().map(|last| &mut last.outcome)
         {
-            (*forwarded, *batch) = ((envelopes.len() / length) as u64, Digest::of(&envelopes));
+            self.count = BatchCount::salted([3; 32], (envelopes.len() / length) as u64);
+            *forwarded = Forwarded::Committed(self.count.commitment());
+            *batch = Digest::of(&envelopes);
         }
         self.envelopes = envelopes;
         self
@@ -52,7 +58,7 @@ impl Batch {
             Signed::new(*statement, key).unwrap().to_bytes()
         };
         let statements = self.statements.iter().zip(keys).flat_map(sign);
-        statements.chain(self.envelopes.iter().copied()).collect()
+        statements.chain(self.count.to_bytes()).chain(self.envelopes.iter().copied()).collect()
     }
 }
 
@@ -140,11 +146,23 @@ fn attacks(
     }
     // Both of its instance's hops may agree on more than there can be.
     let mut huge = honest.clone();
+    let sent = u64::MAX / 9 * 9;
+    huge.count = BatchCount::salted([3; 32], sent);
     for statement in &mut huge.statements {
         if let Outcome::Released { respondents, received, forwarded, .. } = &mut statement.outcome {
-            *respondents = u64::MAX / 9;
-            (*received, *forwarded) = (*respondents * 9, *respondents * 9);
+            (*respondents, *received) = (sent / 9, Some(sent));
+            *forwarded = match statement.hop {
+                1 => Forwarded::Told(sent),
+                _ => Forwarded::Committed(huge.count.commitment()),
+            };
         }
+    }
+    // A number that it has not committed to, and one that everybody could read.
+    let other_count = Batch { count: BatchCount::salted([3; 32], 1), ..honest.clone() };
+    let mut telling = honest.clone();
+    telling.count = BatchCount::told(honest.count.envelopes());
+    if let Outcome::Released { forwarded, .. } = &mut telling.statements[1].outcome {
+        *forwarded = Forwarded::Told(honest.count.envelopes());
     }
     let mut older = honest.clone();
     older.statements.iter_mut().for_each(|statement| statement.route.epoch -= 1);
@@ -160,6 +178,8 @@ fn attacks(
         (Served::Bytes(count), "is not signed by the key"),
         (Served::Bytes(crowd.signed(keys)), "a hop checked another crowd"),
         (Served::Bytes(huge.signed(keys)), "it is longer than any batch can be"),
+        (Served::Bytes(other_count.signed(keys)), "it has committed to another number of envelopes"),
+        (Served::Bytes(telling.signed(keys)), "a hop tells a number that tells of fragments"),
         (Served::Bytes(older.signed(keys)), "another epoch, label, instance or survey"),
         (Served::Bytes(foreign.signed(keys)), "survey"),
         (Served::Bytes(honest.signed(&[keys[0], stranger])), "is not signed by the key"),

@@ -83,7 +83,7 @@ fn the_command_answers_shows_and_checks() {
     let (code, page, _) = run(&["--check"]);
     assert!(code == 0 && page.contains("there is no receipt"), "{page}");
     let (code, _, error) = run(&["--check", "--statement", "survey.toml"]);
-    assert!(code == 2 && error.contains("237 bytes each"), "{error}");
+    assert!(code == 2 && error.contains("261 bytes each"), "{error}");
     let (code, page, _) = run(&["--epsilon-limit", "12.5"]);
     assert!(code == 0 && page.contains("of your limit of 12.5"), "{page}");
     let (code, _, error) = run(&["--survey", "survey.toml"]);

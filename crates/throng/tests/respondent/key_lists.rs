@@ -4,8 +4,8 @@ use std::fs;
 
 use throng::bundle::Bundle;
 use throng_wire::{
-    Address, Digest, EpochStatement, KeyList, LayerKeys, LayerSecretKey, Lifetime, Outcome, Place, Route,
-    Signed,
+    Address, Digest, EpochStatement, Forwarded, KeyList, LayerKeys, LayerSecretKey, Lifetime, Outcome, Place,
+    Route, Signed,
 };
 
 use crate::world::ONE_HOT;
@@ -54,8 +54,8 @@ fn found(desk: &Desk, party: Place, named: Digest, outcome: Outcome) -> (bool, S
 
 const RELEASED: Outcome = Outcome::Released {
     respondents: 100_000,
-    received: 4_000_000,
-    forwarded: 4_000_000,
+    received: Some(4_000_000),
+    forwarded: Forwarded::Told(4_000_000),
     batch: Digest::NONE,
 };
 

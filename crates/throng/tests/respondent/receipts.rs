@@ -1,6 +1,6 @@
 //! What hops sign, and what a respondent makes of it.
 
-use throng_wire::{Digest, EpochStatement, Outcome, Place, Receipt, Route, Signed};
+use throng_wire::{Digest, EpochStatement, Forwarded, Outcome, Place, Receipt, Route, Signed};
 
 use crate::world::{self, EPOCH_MS, Hops, ONE_HOT, TestClock, World};
 use crate::{Desk, NOW_MS, files, rng};
@@ -58,12 +58,12 @@ fn statements_of_the_hops_are_compared_with_what_was_answered() {
     };
     let passed = |received, forwarded| Outcome::Released {
         respondents: 100_000,
-        received,
+        received: Some(received),
         forwarded,
         batch: Digest::NONE,
     };
-    let released = |received| passed(received, 4_000_000);
-    let last = passed(4_000_000, 9);
+    let released = |received| passed(received, Forwarded::Told(4_000_000));
+    let last = passed(4_000_000, Forwarded::Committed(Digest::of(b"salt and number")));
     let check = |statements: &[Signed<EpochStatement>]| {
         let bodies = respondent.check(statements).unwrap();
         assert!(
@@ -77,6 +77,9 @@ fn statements_of_the_hops_are_compared_with_what_was_answered() {
     assert!(!wrong && findings.contains("all hops agree that the epoch was destroyed"), "{findings}");
     let (wrong, findings) = check(&[sign(1, released(4_000_001), None), sign(2, last, None)]);
     assert!(wrong && findings.contains("another number of envelopes"), "{findings}");
+    let telling = passed(4_000_000, Forwarded::Told(9));
+    let (wrong, findings) = check(&[sign(1, released(4_000_000), None), sign(2, telling, None)]);
+    assert!(wrong && findings.contains("a number that tells of fragments"), "{findings}");
     let (wrong, findings) = check(&[sign(1, released(4_000_000), Some(Digest::of(b"a list of your own")))]);
     assert!(wrong && findings.contains("another key list"), "{findings}");
     // What somebody else signed is nobody's statement.

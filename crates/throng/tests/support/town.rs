@@ -22,10 +22,10 @@ use throng::net::{Outgoing, Sender, paths};
 use throng_dp::Value;
 use throng_encode::{Answer, Encoder, Schedule, When};
 use throng_wire::peel::open_fragment;
-use throng_wire::statement::STATEMENT_LEN;
+use throng_wire::statement::{STATEMENT_LEN, check_count};
 use throng_wire::{
-    Address, Credential, CredentialList, Digest, EpochStatement, Fragment, LayerKeys, Layout, Opened,
-    Path as Way, Place, Receipt, Route, Signed, SignedReceipt, Stop, Survey,
+    Address, BatchCount, Credential, CredentialList, Digest, EpochStatement, Fragment, LayerKeys, Layout,
+    Opened, Path as Way, Place, Receipt, Route, Signed, SignedReceipt, Stop, Survey,
 };
 
 /// The sizes of a deployment.
@@ -417,12 +417,15 @@ pub(crate) struct Pulled {
 
 impl Pulled {
     fn new(town: &Town, route: Route, bytes: &[u8]) -> Self {
-        let (statements, envelopes) = bytes.split_at(STATEMENT_LEN * town.shape.hops as usize);
+        let (statements, rest) = bytes.split_at(STATEMENT_LEN * town.shape.hops as usize);
+        let (count, envelopes) = rest.split_first_chunk().unwrap();
+        let count = BatchCount::from_bytes(count);
         let survey = town.deployment.bundle.survey();
-        let statements = statements
+        let statements: Vec<EpochStatement> = statements
             .chunks_exact(STATEMENT_LEN)
             .map(|one| *Signed::<EpochStatement>::from_bytes(one).unwrap().verify(survey).unwrap())
             .collect();
+        assert_eq!(check_count(survey.survey(), statements.last().unwrap(), &count), Ok(()));
         let (layout, attributes) = (Layout::of(survey.survey()), survey.survey().attributes());
         let text = fs::read_to_string(town.path(Place::Analyzer, "layer.keys")).unwrap();
         let keys = LayerKeys::from_file(&text).unwrap();

@@ -11,7 +11,8 @@ use rayon::prelude::*;
 use throng_encode::{Answer, Encoder, Schedule, When};
 use throng_wire::peel::{open_body, open_fragment, peel};
 use throng_wire::{
-    Address, LayerKeys, Layout, Opened, Outcome, Peeled, Place, Route, Stop as WireStop, Survey, Token,
+    Address, Forwarded, LayerKeys, Layout, Opened, Outcome, Peeled, Place, Route, Stop as WireStop, Survey,
+    Token,
 };
 
 use super::front::Front;
@@ -276,7 +277,7 @@ impl Town {
             views.see(&who, "statements about the epoch", Rule::Same, case, outcome.is_some().into());
             views.see(&who, "respondents in the epoch", Rule::Same, case, respondents);
             views.see(&who, "envelopes in the epoch", Rule::Same, case, received);
-            // The last hop leaves out chaff: what it hands on are the fragments, whose number is the randomizer's doing.
+            // The last hop leaves out chaff: what it hands on are the fragments, whose number it does not tell.
             if hop < hops {
                 views.see(&who, "envelopes handed on", Rule::Same, case, forwarded);
             }
@@ -365,12 +366,13 @@ fn see_stored(times: &[(u32, u64)], case: Case, views: &mut Views) {
     views.see("network", "order of instances, as stored", Rule::Alike, case, order(&times));
 }
 
-/// The respondents, envelopes received and envelopes handed on that a hop signed for. In the first case, where everybody sends, an
+/// The respondents, envelopes received and envelopes handed on that a hop signed for, zero where it does not tell. In the first case, where everybody sends, an
 /// epoch that went no further leaves nothing to compare: zeros everywhere would look alike.
 fn counted(who: &str, case: Case, outcome: Option<Outcome>) -> Result<(u64, u64, u64)> {
     match outcome {
         Some(Outcome::Released { respondents, received, forwarded, .. }) => {
-            Ok((respondents, received, forwarded))
+            let told = if let Forwarded::Told(told) = forwarded { told } else { 0 };
+            Ok((respondents, received.unwrap_or(0), told))
         }
         Some(Outcome::Destroyed) | None => {
             ensure!(
@@ -434,9 +436,15 @@ mod tests {
     /// An epoch that is destroyed is seen where others are released, and judges nothing where all are.
     #[test]
     fn nothing_is_compared_if_nothing_passed() {
-        let released =
-            Outcome::Released { respondents: 12, received: 132, forwarded: 130, batch: Digest::NONE };
-        assert_eq!(counted("hop", Case::One, Some(released)).unwrap(), (12, 132, 130));
+        let released = |forwarded| Outcome::Released {
+            respondents: 12,
+            received: Some(132),
+            forwarded,
+            batch: Digest::NONE,
+        };
+        let said = |forwarded| counted("hop", Case::One, Some(released(forwarded))).unwrap();
+        assert_eq!(said(Forwarded::Told(130)), (12, 132, 130));
+        assert_eq!(said(Forwarded::Committed(Digest::of(b"130"))), (12, 132, 0));
         assert_eq!(counted("hop", Case::Nothing, Some(Outcome::Destroyed)).unwrap(), (0, 0, 0));
         assert_eq!(counted("hop", Case::Other, None).unwrap(), (0, 0, 0));
         for outcome in [Some(Outcome::Destroyed), None] {

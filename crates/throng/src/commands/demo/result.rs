@@ -1,6 +1,6 @@
 //! What the demo measured, for a program (JSON) and for a person (text).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 
@@ -13,6 +13,7 @@ use throng_dp::estimate::Part;
 use throng_wire::{Layout, Outcome, Place};
 
 use super::{Demo, Running};
+use crate::analysis::TallyFiles;
 use crate::analysis::published::TABLE;
 use crate::bundle::Bundle;
 use crate::commands::deployment::outcomes;
@@ -168,28 +169,40 @@ fn estimates(release: &Value) -> Result<Vec<f64>> {
     reader.records().map(|line| Ok(line?.get(2).context("a line without an estimate")?.parse()?)).collect()
 }
 
-/// What hops signed about the epoch, in sentences; and what that left for the analyzer.
-pub(super) fn seen(bundle: &Bundle, epoch: u64) -> Result<Vec<Seen>> {
-    let (layout, mut all, mut left) = (Layout::of(bundle.survey().survey()), Vec::new(), 0);
+/// What hops signed about the epoch, in sentences; and what that left for the analyzer, which alone is told how many
+/// envelopes of each instance were no chaff.
+pub(super) fn seen(bundle: &Bundle, epoch: u64, tallies: &TallyFiles) -> Result<Vec<Seen>> {
+    let survey = bundle.survey().survey();
+    let counted: BTreeMap<u32, u64> = tallies
+        .of_epoch(survey, 0, epoch)?
+        .into_iter()
+        .filter_map(|part| Some((part.route.instance, part.counted?.envelopes)))
+        .collect();
+    let (layout, mut all) = (Layout::of(survey), Vec::new());
     for (place, outcome) in outcomes(bundle, epoch)? {
-        let Place::Hop { hop, .. } = place else { continue };
+        let Place::Hop { instance, hop } = place else { continue };
         let saw = match outcome {
             Some(Outcome::Released { respondents, .. }) if hop == 1 => format!(
                 "{} people, and from each a body of {} bytes that others can open",
                 HumanCount(respondents),
                 HumanCount(layout.body_len(layout.envelopes()) as u64)
             ),
-            Some(Outcome::Released { received, forwarded, .. }) => {
-                left += forwarded;
-                let (all, chaff) = (HumanCount(received), HumanCount(received - forwarded));
-                format!("{all} envelopes in random order, nobody's; {chaff} of them were chaff")
+            Some(Outcome::Released { received, .. }) => {
+                let received = received.unwrap_or(0);
+                let all = format!("{} envelopes in random order, nobody's", HumanCount(received));
+                match counted.get(&instance) {
+                    Some(left) => {
+                        format!("{all}; {} of them were chaff", HumanCount(received.saturating_sub(*left)))
+                    }
+                    None => all,
+                }
             }
             Some(Outcome::Destroyed) => "too small a crowd, and destroyed it".into(),
             None => "nothing that it has signed: it is gone".into(),
         };
         all.push(Seen { role: place.to_string(), saw });
     }
-    let saw = format!("{} numbers of pixels, nobody's", HumanCount(left));
+    let saw = format!("{} numbers of pixels, nobody's", HumanCount(counted.values().sum()));
     all.push(Seen { role: Place::Analyzer.to_string(), saw });
     Ok(all)
 }

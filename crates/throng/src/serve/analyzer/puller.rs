@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use hyper::{HeaderMap, Method};
-use throng_analyze::{BatchCounter, InstanceTally};
+use throng_analyze::{BatchCounter, BatchHead, InstanceTally};
 use throng_shuffle::Channel;
+use throng_wire::batch_count::BATCH_COUNT_LEN;
 use throng_wire::statement::STATEMENT_LEN;
-use throng_wire::{Address, Digest, EpochStatement, Place, Route, Signed};
+use throng_wire::{Address, BatchCount, Digest, EpochStatement, Place, Route, Signed};
 use tokio::runtime::Handle;
 
 use super::{Analyzed, Asking};
@@ -241,20 +242,19 @@ impl Puller {
         let survey = &self.survey;
         let covers = survey.layers.public().iter().any(|key| key.lifetime.covers(route.epoch));
         let mut counter = None;
-        loop {
-            let (statements, first, mut reply) = self.open(route)?;
+        let batch = loop {
+            let (head, first, mut reply) = self.open(route)?;
             let counter = match &mut counter {
                 Some(counter) => counter,
                 empty => empty.insert(BatchCounter::new(
-                    survey.bundle.survey(),
-                    route,
+                    survey.bundle.survey().survey(),
+                    head,
                     &survey.layers,
-                    &statements,
                     self.memory,
                 )?),
             };
             ensure!(
-                covers || counter.is_empty(),
+                covers || head.is_empty(),
                 "there is no layer key for this epoch: put back a copy of layer.keys"
             );
             counter.read(&first)?;
@@ -263,17 +263,17 @@ impl Puller {
                 counter.read(&chunk)?;
             }
             if !counter.end_pass()? {
-                break;
+                break head.batch();
             }
-        }
+        };
         let Some(counter) = counter else { bail!("there was nothing to count") };
-        let batch = counter.batch();
         Ok((counter.finish()?, batch))
     }
 
-    /// Begins to read a batch: the statements of all hops, the first bytes after them, and the rest.
-    fn open(&self, route: Route) -> Result<(Vec<Signed<EpochStatement>>, Vec<u8>, Reply)> {
-        let len = self.survey.bundle.survey().survey().delivery.hops as usize * STATEMENT_LEN;
+    /// Begins to read a batch: what the hops say about it, the first bytes after that, and the rest.
+    fn open(&self, route: Route) -> Result<(BatchHead, Vec<u8>, Reply)> {
+        let signed = self.survey.bundle.survey();
+        let len = signed.survey().delivery.hops as usize * STATEMENT_LEN + BATCH_COUNT_LEN;
         let path = paths::path(&route, "batch");
         let to = self.survey.last_hop(self.instance)?;
         let opened = self.handle.block_on(async {
@@ -294,9 +294,11 @@ impl Puller {
         });
         let (mut head, reply) = reasons::answer(to, opened)?;
         let first = head.split_off(len);
-        let statements: Result<Vec<_>, _> =
-            head.chunks_exact(STATEMENT_LEN).map(Signed::from_bytes).collect();
-        Ok((statements?, first, reply))
+        let (statements, count) = head.split_last_chunk().context("the batch has no number of envelopes")?;
+        let statements: Result<Vec<Signed<EpochStatement>>, _> =
+            statements.chunks_exact(STATEMENT_LEN).map(Signed::from_bytes).collect();
+        let head = BatchHead::check(signed, route, &statements?, BatchCount::from_bytes(count))?;
+        Ok((head, first, reply))
     }
 
     /// Asks the last hop for something short.

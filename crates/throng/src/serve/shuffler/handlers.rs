@@ -11,8 +11,9 @@ use axum::routing::{get, post, put};
 use axum::{Extension, Router};
 use hyper::body::{Bytes, Incoming};
 use throng_shuffle::{Channel, Error, Refusal, Upload as Body};
+use throng_wire::batch_count::BATCH_COUNT_LEN;
 use throng_wire::statement::STATEMENT_LEN;
-use throng_wire::{Address, Digest, EpochStatement, Route, Signed, Token};
+use throng_wire::{Address, BatchCount, Digest, EpochStatement, Route, Signed, Token};
 use tokio::sync::mpsc;
 
 use super::Running;
@@ -99,15 +100,17 @@ async fn take_batch(
     // The first hop has nobody before it.
     known(running, peer, running.peers.now().before.as_ref())?;
     let mut upload = Upload::new(request, u64::MAX)?;
-    let statements_len = (running.number as usize - 1) * STATEMENT_LEN;
+    let head_len = (running.number as usize - 1) * STATEMENT_LEN + BATCH_COUNT_LEN;
     let (mut head, mut rest) = (Vec::new(), Bytes::new());
-    while head.len() < statements_len {
+    while head.len() < head_len {
         let Some(mut chunk) = upload.chunk().await? else { return Err(problem(Refusal::Length)) };
-        let more = chunk.split_to(chunk.len().min(statements_len - head.len()));
+        let more = chunk.split_to(chunk.len().min(head_len - head.len()));
         head.extend_from_slice(&more);
         rest = chunk;
     }
-    let statements: Vec<Signed<EpochStatement>> = head
+    let Some((statements, count)) = head.split_last_chunk() else { return Err(problem(Refusal::Length)) };
+    let count = BatchCount::from_bytes(count);
+    let statements: Vec<Signed<EpochStatement>> = statements
         .chunks_exact(STATEMENT_LEN)
         .map(Signed::from_bytes)
         .collect::<Result<_, _>>()
@@ -118,7 +121,7 @@ async fn take_batch(
     let receiving = tokio::task::spawn_blocking(move || {
         let mut records = Queue { queue, part: rest };
         let mut rng = system_rng().map_err(|error| Error::Store(io::Error::other(error.to_string())))?;
-        hop.receive(channel, statements, &mut records, now_s(), &mut rng)
+        hop.receive(channel, statements, count, &mut records, now_s(), &mut rng)
     });
     let (mut broken, mut wanted) = (None, true);
     while broken.is_none() {
