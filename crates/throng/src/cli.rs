@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::commands::account::questions::QUESTIONS;
+use crate::commands::account::questions;
 use crate::dataset::GeneratorArg;
 use crate::experiments::learning::Part;
 use crate::simulation::Mode;
@@ -568,7 +568,7 @@ Examples:
 Questions for --rows, with their parameters:
 ",
     );
-    for question in QUESTIONS {
+    for question in questions::all() {
         help += &format!("  {} ({})\n      {}\n", question.name, question.params.join(", "), question.about);
     }
     help

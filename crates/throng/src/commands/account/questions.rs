@@ -1,5 +1,7 @@
 //! Every question that the accountant answers, by name: what `throng account --rows` asks.
 
+mod as_printed;
+
 use anyhow::{Result, bail, ensure};
 use serde_json::{Map, Value};
 use throng_account::amplification::{self, blanket, clones::Clones, exact, lemma, theorem};
@@ -20,9 +22,14 @@ pub struct Question {
     answer: fn(&Params) -> Result<f64>,
 }
 
+/// All questions, in the order of the help.
+pub fn all() -> impl Iterator<Item = &'static Question> {
+    QUESTIONS.iter().chain(as_printed::QUESTIONS)
+}
+
 /// The answer to a row's question.
 pub fn answer(name: &str, params: &Map<String, Value>) -> Result<f64> {
-    let Some(question) = QUESTIONS.iter().find(|question| question.name == name) else {
+    let Some(question) = all().find(|question| question.name == name) else {
         bail!("there is no bound named {name:?}; `throng account --help` lists them");
     };
     for given in params.keys() {
@@ -82,8 +89,8 @@ impl Params<'_> {
     }
 }
 
-/// All questions, grouped as the modules of the accountant are.
-pub const QUESTIONS: &[Question] = &[
+/// The accountant's questions, grouped as its modules are.
+const QUESTIONS: &[Question] = &[
     // The paper's bounds.
     Question {
         name: "cheu_lemma_eps",

@@ -56,7 +56,6 @@ fn answer(line: &str) -> Result<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::account::questions::QUESTIONS;
 
     #[test]
     fn rows_keep_what_they_had_and_gain_an_answer() {
@@ -92,7 +91,7 @@ mod tests {
     /// Every question is answered once, with parameters that suit it: names, parameters and answers fit together.
     #[test]
     fn every_question_has_an_answer() {
-        for question in QUESTIONS {
+        for question in questions::all() {
             let params: Map<String, Value> = question
                 .params
                 .iter()
@@ -107,7 +106,7 @@ mod tests {
                         "r" | "counts" => json!(2),
                         "eps_c" | "eps" | "eps_cr" => json!(0.5),
                         "tau" | "t" | "order" | "H" | "k" | "T" => json!(4),
-                        "d" => json!(100),
+                        "d" | "members" | "others" | "crowds" => json!(100),
                         "sigma" => json!(5.0),
                         _ => json!(1e-6),
                     };
@@ -117,5 +116,30 @@ mod tests {
             let value = questions::answer(question.name, &params);
             assert!(value.as_ref().is_ok_and(|v| *v >= 0.0), "{}: {value:?}", question.name);
         }
+    }
+
+    /// Every number of docs/errata.md comes from a row, and every row's number stands there, under the same name.
+    #[test]
+    fn what_the_errata_say_is_what_their_rows_answer() {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        let [rows, text] =
+            ["errata.jsonl", "errata.md"].map(|name| std::fs::read_to_string(docs.join(name)).unwrap());
+        let mut named = 0;
+        for line in rows.lines() {
+            let row = answer(line).unwrap();
+            let (name, shows) = (row["erratum"].as_str().unwrap(), row["shows"].as_str().unwrap());
+            let value = row["value"].as_f64().unwrap_or_else(|| panic!("{row}"));
+            let (digits, power) = shows.split_once('e').unwrap_or((shows, "0"));
+            let decimals = digits.split_once('.').map_or(0, |(_, behind)| behind.len() as i32);
+            let unit = 10f64.powi(power.parse::<i32>().unwrap() - decimals);
+            assert!((value - shows.parse::<f64>().unwrap()).abs() <= 0.5001 * unit, "{row}");
+            let entry = text
+                .lines()
+                .find(|line| line.starts_with(&format!("| {name} |")) || line.contains(&format!("({name}:")));
+            let entry = entry.unwrap_or_else(|| panic!("{name} has no entry"));
+            assert!(entry.contains(shows), "{name} does not say {shows}: {entry}");
+            named += 1;
+        }
+        assert!(named > 70, "{named}");
     }
 }
