@@ -112,6 +112,13 @@ impl Release {
         Ok(Self { crowd, kept, floor, spent: recorded.spent(), estimates })
     }
 
+    /// The same release with these counts, as somebody read them in its table.
+    #[must_use]
+    pub fn with_counts(self, counts: Vec<f64>) -> Self {
+        let (respondents, spread) = (self.estimates.respondents(), self.estimates.spread());
+        Self { estimates: Estimates::new(respondents, counts, spread), ..self }
+    }
+
     /// Which survey.
     pub fn survey(&self) -> SurveyHash {
         self.crowd.route.survey

@@ -20,6 +20,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use throng_account::ledger::Entry;
+use throng_account::terms::Kept;
 use throng_analyze::{Crowd, Release};
 use throng_dp::{CentralGuarantee, Removal};
 use throng_encode::{CheckedClaim, terms};
@@ -77,14 +78,20 @@ pub fn release(
         );
         return Err(Refusal(sentence).into());
     }
-    let crowd = Crowd::of(survey.survey(), &parts)?;
-    let terms = terms(survey.survey(), label)?;
+    let (kept, entry) = promised(survey, &Crowd::of(survey.survey(), &parts)?)?;
+    // Written before the release exists.
+    let recorded = ReleaseLedger::open(data, budget)?.record(population, entry)?;
+    Ok(Release::new(survey.survey(), &parts, kept, &recorded)?)
+}
+
+/// What a release of a crowd guarantees, and what it spends: the same for the analyzer who makes it and for anyone who
+/// checks it.
+pub fn promised(survey: &SignedSurvey, crowd: &Crowd) -> Result<(Kept, Entry)> {
+    let terms = terms(survey.survey(), crowd.route.label)?;
     let planned = survey.survey().crowd.respondents_min;
     let kept = terms.guarantee_at_least(crowd.respondents, planned).map_err(|error| {
         anyhow!(Refusal(format!("nothing is guaranteed of a crowd of {}: {error}", crowd.respondents)))
     })?;
-    let entry = Entry { survey: survey.hash().to_string(), epoch, spending: terms.spending(&kept) };
-    // Written before the release exists.
-    let recorded = ReleaseLedger::open(data, budget)?.record(population, entry)?;
-    Ok(Release::new(survey.survey(), &parts, kept, &recorded)?)
+    let (survey, epoch) = (survey.hash().to_string(), crowd.route.epoch);
+    Ok((kept, Entry { survey, epoch, spending: terms.spending(&kept) }))
 }

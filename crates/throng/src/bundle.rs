@@ -36,7 +36,7 @@ impl Bundle {
         let signed = SignedSurvey::from_files(&texts[0], signatures)?;
         let beside = |extension| format!("in {}", survey.with_extension(extension).display());
         let addresses = newest_addresses(&signed, addresses).with_context(|| beside("addresses"))?;
-        let all_lists = key_lists(&signed, keys).with_context(|| beside("keys"))?;
+        let all_lists = KeyLists::read(&signed, keys).with_context(|| beside("keys"))?;
         let keys = all_lists.newest().map(|list| list.claimed().clone()).collect();
         let key_digests = all_lists.newest().map(|list| (list.claimed_party(), list.digest())).collect();
         Ok(Self { survey: signed, addresses, keys, key_digests, all_lists, texts })
@@ -140,16 +140,6 @@ fn newest_addresses(survey: &SignedSurvey, text: &str) -> anyhow::Result<BTreeMa
         }
     }
     Ok(newest)
-}
-
-/// All key lists, each of them checked.
-fn key_lists(survey: &SignedSurvey, text: &str) -> anyhow::Result<KeyLists> {
-    let mut lists = KeyLists::default();
-    for signed in Signed::<KeyList>::all_from_text(text)? {
-        signed.verify(survey)?;
-        lists.add(&signed)?;
-    }
-    Ok(lists)
 }
 
 fn read(path: &Path) -> anyhow::Result<String> {

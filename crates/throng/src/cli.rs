@@ -6,6 +6,7 @@ pub mod learn;
 pub mod plan;
 pub mod release;
 pub mod serve;
+pub mod verify;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -39,6 +40,7 @@ Examples:
   throng serve --help          a shuffler or the analyzer of a real deployment
   throng respond --help        answer a survey
   throng release --help        what an epoch says, with its errors and its guarantee
+  throng verify --help         what anyone can check of a release
 
 Results go to stdout, progress and notes to stderr.
 Exit codes: 0 done, 1 refused by a privacy or crowd rule, or a promise found broken, 2 failed."
@@ -131,6 +133,11 @@ pub enum Command {
     /// part, and the ledger of the population has to agree before anything is estimated. Batches that are missing make
     /// the errors wider; one that comes late refines the same release.
     Release(release::ReleaseArgs),
+
+    /// Check a published release: its signatures, crowd, guarantee, errors and spending, all computed again
+    ///
+    /// Needs nothing but the published files, and says what cannot be checked from outside.
+    Verify(verify::VerifyArgs),
 }
 
 /// The arguments of `throng demo`.

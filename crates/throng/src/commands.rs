@@ -13,6 +13,7 @@ pub mod respond;
 pub mod serve;
 pub mod simulate;
 mod stop;
+pub mod verify;
 
 use std::io::{self, ErrorKind, Write};
 
@@ -30,6 +31,7 @@ pub fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Experiment(args) => experiment::run(&args, format),
         Command::Audit(args) => audit::run(&args, format),
         Command::Release(args) => release::run(&args, format),
+        Command::Verify(args) => verify::run(&args, format),
         Command::Keygen(args) => keygen::run(&args, format),
         Command::Serve(args) => serve::run(&args, format),
         Command::Respond(args) => respond::run(&args, format),

@@ -49,3 +49,4 @@ pub mod rounding;
 pub mod serve;
 pub mod simulation;
 pub mod terminal;
+pub mod verify;

@@ -125,10 +125,20 @@ impl Published {
     }
 }
 
-/// The names of the files of a release.
+/// The names of the files of a release: what it says.
 pub const RELEASE: &str = "release.json";
 /// Its table of all values.
 pub const TABLE: &str = "estimates.csv";
+/// The survey that it is of; its signatures and key lists are beside it, with their own extensions.
+pub const SURVEY: &str = "survey.toml";
+/// The signatures of all parties.
+pub const SIGNATURES: &str = "survey.signatures";
+/// The key lists that statements name.
+pub const KEYS: &str = "survey.keys";
+/// What the hops of its instances signed about the epoch: records as on the wire, by instance and hop.
+pub const STATEMENTS: &str = "statements";
+/// The lines of the analyzer's ledger about the population, with that of this release.
+pub const LEDGER: &str = "ledger";
 /// Its picture, where it has one.
 pub const PICTURE: &str = "estimate.png";
 

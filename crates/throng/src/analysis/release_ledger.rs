@@ -50,6 +50,27 @@ impl ReleaseLedger {
         Ok(Written::read(&data.join("ledger"), budget)?.ledger)
     }
 
+    /// The lines about a population as they are published with a release, and what they come to at the budget's delta.
+    pub fn excerpt(&self, population: &str) -> Result<(String, CentralGuarantee<Removal>)> {
+        let text =
+            fs::read_to_string(&self.path).with_context(|| format!("cannot read {}", self.path.display()))?;
+        let mut lines = String::new();
+        for line in text.lines() {
+            let read: Line = serde_json::from_str(line)?;
+            if read.population == population {
+                lines += line;
+                lines.push('\n');
+            }
+        }
+        Ok((lines, self.ledger.spent(population)?))
+    }
+
+    /// A ledger of lines as they were published.
+    pub fn of_excerpt(lines: &str, budget: CentralGuarantee<Removal>) -> Result<Ledger> {
+        anyhow::ensure!(lines.is_empty() || lines.ends_with('\n'), "its last line is not finished");
+        Ok(Written::of(lines, budget, Path::new("the ledger"))?.ledger)
+    }
+
     /// What is in it.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
@@ -101,6 +122,10 @@ impl Written {
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
             text => text.with_context(|| format!("cannot read {}", path.display()))?,
         };
+        Self::of(&text, budget, path)
+    }
+
+    fn of(text: &str, budget: CentralGuarantee<Removal>, path: &Path) -> Result<Self> {
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         let mut ledger = Ledger::new(budget);
         for (number, line) in (1..).zip(text[..whole].lines()) {

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use throng_analyze::{HEAD_LEN, InstanceTally};
-use throng_wire::{Route, Survey, SurveyHash};
+use throng_wire::statement::STATEMENT_LEN;
+use throng_wire::{EpochStatement, Route, Signed, Survey, SurveyHash};
 
 use super::create_private;
 
@@ -30,12 +31,32 @@ impl TallyFiles {
 
     /// Stores a tally. When this returns it is on disk.
     pub fn store(&self, tally: &InstanceTally) -> Result<()> {
-        let path = self.path(&tally.route);
+        self.write(&self.path(&tally.route), &tally.to_bytes())
+    }
+
+    /// Stores what the hops of an instance signed about a batch, from the first on: whoever reads a release can check them.
+    pub fn store_statements(&self, route: &Route, statements: &[Signed<EpochStatement>]) -> Result<()> {
+        let bytes: Vec<u8> = statements.iter().flat_map(Signed::to_bytes).collect();
+        self.write(&self.statements_path(route), &bytes)
+    }
+
+    /// What the hops of an instance signed about a batch; nothing where it was not kept.
+    pub fn statements(&self, route: &Route) -> Result<Vec<Signed<EpochStatement>>> {
+        let path = self.statements_path(route);
+        let bytes = match fs::read(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            bytes => bytes.with_context(|| format!("cannot read {}", path.display()))?,
+        };
+        let statements: Result<Vec<_>, _> = bytes.chunks(STATEMENT_LEN).map(Signed::from_bytes).collect();
+        statements.with_context(|| path.display().to_string())
+    }
+
+    fn write(&self, path: &Path, bytes: &[u8]) -> Result<()> {
         (|| {
             let mut file = tempfile::Builder::new().prefix(".").suffix(".tmp").tempfile_in(&self.dir)?;
-            file.write_all(&tally.to_bytes())?;
+            file.write_all(bytes)?;
             file.as_file().sync_all()?;
-            file.persist(&path)?;
+            file.persist(path)?;
             fs::File::open(&self.dir)?.sync_all()
         })()
         .with_context(|| format!("cannot write {}", path.display()))
@@ -95,6 +116,10 @@ impl TallyFiles {
 
     fn path(&self, route: &Route) -> PathBuf {
         self.dir.join(format!("{}-{}-{}{SUFFIX}", route.label, route.epoch, route.instance))
+    }
+
+    fn statements_path(&self, route: &Route) -> PathBuf {
+        self.path(route).with_extension("statements")
     }
 }
 

@@ -4,13 +4,23 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, ensure};
-use throng_wire::{Digest, KeyList, Place, Signed};
+use throng_wire::{Digest, KeyList, Place, Signed, SignedSurvey};
 
 /// Key lists by party and serial. Their signatures were checked by whoever put them here.
 #[derive(Clone, Debug, Default)]
 pub struct KeyLists(BTreeMap<(Place, u64), Signed<KeyList>>);
 
 impl KeyLists {
+    /// Reads a file of them, and checks the signature of each.
+    pub fn read(survey: &SignedSurvey, text: &str) -> Result<Self> {
+        let mut lists = Self::default();
+        for signed in Signed::<KeyList>::all_from_text(text)? {
+            signed.verify(survey)?;
+            lists.add(&signed)?;
+        }
+        Ok(lists)
+    }
+
     /// Adds a list. A second one under the same serial is refused: a party has one list at a time, for everyone.
     pub fn add(&mut self, list: &Signed<KeyList>) -> Result<()> {
         let (party, serial) = (list.claimed_party(), list.claimed().serial);

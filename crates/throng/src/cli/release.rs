@@ -11,7 +11,7 @@ Examples:
   throng release --survey survey.toml --epoch 20500
       what epoch 20500 says, by the analyzer whose analyzer.toml is here
   throng release --config /etc/throng/analyzer.toml --survey survey.toml --label de --out results
-      the newest epoch of one label, as release.json, estimates.csv and a plot in results/
+      the newest epoch of one label, as release.json, estimates.csv, a plot, and what `throng verify` needs, in results/
   throng release --survey survey.toml --epoch 20500 --width 28
       values are the pixels of a picture that is 28 wide
   throng release --survey survey.toml --epoch 20500 --wait-s 60
@@ -56,7 +56,8 @@ pub struct ReleaseArgs {
     #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(1..))]
     pub width: Option<u32>,
 
-    /// Write release.json, estimates.csv and a picture or plot here too; the analyzer keeps a copy in its data
+    /// Write release.json, estimates.csv, a picture or plot, and what `throng verify` needs here too; the analyzer keeps
+    /// a copy in its data
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }

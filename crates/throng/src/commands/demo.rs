@@ -55,6 +55,7 @@ pub fn run(args: &DemoArgs, format: Format) -> Result<()> {
     if args.keep {
         say("all parties go on; Ctrl-C ends them, and the files stay");
         say(&format!("dashboard  {}", deployment.dashboard()?));
+        say(&format!("check it   throng verify {}", deployment.path("release").display()));
         while stop.check().is_ok() {
             std::thread::sleep(Duration::from_millis(200));
         }

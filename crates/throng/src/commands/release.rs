@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use throng_analyze::InstanceTally;
-use throng_wire::Survey;
+use throng_wire::{Route, Signed, Survey};
 
 use super::{Format, print};
-use crate::analysis::published::RELEASE;
-use crate::analysis::{self, PublishedReleases, ReleaseName, Released, TallyFiles};
+use crate::analysis::published::{KEYS, LEDGER, RELEASE, SIGNATURES, STATEMENTS, SURVEY};
+use crate::analysis::{self, PublishedReleases, ReleaseLedger, ReleaseName, Released, TallyFiles};
 use crate::bundle::Bundle;
 use crate::cli::release::ReleaseArgs;
 use crate::out_dir::OutDir;
@@ -62,6 +62,11 @@ pub fn run(args: &ReleaseArgs, format: Format) -> Result<()> {
     let dir = args.out.as_deref().unwrap_or(published.dir());
     let out = OutDir::open(dir)?;
     let mut contents = released.files(survey.survey(), &release, picture.as_ref())?;
+    let (lines, spent) = ReleaseLedger::open(&config.data, budget)?.excerpt(&files.population)?;
+    // What is said to be spent is what the published lines come to, whoever else made a release meanwhile.
+    released.epsilon_spent = spent.epsilon().value();
+    contents.extend(evidence(&bundle, &tallies, (label, epoch))?);
+    contents.push((LEDGER, lines.into_bytes()));
     let names = contents.iter().map(|(name, _)| *name).chain([RELEASE]);
     released.files = names.map(str::to_owned).collect();
     contents.push((RELEASE, (serde_json::to_string_pretty(&released)? + "\n").into_bytes()));
@@ -78,6 +83,23 @@ pub fn run(args: &ReleaseArgs, format: Format) -> Result<()> {
             print(&format!("{}{released}", drawn.unwrap_or_default()))
         }
     }
+}
+
+/// What anyone needs to check a release with `throng verify`, and everybody may know: the survey with all signatures, the
+/// key lists, and what the hops signed about this epoch.
+fn evidence(
+    bundle: &Bundle,
+    tallies: &TallyFiles,
+    (label, epoch): (u32, u64),
+) -> Result<Vec<(&'static str, Vec<u8>)>> {
+    let signed = bundle.survey();
+    let mut statements = Vec::new();
+    for instance in 1..=signed.survey().delivery.instances {
+        let route = Route { survey: signed.hash(), label, epoch, instance };
+        statements.extend(tallies.statements(&route)?.iter().flat_map(Signed::to_bytes));
+    }
+    let [survey, signatures, _, keys] = bundle.files_after(None)?.map(|(_, text)| text.into_bytes());
+    Ok(vec![(SURVEY, survey), (SIGNATURES, signatures), (KEYS, keys), (STATEMENTS, statements)])
 }
 
 /// The survey that is meant, among those of the analyzer.

@@ -311,7 +311,10 @@ fn a_release_is_shown_as_it_was_published() {
     // What was printed says where the files are on this machine; what is published, in whatever copy, does not.
     let directory = published.as_object_mut().unwrap().remove("directory").unwrap();
     assert!(directory.as_str().unwrap().ends_with(&format!("0-{}", analyst.epoch)), "{directory}");
-    assert_eq!(published["files"], json!(["estimates.csv", "estimate.png", "release.json"]));
+    let checked = ["survey.toml", "survey.signatures", "survey.keys", "statements", "ledger"];
+    let names: Vec<&str> =
+        ["estimates.csv", "estimate.png"].into_iter().chain(checked).chain(["release.json"]).collect();
+    assert_eq!(published["files"], json!(names));
     assert_eq!((&page["release"], &page["picture_width"]), (&published, &json!(WIDTH)));
     let list = &analyst.json("/api/releases")["releases"];
     assert_eq!(list.as_array().unwrap().len(), 1);

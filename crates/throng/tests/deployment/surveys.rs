@@ -60,6 +60,12 @@ fn directory(release: &serde_json::Value) -> &Path {
     Path::new(release["directory"].as_str().unwrap())
 }
 
+/// Anyone who has its files finds that it holds.
+fn verified(release: &serde_json::Value) {
+    let verdict = throng::verify::verify(directory(release), None).unwrap();
+    assert!(verdict.holds, "{verdict}");
+}
+
 /// The same of an analyzer in memory.
 pub(crate) fn in_memory(analyzer: &Analyzer) -> Vec<String> {
     analyzer.estimates().unwrap().counts().iter().map(|count| format!("{count:.3}")).collect()
@@ -85,6 +91,7 @@ fn a_full_epoch(survey: &Survey) {
     for file in release["files"].as_array().unwrap() {
         assert!(fs::metadata(directory(&release).join(file.as_str().unwrap())).unwrap().len() > 0);
     }
+    verified(&release);
     // The same again costs nothing, and is the same.
     assert_eq!(town.release(&["--epoch", &epoch_text]).unwrap(), release);
     let ledger = fs::read_to_string(town.path(Place::Analyzer, "data/ledger")).unwrap();
@@ -115,6 +122,7 @@ fn records() {
     let (epoch, memory) = answered_with(&mut town, 8, 0, |person| Some(value(person)));
     let release = town.release(&["--epoch", &epoch.to_string(), "--wait-s", "30"]).unwrap();
     assert_eq!(estimates(&release), in_memory(&memory[&0]));
+    verified(&release);
     assert_eq!(release["domain"], 8);
     let names: Vec<&str> =
         release["top"].as_array().unwrap().iter().map(|line| line["name"].as_str().unwrap()).collect();
@@ -145,6 +153,7 @@ fn labelled_crowds_are_released_one_by_one() {
         assert_eq!(release["epsilon_if_instances_compromised"].as_array().unwrap().len(), instances);
         let respondents = release["respondents"].as_u64().unwrap();
         assert!((30..=40).contains(&respondents), "{respondents} of 40 are left");
+        verified(&release);
         assert!(release["honest_respondents"].as_u64().unwrap() < respondents);
         let counted_on = format!("{} of the honest ones are sure to be left", release["honest_respondents"]);
         let assumed = release["assumptions"][0].as_str().unwrap();

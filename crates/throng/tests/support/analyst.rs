@@ -16,7 +16,7 @@ use throng::keygen::{self, Deployment};
 use throng_analyze::{Counted, InstanceTally, Rejected};
 use throng_dp::Value;
 use throng_encode::{Encoder, Routing};
-use throng_wire::{Digest, Place, Route, Survey};
+use throng_wire::{Digest, EpochStatement, Forwarded, Outcome, Place, Route, Signed, Survey};
 
 /// A survey of pixels, an epoch of it that is over, and its analyzer.
 pub(crate) struct Analyst {
@@ -110,8 +110,38 @@ impl Analyst {
                 rejected: Rejected::default(),
                 tally,
             };
+            files.store_statements(&route, &self.statements(instance, self.epoch, people)).unwrap();
             files.store(&InstanceTally { route, counted: Some(counted) }).unwrap();
         }
+    }
+
+    /// What the hops of an instance sign about a crowd that all of them agree on.
+    pub(crate) fn statements(&self, instance: u32, epoch: u64, people: u64) -> Vec<Signed<EpochStatement>> {
+        let bundle = &self.deployment.bundle;
+        let (survey, delivery) = (bundle.survey(), &bundle.survey().survey().delivery);
+        let envelopes = people * u64::from(delivery.envelopes);
+        let batch = Digest::of(&[instance as u8]);
+        let outcome = |hop| Outcome::Released {
+            respondents: people,
+            received: Some(envelopes),
+            // The last hop tells nobody but the analyzer.
+            forwarded: match hop == delivery.hops {
+                true => Forwarded::Committed(Digest::of(b"salt and number")),
+                false => Forwarded::Told(envelopes),
+            },
+            batch,
+        };
+        let route = Route { survey: survey.hash(), label: self.label, epoch, instance };
+        let analyzer_key_list = bundle.key_list_digest(Place::Analyzer).unwrap();
+        let sign = |hop| {
+            let place = Place::hop(instance, hop);
+            let key_list = bundle.key_list_digest(place).unwrap();
+            let outcome = outcome(hop);
+            let statement = EpochStatement { route, hop, outcome, key_list, analyzer_key_list };
+            let party = keygen::Party::read(&self.deployment.dirs[&place]).unwrap();
+            Signed::new(statement, party.signing_key()).unwrap()
+        };
+        (1..=delivery.hops).map(sign).collect()
     }
 
     /// Makes the release, with `throng release`; what it prints.
@@ -255,7 +285,10 @@ fn draft(dir: &TempDir, arguments: &[&str]) -> Survey {
         "--domain",
         &domain,
     ]);
-    command.args(["--report-fragments", "4", "--epoch-s", "3600", "--name", "drawing"]);
+    if !arguments.contains(&"--report-fragments") {
+        command.args(["--report-fragments", "4"]);
+    }
+    command.args(["--epoch-s", "3600", "--name", "drawing"]);
     command.args(["--honest-fraction", "0.995"]).args(arguments).arg("--out").arg(&path);
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -217,8 +217,10 @@ impl Puller {
         let batch = match stored {
             Some(tally) => tally.counted.map_or(Digest::of(&[]), |counted| counted.batch),
             None => {
-                let (tally, batch) = self.count(route)?;
+                let (tally, batch, statements) = self.count(route)?;
                 abort_at("counted");
+                // First, so that no tally is without them.
+                survey.tallies.store_statements(&route, &statements)?;
                 survey.tallies.store(&tally)?;
                 abort_at("stored");
                 let (outcome, count) = match tally.counted {
@@ -237,21 +239,20 @@ impl Puller {
         Ok(())
     }
 
-    /// Reads a batch, as often as its length asks for, and counts it.
-    fn count(&self, route: Route) -> Result<(InstanceTally, Digest)> {
+    /// Reads a batch, as often as its length asks for, and counts it. Also the statements that it was counted by.
+    fn count(&self, route: Route) -> Result<(InstanceTally, Digest, Vec<Signed<EpochStatement>>)> {
         let survey = &self.survey;
         let covers = survey.layers.public().iter().any(|key| key.lifetime.covers(route.epoch));
-        let mut counter = None;
+        let mut begun = None;
         let batch = loop {
-            let (head, first, mut reply) = self.open(route)?;
-            let counter = match &mut counter {
-                Some(counter) => counter,
-                empty => empty.insert(BatchCounter::new(
-                    survey.bundle.survey().survey(),
-                    head,
-                    &survey.layers,
-                    self.memory,
-                )?),
+            let (head, statements, first, mut reply) = self.open(route)?;
+            let (counter, _) = match &mut begun {
+                Some(begun) => begun,
+                empty => {
+                    let survey = survey.bundle.survey().survey();
+                    let counter = BatchCounter::new(survey, head, &self.survey.layers, self.memory)?;
+                    empty.insert((counter, statements))
+                }
             };
             ensure!(
                 covers || head.is_empty(),
@@ -266,12 +267,12 @@ impl Puller {
                 break head.batch();
             }
         };
-        let Some(counter) = counter else { bail!("there was nothing to count") };
-        Ok((counter.finish()?, batch))
+        let Some((counter, statements)) = begun else { bail!("there was nothing to count") };
+        Ok((counter.finish()?, batch, statements))
     }
 
     /// Begins to read a batch: what the hops say about it, the first bytes after that, and the rest.
-    fn open(&self, route: Route) -> Result<(BatchHead, Vec<u8>, Reply)> {
+    fn open(&self, route: Route) -> Result<(BatchHead, Vec<Signed<EpochStatement>>, Vec<u8>, Reply)> {
         let signed = self.survey.bundle.survey();
         let len = signed.survey().delivery.hops as usize * STATEMENT_LEN + BATCH_COUNT_LEN;
         let path = paths::path(&route, "batch");
@@ -297,8 +298,9 @@ impl Puller {
         let (statements, count) = head.split_last_chunk().context("the batch has no number of envelopes")?;
         let statements: Result<Vec<Signed<EpochStatement>>, _> =
             statements.chunks_exact(STATEMENT_LEN).map(Signed::from_bytes).collect();
-        let head = BatchHead::check(signed, route, &statements?, BatchCount::from_bytes(count))?;
-        Ok((head, first, reply))
+        let statements = statements?;
+        let head = BatchHead::check(signed, route, &statements, BatchCount::from_bytes(count))?;
+        Ok((head, statements, first, reply))
     }
 
     /// Asks the last hop for something short.

@@ -1,0 +1,187 @@
+//! The release as it has to be, from the survey, the statements, the ledger's lines and the counts of the table.
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Map, Value};
+use throng_account::ledger::{Ledger, Recorded};
+use throng_analyze::{Crowd, InstanceTally, Release};
+use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
+use throng_wire::SignedSurvey;
+
+use super::{Files, Verdict};
+use crate::analysis::published::{EstimateLine, LEDGER, TABLE};
+use crate::analysis::{ReleaseLedger, Released, promised};
+
+/// A release that was made again.
+pub(super) struct Rebuilt {
+    /// All its fields, as JSON has them.
+    pub(super) fields: Map<String, Value>,
+    /// The lines of its table, as it has to be.
+    pub(super) lines: Vec<EstimateLine>,
+    /// The lines that were published.
+    pub(super) published: Vec<EstimateLine>,
+    /// How many honest respondents the guarantee rests on.
+    pub(super) honest: u64,
+    /// Whether collisions in a sketch add to the errors, which nobody can work out again.
+    pub(super) is_sketch: bool,
+}
+
+/// Makes it again, with the ledger and the table checked on the way.
+pub(super) fn rebuild(
+    survey: &SignedSurvey,
+    parts: &[InstanceTally],
+    files: &Files,
+    verdict: &mut Verdict,
+) -> Result<Option<Rebuilt>> {
+    let made = || -> Result<_> {
+        let crowd = Crowd::of(survey.survey(), parts)?;
+        let (kept, entry) = promised(survey, &crowd)?;
+        Ok((crowd, kept, entry))
+    };
+    let (crowd, kept, entry) = match made() {
+        Ok(made) => made,
+        Err(error) => {
+            verdict.failed("guarantee", format!("{error:#}"));
+            return Ok(None);
+        }
+    };
+    let text = |name: &str| files.release.get(name).and_then(Value::as_str).unwrap_or_default();
+    let number = |name: &str| {
+        let number = files.release.get(name).and_then(Value::as_f64);
+        number.with_context(|| format!("{name} is no number"))
+    };
+    let population = text("population");
+    let budget = || -> Result<CentralGuarantee<Removal>> {
+        let (epsilon, delta) = (number("epsilon_budget")?, number("delta_budget")?);
+        Ok(CentralGuarantee::new(Epsilon::new(epsilon)?, Delta::new(delta)?))
+    };
+    let budget = match budget() {
+        Ok(budget) => budget,
+        Err(error) => {
+            verdict.failed("ledger", format!("{error:#}"));
+            return Ok(None);
+        }
+    };
+    let recorded = || -> Result<Recorded> {
+        let lines = match &files.ledger {
+            Ok(lines) => lines,
+            Err(error) => bail!("{error:#}"),
+        };
+        let mut ledger = ReleaseLedger::of_excerpt(lines, budget)?;
+        let before = ledger.entries(population).to_vec();
+        ensure!(
+            ledger.populations().all(|name| name == population) && !before.is_empty(),
+            "the lines of {LEDGER} are not about the population {population:?}"
+        );
+        let recorded = ledger.record(population, entry.clone())?;
+        ensure!(
+            ledger.entries(population) == before,
+            "{LEDGER} has no line for this release that spends as much as it does"
+        );
+        Ok(recorded)
+    };
+    let (recorded, in_ledger) = match recorded() {
+        Ok(recorded) => {
+            verdict.ok(
+                "ledger",
+                format!(
+                    "its lines have this release, and come to epsilon {:.4} of {} at delta {:e} (the analyzer's word)",
+                    recorded.spent().epsilon().value(),
+                    budget.epsilon(),
+                    budget.delta().value()
+                ),
+            );
+            (recorded, true)
+        }
+        Err(error) => {
+            verdict.failed("ledger", format!("{error:#}"));
+            // The rest can still be checked, under a budget that allows everything.
+            let any = CentralGuarantee::new(Epsilon::new(1e6)?, budget.delta());
+            match Ledger::new(any).record(population, entry) {
+                Ok(recorded) => (recorded, false),
+                Err(_) => return Ok(None),
+            }
+        }
+    };
+    let honest = kept.honest;
+    let release = Release::new(survey.survey(), parts, kept, &recorded)?;
+    let is_sketch = release.estimates().spread().collisions.is_some();
+    let published = match table(files, release.estimates().counts().len()) {
+        Ok(lines) => lines,
+        Err(error) => {
+            verdict.failed("table", format!("{error:#}"));
+            return Ok(None);
+        }
+    };
+    let release = release.with_counts(counts(&published, &files.release));
+    let top = files.release.get("top").and_then(Value::as_array).map_or(0, Vec::len);
+    let confidence = number("confidence").unwrap_or_default();
+    let mut made = match Released::of(survey.survey(), &release, (population, budget), top, confidence) {
+        Ok(made) => made,
+        Err(error) => {
+            verdict.failed("errors", format!("{error:#}"));
+            return Ok(None);
+        }
+    };
+    let (estimates, threshold) = (release.estimates(), made.noise_threshold);
+    let line = |(value, &estimate): (usize, &f64)| EstimateLine {
+        value: value as u64,
+        name: survey.survey().value_name(value as u64),
+        estimate,
+        standard_error: estimates.standard_error(value),
+        significant: estimate > threshold,
+    };
+    let lines = estimates.counts().iter().enumerate().map(line).collect();
+    made.files = Vec::new();
+    let Value::Object(mut fields) = serde_json::to_value(&made)? else { bail!("a release is an object") };
+    if !in_ledger {
+        // Said already: nothing is known of what was spent.
+        fields.remove("epsilon_spent");
+        if let Some(said) = files.release.get("epsilon_spent") {
+            fields.insert("epsilon_spent".into(), said.clone());
+        }
+    }
+    verdict.ok(
+        "crowd",
+        format!(
+            "the guarantee counts on {} respondents, the fewest of {} instances",
+            crowd.respondents,
+            crowd.present.len() + crowd.outside.len()
+        ),
+    );
+    Ok(Some(Rebuilt { fields, lines, published, honest, is_sketch }))
+}
+
+/// The lines of the table, one for each value.
+fn table(files: &Files, values: usize) -> Result<Vec<EstimateLine>> {
+    let bytes = match &files.table {
+        Ok(bytes) => bytes,
+        Err(error) => bail!("{error:#}"),
+    };
+    let lines: Result<Vec<EstimateLine>, _> = csv::Reader::from_reader(&bytes[..]).deserialize().collect();
+    let lines = lines.with_context(|| format!("in {TABLE}"))?;
+    ensure!(
+        lines.len() == values && lines.iter().enumerate().all(|(at, line)| line.value == at as u64),
+        "{TABLE} has {} lines, and the survey has {values} values, each of which has one in order",
+        lines.len()
+    );
+    Ok(lines)
+}
+
+/// The counts: of the table, with all digits where the release has them, so that ranks are the same.
+fn counts(table: &[EstimateLine], release: &Map<String, Value>) -> Vec<f64> {
+    let mut counts: Vec<f64> = table.iter().map(|line| line.estimate).collect();
+    let top = release.get("top").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    for line in top {
+        let value = line.get("value").and_then(Value::as_u64).and_then(|value| usize::try_from(value).ok());
+        let exact = line.get("estimate").and_then(Value::as_f64);
+        if let (Some(count), Some(exact)) = (value.and_then(|value| counts.get_mut(value)), exact)
+            && (*count - exact).abs() <= ROUNDED
+        {
+            *count = exact;
+        }
+    }
+    counts
+}
+
+/// The table has three digits behind the point.
+pub(super) const ROUNDED: f64 = 0.000_501;

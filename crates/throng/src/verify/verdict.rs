@@ -1,0 +1,133 @@
+//! What a check came to, line by line.
+
+use std::fmt;
+
+use serde::Serialize;
+use throng_wire::SignedSurvey;
+use throng_wire::survey::Enrolment;
+
+use super::rebuilt::Rebuilt;
+
+/// Everything that was checked, and what nobody can check from outside.
+#[derive(Clone, Debug, Serialize)]
+pub struct Verdict {
+    /// Whether every check holds.
+    pub holds: bool,
+    /// The checks, in order.
+    pub checks: Vec<Check>,
+    /// What the guarantee rests on that no file shows.
+    pub cannot_be_checked: Vec<String>,
+}
+
+/// One check.
+#[derive(Clone, Debug, Serialize)]
+pub struct Check {
+    /// What came out.
+    pub mark: Mark,
+    /// What was checked.
+    pub what: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// What came out of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mark {
+    /// It holds.
+    Ok,
+    /// It does not.
+    Failed,
+    /// The published files do not show it.
+    Outside,
+}
+
+impl Verdict {
+    pub(super) fn new() -> Self {
+        Self { holds: true, checks: Vec::new(), cannot_be_checked: Vec::new() }
+    }
+
+    pub(super) fn ok(&mut self, what: &str, reason: String) {
+        self.add(Mark::Ok, what, reason);
+    }
+
+    pub(super) fn failed(&mut self, what: &str, reason: String) {
+        self.holds = false;
+        self.add(Mark::Failed, what, reason);
+    }
+
+    pub(super) fn outside(&mut self, what: &str, reason: String) {
+        self.add(Mark::Outside, what, reason);
+    }
+
+    fn add(&mut self, mark: Mark, what: &str, reason: String) {
+        self.checks.push(Check { mark, what: what.to_owned(), reason });
+    }
+
+    /// The lines that failed.
+    pub fn failures(&self) -> impl Iterator<Item = &Check> {
+        self.checks.iter().filter(|check| check.mark == Mark::Failed)
+    }
+
+    /// What no file can show.
+    pub(super) fn note_outside(&mut self, survey: &SignedSurvey, rebuilt: &Rebuilt) {
+        let crowd = &survey.survey().crowd;
+        let mut say = |sentence: String| self.cannot_be_checked.push(sentence);
+        say("That the first hop of each instance counted people, each of them once and the same at every instance. The \
+             hops after it only repeat its number."
+            .into());
+        if crowd.enrolment == Enrolment::Open {
+            say("That the crowd is one of distinct people: enrolment was open, so one person can be many."
+                .into());
+        }
+        say(format!(
+            "That {} of those who were counted are honest: that they drew their own coins, and told nobody.",
+            rebuilt.honest
+        ));
+        say(format!(
+            "That one hop among the {} of each instance is honest: that it mixed the envelopes and forgot their order.",
+            survey.survey().delivery.hops
+        ));
+        say("The counts. Only the analyzer opened the envelopes; the hops signed hashes of what they passed on, and not what \
+             is in it. Numbers that are wrong in release.json and in estimates.csv alike are not noticed."
+            .into());
+        say("How many fragments there were, and how many envelopes were not counted, and why: last hops commit to the number, and \
+             only the analyzer was told the rest."
+            .into());
+        say("That the analyzer opened nothing else, tells nobody more than this, and that its ledger has all its lines: the \
+             lines, the name of the population and its budget are the analyzer's word."
+            .into());
+        say("That an instance which is not in the release has released nothing: ask its hops for their statements.".into());
+        say("Pictures and plots: they are not read.".into());
+        if rebuilt.is_sketch {
+            say("The part of the errors that values add which share a cell of the sketch: it was estimated from the sketch. The \
+                 part of the coins is checked as the least that they can be."
+                .into());
+        }
+    }
+}
+
+/// The text for a person.
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Check { mark, what, reason } in &self.checks {
+            let mark = match mark {
+                Mark::Ok => "ok",
+                Mark::Failed => "FAILED",
+                Mark::Outside => "?",
+            };
+            writeln!(f, "{mark:<7} {what:<18} {reason}")?;
+        }
+        if !self.cannot_be_checked.is_empty() {
+            writeln!(f, "\nWhat cannot be checked from outside:")?;
+            self.cannot_be_checked.iter().try_for_each(|sentence| writeln!(f, "- {sentence}"))?;
+        }
+        let failed = self.failures().count();
+        match failed {
+            0 => writeln!(f, "\nAll that can be checked holds."),
+            _ => {
+                writeln!(f, "\nThis release does not hold: {failed} of {} checks failed.", self.checks.len())
+            }
+        }
+    }
+}

@@ -1,0 +1,370 @@
+//! `throng verify`: a genuine release holds, and every change to its files that can be noticed is.
+
+#![allow(clippy::unwrap_used)] // In a test a panic is the message.
+
+#[path = "support/analyst.rs"]
+mod analyst;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use analyst::Analyst;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use throng::verify::{Mark, Verdict, verify};
+use throng_wire::statement::STATEMENT_LEN;
+
+/// Fields that are the analyzer's word: nobody notices another one.
+const WORDS: [&str; 2] = ["epsilon_budget", "rejected"];
+
+/// A release of 3,000 people, made once for all tests.
+fn genuine() -> &'static (Analyst, PathBuf) {
+    static GENUINE: OnceLock<(Analyst, PathBuf)> = OnceLock::new();
+    GENUINE.get_or_init(|| {
+        let analyst = quick();
+        let directory = analyst.release()["directory"].as_str().unwrap().into();
+        (analyst, directory)
+    })
+}
+
+/// One fragment for each bit: the accountant is asked many times here, and that is its quickest answer.
+fn quick() -> Analyst {
+    Analyst::planned(&["--question", "Which pixel?", "--report-fragments", "1"], 0, "artists", 3000)
+}
+
+/// A copy of its files, one of which is changed.
+struct Copy(TempDir);
+
+impl Copy {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        for entry in fs::read_dir(&genuine().1).unwrap() {
+            let entry = entry.unwrap();
+            fs::copy(entry.path(), dir.path().join(entry.file_name())).unwrap();
+        }
+        Self(dir)
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// With another text in a file.
+    fn with_text(name: &str, change: impl Fn(&str) -> String) -> Self {
+        let copy = Self::new();
+        let path = copy.path().join(name);
+        let text = fs::read_to_string(&path).unwrap();
+        let changed = change(&text);
+        assert_ne!(changed, text, "{name} is not changed");
+        fs::write(path, changed).unwrap();
+        copy
+    }
+
+    /// With other statements.
+    fn with_statements(change: impl Fn(Vec<Vec<u8>>) -> Vec<Vec<u8>>) -> Self {
+        let copy = Self::new();
+        let path = copy.path().join("statements");
+        let bytes = fs::read(&path).unwrap();
+        let records: Vec<Vec<u8>> = bytes.chunks(STATEMENT_LEN).map(<[u8]>::to_vec).collect();
+        fs::write(path, change(records).concat()).unwrap();
+        copy
+    }
+
+    /// With another release.json.
+    fn with_release(change: impl Fn(&mut Value)) -> Self {
+        Self::with_text("release.json", |text| {
+            let mut release: Value = serde_json::from_str(text).unwrap();
+            change(&mut release);
+            release.to_string()
+        })
+    }
+
+    fn verdict(&self) -> Verdict {
+        verify(self.path(), None).unwrap()
+    }
+
+    /// Does not hold, and a line that failed has this in it.
+    fn fails(&self, part: &str) {
+        let verdict = self.verdict();
+        let named =
+            verdict.failures().any(|check| format!("{}: {}", check.what, check.reason).contains(part));
+        assert!(!verdict.holds && named, "{part:?} is not among the failures:\n{verdict}");
+    }
+}
+
+#[test]
+fn a_genuine_release_holds_and_says_what_nobody_can_check() {
+    let (analyst, dir) = genuine();
+    let verdict = verify(dir, None).unwrap();
+    assert!(verdict.holds && verdict.failures().count() == 0, "{verdict}");
+    let text = verdict.to_string();
+    for part in [
+        "all 7 parties signed",
+        "instance 3",
+        "agree on a crowd of 3000",
+        "the analyzer's word",
+        "What cannot be checked from outside",
+        "counted people",
+        "are honest",
+        "opened nothing else",
+        "The counts.",
+        "How many fragments there were",
+        "All that can be checked holds.",
+    ] {
+        assert!(text.contains(part), "{part}:\n{text}");
+    }
+    let outside = |check: &&throng::verify::Check| check.mark == Mark::Outside;
+    assert_eq!(verdict.checks.iter().filter(outside).count(), 1, "only whose survey it is: {text}");
+    let trusted = verify(dir, Some(analyst.deployment.bundle.survey().hash())).unwrap();
+    assert!(trusted.holds && !trusted.checks.iter().any(|check| check.mark == Mark::Outside));
+}
+
+/// Fields that others are computed from: they are changed one by one.
+const SOURCES: [&str; 7] =
+    ["survey", "epoch", "population", "epsilon_budget", "delta_budget", "confidence", "top"];
+
+/// Every field of release.json is checked, or it is said that it cannot be. A field that is new has to be either.
+#[test]
+fn a_change_to_any_field_is_noticed_or_listed() {
+    let release: Value =
+        serde_json::from_slice(&fs::read(genuine().1.join("release.json")).unwrap()).unwrap();
+    let names: Vec<&String> = release.as_object().unwrap().keys().collect();
+    let others = || names.iter().filter(|name| !SOURCES.contains(&name.as_str()));
+    // No other field is looked at to make one of these again, so all can be changed at once.
+    let changed =
+        Copy::with_release(|release| others().for_each(|name| change(&mut release[*name]))).verdict();
+    let noticed = |name: &str| changed.failures().any(|check| check.reason.starts_with(&format!("{name}: ")));
+    let mut unnoticed: BTreeSet<&str> =
+        others().map(|name| name.as_str()).filter(|name| !noticed(name)).collect();
+    for name in SOURCES {
+        if Copy::with_release(|release| change(&mut release[name])).verdict().holds {
+            unnoticed.insert(name);
+        }
+    }
+    assert_eq!(unnoticed, BTreeSet::from(WORDS), "{changed}");
+    // What is not there is missed.
+    let without = |release: &mut Value| {
+        others().for_each(|name| drop(release.as_object_mut().unwrap().remove(name.as_str())));
+    };
+    let missing = Copy::with_release(without).verdict();
+    for name in others() {
+        let line = format!("{name}: release.json does not have it");
+        assert!(missing.failures().any(|check| check.reason == line), "{name}:\n{missing}");
+    }
+    for name in SOURCES {
+        Copy::with_release(|release| drop(release.as_object_mut().unwrap().remove(name))).fails(name);
+    }
+    for name in release["top"][0].as_object().unwrap().keys() {
+        Copy::with_release(|release| change(&mut release["top"][0][name])).fails("top");
+    }
+    Copy::with_release(|release| release["epsilon_of_mine"] = json!(0.1)).fails("none of the fields");
+    // What is said of the budget has to allow what was spent.
+    Copy::with_release(|release| release["epsilon_budget"] = json!(0.01)).fails("ledger");
+    // To say that less is promised than is true is only modest.
+    assert!(Copy::with_release(|release| release["epsilon_central"] = json!(5.0)).verdict().holds);
+}
+
+/// Something else of the same kind: smaller, where it is a number.
+fn change(value: &mut Value) {
+    match value {
+        Value::Bool(yes) => *yes = !*yes,
+        Value::Number(number) => {
+            *value = match (number.as_u64(), number.as_f64()) {
+                (Some(0), _) => json!(1),
+                (Some(whole), _) => json!(whole - 1),
+                (None, float) => json!(float.unwrap() * 0.9),
+            }
+        }
+        Value::String(text) => text.push('x'),
+        Value::Array(all) => match all.first_mut() {
+            Some(first) => change(first),
+            None => all.push(json!(1)),
+        },
+        Value::Object(fields) => change(fields.values_mut().next().unwrap()),
+        Value::Null => panic!("a release has no null"),
+    }
+}
+
+#[test]
+fn larger_crowds_and_other_promises_are_noticed() {
+    Copy::with_release(|release| release["respondents"] = json!(30_000)).fails("respondents");
+    Copy::with_release(|release| release["honest_respondents"] = json!(30_000)).fails("honest_respondents");
+    Copy::with_release(|release| release["delta"] = json!(1e-9)).fails("delta");
+    Copy::with_release(|release| release["instances_present"] = json!([1, 2])).fails("instances_present");
+    Copy::with_release(|release| release["survey"] = json!("0".repeat(64)))
+        .fails("the files beside it are not");
+}
+
+#[test]
+fn other_surveys_and_signatures_are_noticed() {
+    let dir = &genuine().1;
+    Copy::with_text("survey.toml", |text| text.replace("respondents_min = ", "respondents_min = 1"))
+        .fails("survey");
+    Copy::with_text("survey.signatures", |text| {
+        text.lines().skip(2).fold(String::new(), |all, line| all + line + "\n")
+    })
+    .fails("survey signatures");
+    let flip = |text: &str| {
+        let at = text.len() - 2;
+        let other = if text.as_bytes()[at] == b'0' { "1" } else { "0" };
+        format!("{}{other}\n", &text[..at])
+    };
+    Copy::with_text("survey.signatures", flip).fails("survey signatures");
+    Copy::with_text("survey.keys", flip).fails("key lists");
+    Copy::with_text("survey.keys", |_| String::new()).fails("names a key list of");
+    let trusted = throng::verify::parse_hash(&"7".repeat(64)).unwrap();
+    let verdict = verify(dir, Some(trusted)).unwrap();
+    assert!(!verdict.holds && verdict.to_string().contains("which you trust"), "{verdict}");
+    // All files of another survey, with this release.json.
+    let other = quick();
+    let other_dir = PathBuf::from(other.release()["directory"].as_str().unwrap());
+    let copy = Copy::new();
+    for name in ["survey.toml", "survey.signatures", "survey.keys"] {
+        fs::copy(other_dir.join(name), copy.path().join(name)).unwrap();
+    }
+    copy.fails("the files beside it are not");
+    let copy = Copy::new();
+    fs::copy(other_dir.join("statements"), copy.path().join("statements")).unwrap();
+    copy.fails("instance 1");
+}
+
+#[test]
+fn other_statements_are_noticed() {
+    let (analyst, _) = genuine();
+    let hops = analyst.survey().delivery.hops as usize;
+    Copy::with_statements(|mut all| {
+        all.remove(0);
+        all
+    })
+    .fails("instance 1: ");
+    // Without all of an instance the release would be another.
+    Copy::with_statements(|all| all[hops..].to_vec()).fails("instances_present");
+    Copy::with_statements(|_| Vec::new()).fails("no instance");
+    Copy::with_statements(|mut all| {
+        *all[1].last_mut().unwrap() ^= 1;
+        all
+    })
+    .fails("instance 1: ");
+    Copy::with_statements(|mut all| {
+        let last = all.len() - 1;
+        all[last].pop();
+        all
+    })
+    .fails("statements: ");
+    let with = |instance: u32, (epoch, crowd): (u64, u64)| {
+        let signed = analyst.statements(instance, epoch, crowd);
+        Copy::with_statements(move |mut all| {
+            let first = (instance as usize - 1) * hops;
+            for (at, statement) in signed.iter().enumerate() {
+                all[first + at] = statement.to_bytes();
+            }
+            all
+        })
+    };
+    with(2, (analyst.epoch - 1, 3000)).fails("another survey, label or epoch");
+    with(2, (analyst.epoch, 2950)).fails("respondents");
+    with(2, (analyst.epoch, 10)).fails("smaller than the survey asks for");
+    // One hop that says another number contradicts the others.
+    let other = analyst.statements(1, analyst.epoch, 2999);
+    Copy::with_statements(|mut all| {
+        all[1] = other[1].to_bytes();
+        all
+    })
+    .fails("instance 1: ");
+    let copy = Copy::new();
+    fs::remove_file(copy.path().join("statements")).unwrap();
+    copy.fails("statements");
+}
+
+#[test]
+fn other_ledgers_are_noticed() {
+    Copy::with_text("ledger", |_| String::new()).fails("ledger");
+    Copy::with_text("ledger", |text| text.replacen("\"epoch\":", "\"epoch\":1", 1)).fails("ledger");
+    Copy::with_text("ledger", |text| text.replace("\"artists\"", "\"bakers\"")).fails("population");
+    Copy::with_text("ledger", |text| text.replacen("\"honest\":", "\"honest\":1", 1))
+        .fails("no line for this release");
+    Copy::with_text("ledger", |text| text.trim_end().to_owned()).fails("not finished");
+    let copy = Copy::new();
+    fs::remove_file(copy.path().join("ledger")).unwrap();
+    copy.fails("ledger");
+}
+
+#[test]
+fn other_tables_are_noticed() {
+    let line = |number: usize, change: fn(Vec<String>) -> Vec<String>| {
+        move |text: &str| {
+            let lines = text.lines().enumerate().map(|(at, line)| match at == number {
+                true => change(line.split(',').map(str::to_owned).collect()).join(","),
+                false => line.to_owned(),
+            });
+            lines.collect::<Vec<_>>().join("\n") + "\n"
+        }
+    };
+    // The pixel in the middle is among the largest.
+    let middle = 7 * analyst::WIDTH as usize + 7 + 1;
+    Copy::with_text(
+        "estimates.csv",
+        line(middle, |mut cells| {
+            cells[2] = "2900.000".into();
+            cells
+        }),
+    )
+    .fails("top");
+    Copy::with_text(
+        "estimates.csv",
+        line(1, |mut cells| {
+            cells[3] = "0.100".into();
+            cells
+        }),
+    )
+    .fails("standard error");
+    Copy::with_text(
+        "estimates.csv",
+        line(1, |mut cells| {
+            cells[4] = "true".into();
+            cells
+        }),
+    )
+    .fails("stands out of the noise");
+    Copy::with_text(
+        "estimates.csv",
+        line(1, |mut cells| {
+            cells[1] = "nobody".into();
+            cells
+        }),
+    )
+    .fails("another name");
+    Copy::with_text("estimates.csv", |text| {
+        text.lines().skip(1).fold(String::new(), |all, line| all + line + "\n")
+    })
+    .fails("table");
+    let copy = Copy::new();
+    fs::remove_file(copy.path().join("estimates.csv")).unwrap();
+    copy.fails("table");
+}
+
+fn throng(arguments: &[&str], dir: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_throng")).arg("verify").arg(dir).args(arguments).output().unwrap()
+}
+
+#[test]
+fn the_exit_code_tells_what_holds_from_what_does_not() {
+    let (analyst, dir) = genuine();
+    let good = throng(&["--survey-hash", &analyst.hash()], dir);
+    assert_eq!(good.status.code(), Some(0), "{}", String::from_utf8_lossy(&good.stdout));
+    let mine = analyst.dir.path().join("survey.toml");
+    assert_eq!(throng(&["--survey", mine.to_str().unwrap()], dir).status.code(), Some(0));
+    let copy = Copy::with_release(|release| release["epsilon_central"] = json!(0.01));
+    let bad = throng(&["--json"], copy.path());
+    assert_eq!(bad.status.code(), Some(1));
+    let said: Value = serde_json::from_slice(&bad.stdout).unwrap();
+    assert_eq!(said["holds"], false);
+    assert!(String::from_utf8_lossy(&bad.stderr).contains("guarantee"), "{bad:?}");
+    assert_eq!(throng(&[], &dir.join("nowhere")).status.code(), Some(2));
+    assert_eq!(throng(&["--survey-hash", "5"], dir).status.code(), Some(2));
+    fs::write(copy.path().join("release.json"), "[]").unwrap();
+    assert_eq!(throng(&[], copy.path()).status.code(), Some(2));
+}
