@@ -1,10 +1,12 @@
 //! Fragmenting: breaking what a respondent says into pieces that cannot be linked.
 //!
-//! Attribute fragments are the set bits of one report; report fragments are several noisier reports behind one
-//! permanent backstop.
+//! Attribute fragments are the set bits of one report; report fragments are several noisier reports behind a
+//! backstop, which permanent coins make of every answer.
 
 pub mod attribute;
+pub mod coins;
 pub mod report;
 
 pub use attribute::Attributes;
+pub use coins::{AnswerSeries, KEY_LEN, PermanentCoins};
 pub use report::{Backstop, ReportFragments, exposed_epsilon, fragment_epsilon, fragment_epsilon_as_paper};

@@ -13,7 +13,7 @@
 //! | several attributes, of which one is sampled | [`Record`], [`Attributes`] |
 //! | a set of values, sampled or with a split budget | [`SetValued`] |
 //! | several runs with a split budget | [`Repeated`] |
-//! | fragments behind a permanent backstop | [`ReportFragments`], [`Backstop`] |
+//! | fragments behind a backstop, over epochs in which answers change | [`ReportFragments`], [`PermanentCoins`], [`AnswerSeries`] |
 //! | a gradient in 129 bits, or in 128 with less noise | [`Gradient`], [`PrivUnit`] |
 //! | whichever of these a survey names, and what it reads | [`Mechanism`], [`Value`] |
 //! | counts with their errors | [`Tally`], [`Estimates`], [`estimate`] |
@@ -34,7 +34,7 @@ mod value;
 
 pub use error::Error;
 pub use estimate::{Estimates, Tally};
-pub use fragmenting::{Attributes, Backstop, ReportFragments};
+pub use fragmenting::{AnswerSeries, Attributes, Backstop, PermanentCoins, ReportFragments};
 pub use guarantee::{CentralGuarantee, Delta, Epsilon, LocalGuarantee, Neighbors, Removal, Replacement};
 pub use mechanism::{Coins, Mechanism};
 pub use randomizer::binary::Binary;

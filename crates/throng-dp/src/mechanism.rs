@@ -5,7 +5,7 @@ use std::ops::Range;
 use rand_core::CryptoRng;
 
 use crate::estimate::{BitNoise, Estimates, Part, Spread, Tally};
-use crate::fragmenting::ReportFragments;
+use crate::fragmenting::{AnswerSeries, ReportFragments};
 use crate::randomizer::count_sketch::CountSketch;
 use crate::randomizer::one_hot::OneHot;
 use crate::randomizer::record::Record;
@@ -113,14 +113,26 @@ impl Mechanism {
         each!(self, mechanism => mechanism.guarantee())
     }
 
-    /// What everything that a respondent ever sends about one value says: with report fragments the backstop's
-    /// guarantee, over all epochs; without them every epoch says this much again.
+    /// What everything says that a respondent ever sends while the answer stays the same: with report fragments the
+    /// backstop's guarantee, over all epochs; without them every epoch says this much again. Of answers that change, see
+    /// [`Mechanism::series`].
     pub fn floor(&self) -> LocalGuarantee<Removal> {
         match self {
             Self::FragmentedOneHot(fragments) => fragments.backstop().guarantee(),
             Self::FragmentedSketch(fragments) => fragments.backstop().guarantee(),
             Self::FragmentedRecord(fragments) => fragments.backstop().guarantee(),
             Self::OneHot(_) | Self::RepeatedOneHot(_) | Self::Sketch(_) | Self::Record(_) => self.guarantee(),
+        }
+    }
+
+    /// What is promised of answers that change from epoch to epoch; `None` without report fragments, where every epoch
+    /// spends again.
+    pub fn series(&self) -> Option<AnswerSeries> {
+        match self {
+            Self::FragmentedOneHot(fragments) => Some(fragments.series()),
+            Self::FragmentedSketch(fragments) => Some(fragments.series()),
+            Self::FragmentedRecord(fragments) => Some(fragments.series()),
+            Self::OneHot(_) | Self::RepeatedOneHot(_) | Self::Sketch(_) | Self::Record(_) => None,
         }
     }
 

@@ -12,6 +12,7 @@ use num_bigint::BigUint;
 use num_rational::Ratio;
 use num_traits::One;
 use rand_core::CryptoRng;
+use zeroize::Zeroizing;
 
 use crate::estimate::{BitNoise, Estimates, Tally};
 use crate::sampling::{Bernoulli, Flips};
@@ -76,6 +77,16 @@ pub trait BitRandomizer: Randomizer {
         flips: &Flips,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Self::Report;
+    /// The attributes whose bits a value sets in a report on the same sample as `silent`, which is a report on nothing.
+    /// `pick` chooses one of so many, for every value the same one.
+    fn held(
+        &self,
+        value: Option<&Self::Value>,
+        silent: &Self::Report,
+        pick: impl FnOnce(u64) -> u64,
+    ) -> Result<Zeroizing<Vec<u32>>, Error>;
+    /// The report with these attributes set as well.
+    fn with(&self, report: &Self::Report, attributes: &[u32]) -> Self::Report;
     /// Estimates from attribute sums that went through `noise`.
     fn estimate_through(&self, tally: &Tally, noise: &BitNoise) -> Result<Estimates, Error> {
         noise.estimates(tally)
@@ -140,6 +151,19 @@ pub(crate) fn pattern_probability(coin: Bernoulli, flipped: u64, kept: u64) -> P
 pub(crate) fn difference(left: &[u32], right: &[u32]) -> u64 {
     let common = left.iter().filter(|bit| right.binary_search(bit).is_ok()).count();
     (left.len() + right.len() - 2 * common) as u64
+}
+
+/// A rising list with more bits, rising again.
+pub(crate) fn with_bits(bits: &[u32], more: &[u32]) -> Vec<u32> {
+    // The size is reserved, so that no half-written copy is left in memory.
+    let mut all = Vec::with_capacity(bits.len() + more.len());
+    all.extend_from_slice(bits);
+    for bit in more {
+        if let Err(place) = all.binary_search(bit) {
+            all.insert(place, *bit);
+        }
+    }
+    all
 }
 
 /// Whether a list of bits is rising and stays below `size`: the form of every report.

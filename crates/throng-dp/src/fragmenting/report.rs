@@ -13,8 +13,9 @@ use crate::{Coins, Epsilon, Error, LocalGuarantee};
 /// A mechanism whose report is `tau` fragments, each a fresh randomization of the same backstop.
 ///
 /// # Privacy
-/// One exposed fragment says less than ε_fragment, all of them together never more than ε_backstop: see
-/// [`ReportFragments::exposed`]. That holds over all epochs as long as the respondent keeps the backstop.
+/// One exposed fragment says less than ε_fragment, all of one epoch never more than ε_backstop: see
+/// [`ReportFragments::exposed`]. Over several epochs [`crate::PermanentCoins`] make the backstops: ε_backstop holds for all
+/// of them while the answer stays the same, and [`crate::AnswerSeries`] is what answers say that change.
 /// # Utility
 /// Unbiased, with variance n[p_b q_b + p_f q_f/(tau (1 − 2p_f)²)]/(1 − 2p_b)² for a one-hot backstop.
 /// # Paper
@@ -26,9 +27,8 @@ pub struct ReportFragments<R> {
     tau: u32,
 }
 
-/// What a respondent stores for a survey and a value, and gives back in every epoch: the permanent randomized
-/// report, with the hash function or attribute that was sampled for it. It is erased when dropped (buffers that grew
-/// while it was drawn are not).
+/// The randomized report that the fragments of an epoch are drawn from, with the hash function or attribute that was
+/// sampled for it. It is erased when dropped (buffers that grew while it was drawn are not).
 ///
 /// It remembers which coin it was drawn with, so that it cannot be passed off as a more private one.
 pub struct Backstop<T: Zeroize> {
@@ -65,7 +65,13 @@ where
         Coins::Fragments { backstop: self.backstop.coin(), fragment: self.flips.coin(), tau: self.tau }
     }
 
-    /// Line 1 of Algorithm 2: x' <- R_b(x; ε_b). Draw once per value, then store it.
+    /// The coin of each fragment.
+    pub(super) fn fragment_coin(&self) -> Bernoulli {
+        self.flips.coin()
+    }
+
+    /// Line 1 of Algorithm 2: x' <- R_b(x; ε_b). For a single epoch, or where all epochs draw from it whatever is answered:
+    /// the backstop of another answer is [`ReportFragments::backstop_of`] the same coins, never another draw.
     pub fn draw_backstop(
         &self,
         value: Option<&R::Value>,
@@ -112,7 +118,7 @@ where
     type Report = Vec<R::Report>;
     type Neighbors = R::Neighbors;
 
-    /// What all fragments of one epoch say together. Over any number of epochs it is the backstop's guarantee.
+    /// What all fragments of one epoch say together. Over any number of epochs with one answer it is the backstop's guarantee.
     fn guarantee(&self) -> LocalGuarantee<R::Neighbors> {
         self.guarantee_of(self.tau)
     }
@@ -193,6 +199,10 @@ pub fn fragment_epsilon_as_paper(epsilon_backstop: Epsilon, tau: u32) -> Result<
 }
 
 impl<T: Zeroize> Backstop<T> {
+    pub(super) fn new(report: T, coin: Bernoulli) -> Self {
+        Self { report, coin }
+    }
+
     /// A backstop that the caller had stored: its report, and the threshold of its coin.
     pub fn from_stored(report: T, threshold: u128) -> Self {
         Self { report, coin: Bernoulli::from_threshold(threshold) }

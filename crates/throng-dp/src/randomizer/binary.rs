@@ -1,6 +1,7 @@
 //! Binary randomized response.
 
 use rand_core::CryptoRng;
+use zeroize::Zeroizing;
 
 use super::{BitRandomizer, ExactDistribution, Probability, Randomizer, pattern_probability};
 use crate::sampling::{Bernoulli, Flips};
@@ -68,6 +69,19 @@ impl BitRandomizer for Binary {
 
     fn flip_again(&self, report: &bool, flips: &Flips, rng: &mut (impl CryptoRng + ?Sized)) -> bool {
         *report ^ flips.coin().draw(rng)
+    }
+
+    fn held(
+        &self,
+        value: Option<&bool>,
+        _: &bool,
+        _: impl FnOnce(u64) -> u64,
+    ) -> Result<Zeroizing<Vec<u32>>, Error> {
+        Ok(Zeroizing::new(if value.copied().unwrap_or(false) { vec![0] } else { Vec::new() }))
+    }
+
+    fn with(&self, report: &bool, attributes: &[u32]) -> bool {
+        *report || !attributes.is_empty()
     }
 }
 

@@ -10,7 +10,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::{
     BitRandomizer, ExactDistribution, Probability, Randomizer, check_exact, difference, is_bit_list,
-    pattern_probability,
+    pattern_probability, with_bits,
 };
 use crate::estimate::{BitNoise, Estimates, Tally};
 use crate::sampling::{Bernoulli, Flips, distinct_below};
@@ -245,6 +245,22 @@ impl BitRandomizer for CountSketch {
             self.flip_row(flips, row, &cells, &mut bits, rng);
         }
         SketchReport { rows: report.rows.clone(), bits }
+    }
+
+    fn held(
+        &self,
+        value: Option<&u64>,
+        silent: &SketchReport,
+        _: impl FnOnce(u64) -> u64,
+    ) -> Result<Zeroizing<Vec<u32>>, Error> {
+        self.check(value)?;
+        let cells = self.shape().cells;
+        let cell = |row: u32| value.map(|&value| row * cells + self.hashes.cell(row, value));
+        Ok(Zeroizing::new(silent.rows.iter().filter_map(|&row| cell(row)).collect()))
+    }
+
+    fn with(&self, report: &SketchReport, attributes: &[u32]) -> SketchReport {
+        SketchReport { rows: report.rows.clone(), bits: with_bits(&report.bits, attributes) }
     }
 
     fn estimate_through(&self, tally: &Tally, noise: &BitNoise) -> Result<Estimates, Error> {

@@ -1,10 +1,11 @@
 //! One-hot histograms: k-RAPPOR with attribute fragmenting.
 
 use rand_core::CryptoRng;
+use zeroize::Zeroizing;
 
 use super::{
     BitRandomizer, ExactDistribution, Probability, Randomizer, check_exact, difference, is_bit_list,
-    pattern_probability,
+    pattern_probability, with_bits,
 };
 use crate::sampling::{Bernoulli, FlippedBits, Flips};
 use crate::{Epsilon, Error, LocalGuarantee, Removal};
@@ -123,6 +124,19 @@ impl BitRandomizer for OneHot {
 
     fn flip_again(&self, report: &Vec<u32>, flips: &Flips, rng: &mut (impl CryptoRng + ?Sized)) -> Vec<u32> {
         flips.flip(report, rng)
+    }
+
+    fn held(
+        &self,
+        value: Option<&u32>,
+        _: &Vec<u32>,
+        _: impl FnOnce(u64) -> u64,
+    ) -> Result<Zeroizing<Vec<u32>>, Error> {
+        Ok(Zeroizing::new(self.bits(value)?.to_vec()))
+    }
+
+    fn with(&self, report: &Vec<u32>, attributes: &[u32]) -> Vec<u32> {
+        with_bits(report, attributes)
     }
 }
 

@@ -4,7 +4,7 @@ use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::set_valued::{SetValued, Spend};
-use super::{BitRandomizer, ExactDistribution, Probability, Randomizer};
+use super::{BitRandomizer, ExactDistribution, Probability, Randomizer, with_bits};
 use crate::estimate::{BitNoise, Estimates, Tally};
 use crate::fragmenting::Attributes;
 use crate::sampling::{Bernoulli, Flips};
@@ -17,7 +17,7 @@ use crate::{Epsilon, Error, LocalGuarantee, Removal};
 ///
 /// # Privacy
 /// ε-removal LDP for the whole record: given the sample, one bit or none differs from the all-zero reference R_0, and a
-/// mixture of reports within e^ε of R_0 is within e^ε of it. A backstop is one such report, and so keeps its sample.
+/// mixture of reports within e^ε of R_0 is within e^ε of it. Permanent coins keep one sample for all backstops.
 /// # Utility
 /// Counts of all values are unbiased. Over n reports a value held by c respondents has variance s²·n·v + c(s − 1), with
 /// v the variance of one bit: noise is scaled up with the counts, and who is sampled is random.
@@ -109,6 +109,23 @@ impl BitRandomizer for Record {
 
     fn flip_again(&self, report: &Vec<u32>, flips: &Flips, rng: &mut (impl CryptoRng + ?Sized)) -> Vec<u32> {
         self.bits.flip_again(report, flips, rng)
+    }
+
+    /// The value of one attribute, the same in all reports, also where it is missing.
+    fn held(
+        &self,
+        record: Option<&[Option<u32>]>,
+        _: &Vec<u32>,
+        pick: impl FnOnce(u64) -> u64,
+    ) -> Result<Zeroizing<Vec<u32>>, Error> {
+        let bits = self.bits(record)?.unwrap_or_default();
+        let sampled = self.layout.range(pick(u64::from(self.layout.count())) as usize);
+        let of_sampled = bits.iter().copied().filter(|&bit| sampled.contains(&u64::from(bit)));
+        Ok(Zeroizing::new(of_sampled.collect()))
+    }
+
+    fn with(&self, report: &Vec<u32>, attributes: &[u32]) -> Vec<u32> {
+        with_bits(report, attributes)
     }
 
     fn estimate_through(&self, tally: &Tally, noise: &BitNoise) -> Result<Estimates, Error> {

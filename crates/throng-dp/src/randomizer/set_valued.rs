@@ -7,7 +7,7 @@ use rand_core::CryptoRng;
 
 use super::{
     BitRandomizer, ExactDistribution, Probability, Randomizer, check_exact, difference, is_bit_list,
-    pattern_probability,
+    pattern_probability, with_bits,
 };
 use zeroize::Zeroizing;
 
@@ -136,6 +136,26 @@ impl BitRandomizer for SetValued {
 
     fn flip_again(&self, report: &Vec<u32>, flips: &Flips, rng: &mut (impl CryptoRng + ?Sized)) -> Vec<u32> {
         flips.flip(report, rng)
+    }
+
+    fn held(
+        &self,
+        record: Option<&[u32]>,
+        _: &Vec<u32>,
+        pick: impl FnOnce(u64) -> u64,
+    ) -> Result<Zeroizing<Vec<u32>>, Error> {
+        let bits = self.bits(record)?;
+        Ok(match self.spend {
+            Spend::Split => bits,
+            Spend::Sample => {
+                let slot = pick(u64::from(self.slots)) as usize;
+                Zeroizing::new(bits.get(slot..=slot).unwrap_or_default().to_vec())
+            }
+        })
+    }
+
+    fn with(&self, report: &Vec<u32>, attributes: &[u32]) -> Vec<u32> {
+        with_bits(report, attributes)
     }
 
     fn estimate_through(&self, tally: &Tally, noise: &BitNoise) -> Result<Estimates, Error> {
