@@ -98,15 +98,32 @@ pub enum Randomizer {
         /// The privacy loss of a report whatever happens to it (removal).
         epsilon_local: f64,
     },
-    /// Several noisier reports per epoch, all drawn from one permanent backstop.
+    /// Several noisier reports per epoch, all drawn from the backstop that permanent coins give the answer.
     ReportFragments {
-        /// The privacy loss of all fragments of all epochs together (removal).
+        /// The privacy loss of all fragments of all epochs together while the answer stays the same, and of one epoch in
+        /// any case (removal).
         epsilon_backstop: f64,
         /// What one fragment is randomized with.
         epsilon_fragment: f64,
         /// How many fragments each bit is sent in: tau.
         fragments: u32,
+        /// Whether the answer of a later epoch may be another than that of the first: "allowed", which is what absent means,
+        /// or "never".
+        #[serde(skip_serializing_if = "Option::is_none")]
+        answer_changes: Option<AnswerChanges>,
     },
+}
+
+/// Whether answers may change from epoch to epoch, behind a backstop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AnswerChanges {
+    /// They may, and a respondent is told what each of them costs.
+    #[default]
+    Allowed,
+    /// The first report counts, also one of having nothing to say: all later epochs are drawn from its vector, whatever is
+    /// answered, and epsilon_backstop is the loss of all of them together.
+    Never,
 }
 
 /// Who has to take part for a release.
@@ -251,11 +268,19 @@ impl Survey {
         epoch.saturating_add(1).saturating_mul(self.epoch_s)
     }
 
+    /// Whether answers may change from epoch to epoch; `None` without a backstop, where every epoch is a report of its own.
+    pub fn answer_changes(&self) -> Option<AnswerChanges> {
+        match self.randomizer {
+            Randomizer::AttributeFragments { .. } => None,
+            Randomizer::ReportFragments { answer_changes, .. } => Some(answer_changes.unwrap_or_default()),
+        }
+    }
+
     /// The mechanism that respondents and analyzer share.
     pub fn mechanism(&self) -> Result<Mechanism, throng_dp::Error> {
         let (floor, fragments) = match self.randomizer {
             Randomizer::AttributeFragments { epsilon_local } => (epsilon_local, None),
-            Randomizer::ReportFragments { epsilon_backstop, epsilon_fragment, fragments } => {
+            Randomizer::ReportFragments { epsilon_backstop, epsilon_fragment, fragments, .. } => {
                 (epsilon_backstop, Some((Epsilon::new(epsilon_fragment)?, fragments)))
             }
         };

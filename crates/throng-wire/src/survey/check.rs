@@ -46,7 +46,7 @@ impl Survey {
             Randomizer::AttributeFragments { epsilon_local } => {
                 epsilon("randomizer.epsilon_local", epsilon_local)?;
             }
-            Randomizer::ReportFragments { epsilon_backstop, epsilon_fragment, fragments } => {
+            Randomizer::ReportFragments { epsilon_backstop, epsilon_fragment, fragments, .. } => {
                 epsilon("randomizer.epsilon_backstop", epsilon_backstop)?;
                 epsilon("randomizer.epsilon_fragment", epsilon_fragment)?;
                 if fragments == 0 {

@@ -94,12 +94,34 @@ fn samples_are_read_and_written_back() {
     let record = plain.replace("kind = \"one-hot\"\ndomain = 784", RECORD);
     let complete = plain.clone() + LABELS + PARTIES;
     let profiles = plain.clone() + PROFILES + PARTIES;
-    for text in [plain, fragmented, sketched, record, complete, profiles] {
+    let never = fragmented.replace("fragments = 4", "fragments = 4\nanswer_changes = \"never\"");
+    for text in [plain, fragmented, never, sketched, record, complete, profiles] {
         let survey = Survey::from_toml(&text).unwrap();
         assert_eq!(Survey::from_toml(&survey.to_toml().unwrap()).unwrap(), survey);
     }
     let survey = Survey::from_toml(SAMPLE).unwrap();
     assert_eq!((survey.domain(), survey.delivery.cover), (784, Cover::Chaff));
+}
+
+/// Absent it means "allowed"; it is part of what is signed; and without a backstop there is nothing that it could mean.
+#[test]
+fn a_survey_says_whether_answers_may_change() {
+    let text = SAMPLE.replace("kind = \"attribute-fragments\"\nepsilon_local = 5.25", FRAGMENTED);
+    let with =
+        |changes: &str| text.replace("fragments = 4", &format!("fragments = 4\nanswer_changes = {changes}"));
+    let read = |text: &str| Survey::from_toml(text).unwrap();
+    assert_eq!(read(&text).answer_changes(), Some(AnswerChanges::Allowed));
+    assert_eq!(read(&with("\"allowed\"")).answer_changes(), Some(AnswerChanges::Allowed));
+    let never = read(&with("\"never\""));
+    assert_eq!(never.answer_changes(), Some(AnswerChanges::Never));
+    assert!(never.canonical().unwrap().contains(r#""answer_changes":"never""#));
+    assert_ne!(never.hash().unwrap(), read(&text).hash().unwrap());
+    assert_eq!(read(&never.to_toml().unwrap()), never);
+    assert!(Survey::from_toml(&with("\"sometimes\"")).is_err() && Survey::from_toml(&with("true")).is_err());
+    assert_eq!(read(SAMPLE).answer_changes(), None);
+    let plain = SAMPLE.replace("epsilon_local = 5.25", "epsilon_local = 5.25\nanswer_changes = \"never\"");
+    let refused = Survey::from_toml(&plain).unwrap_err().to_string();
+    assert!(refused.contains("answer_changes"), "{refused}");
 }
 
 /// Values side by side in the order of the file, in one report or in fragments of one.

@@ -137,6 +137,7 @@ fn survey(args: &PlanArgs, question: &Question, plan: &Plan) -> Survey {
                 epsilon_backstop: plan.exposure.epsilon_floor.value(),
                 epsilon_fragment: epsilon.value(),
                 fragments,
+                answer_changes: None,
             },
         },
         crowd: Crowd {
@@ -309,6 +310,12 @@ impl Planned {
         line("whatever fails", format!("{floor} {}", self.epsilon_floor))?;
         if let Some(fragment) = self.epsilon_fragment {
             line("each report fragment", format!("epsilon_fragment {fragment}"))?;
+            line(
+                "over several epochs",
+                "epsilon_backstop for an answer that stays the same; one that changes says more, up to all fragments of its \
+                 epochs (answer_changes = \"never\" in the survey's randomizer makes the first report count)"
+                    .into(),
+            )?;
         }
         let list = |epsilons: &[f64]| {
             let list: Vec<String> =
