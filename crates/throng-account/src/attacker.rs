@@ -10,7 +10,8 @@ use crate::Error;
 /// What a survey sends, as far as an attacker cares.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exposure {
-    /// The loss of everything that a respondent sends: epsilon_local, or epsilon_backstop with report fragments.
+    /// The loss of everything that a respondent sends in one epoch: epsilon_local, or epsilon_backstop with report fragments,
+    /// which is then that of all epochs while the answer stays the same.
     pub epsilon_floor: Epsilon,
     /// What each report fragment is randomized with, and how many there are; `None` without report fragments.
     pub fragments: Option<(Epsilon, u32)>,

@@ -7,7 +7,6 @@ use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
 use crate::Error;
 use crate::amplification::exact::Curve;
 use crate::composition::{Composition, LossPair, basic};
-use crate::epochs::Membership;
 
 /// What has been released about each population, under one budget per population.
 ///
@@ -40,7 +39,7 @@ pub struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Spending {
     /// Counts of bits that were randomized for this release, of which one respondent moves `moved`: the exact
-    /// trade-off is composed. Bits behind a backstop are the same in every epoch: those are [`Spending::Backstop`].
+    /// trade-off is composed. Bits behind a backstop are not fresh in every epoch: those are [`Spending::Backstop`].
     Bits {
         /// Who hides each count. In a sketch whose rows are visible that is not all of them: record its
         /// [`Spending::Guarantee`].
@@ -50,7 +49,7 @@ pub enum Spending {
         /// How many counts one respondent moves: 1 for one-hot, more for split attributes or runs.
         moved: u32,
     },
-    /// One epoch of report fragments. All epochs of a survey share its backstop.
+    /// One epoch of report fragments. All epochs of a survey share the permanent coins of each respondent.
     Backstop {
         /// Who hides each count.
         crowd: Hiding,
@@ -60,8 +59,8 @@ pub enum Spending {
         epsilon_fragment: Epsilon,
         /// Report fragments of this epoch: tau.
         fragments: u32,
-        /// Whether the respondents are those of the survey's other epochs.
-        membership: Membership,
+        /// Whether the first report of a respondent counts for all epochs: then epsilon_backstop is spent once for all of them.
+        answers_kept: bool,
     },
     /// Only its guarantee is known.
     Guarantee(CentralGuarantee<Removal>),
@@ -269,12 +268,13 @@ enum Source {
     Known(CentralGuarantee<Removal>),
 }
 
-/// The two ways to account for a series of epochs behind one backstop whose respondents change.
+/// The two ways to account for epochs behind permanent coins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Series {
-    /// Every epoch gives a backstop away, and everything drawn from it is free.
+    /// Epochs give a backstop away, and everything drawn from it is free. Only where it is one backstop: in a single epoch,
+    /// or where the first report counts. If answers change, two epochs tell more than two backstops would.
     Whole,
-    /// The backstop is the data, and every fragment a release.
+    /// The coins are the data, and every fragment a release.
     Fragments,
 }
 
@@ -301,22 +301,17 @@ fn sources(entries: &[Entry], series: Series) -> Vec<(Source, u64)> {
         }
     }
     for epochs in backstops.values() {
-        let (mut least, mut backstop, mut identical) = (u64::MAX, Epsilon::ZERO, true);
+        let (mut backstop, mut kept) = (Epsilon::ZERO, true);
         for epoch in epochs {
-            if let Spending::Backstop { crowd, epsilon_backstop, membership, .. } = *epoch {
-                least = least.min(crowd.honest);
+            if let Spending::Backstop { epsilon_backstop, answers_kept, .. } = *epoch {
                 backstop = if epsilon_backstop > backstop { epsilon_backstop } else { backstop };
-                identical &= membership == Membership::Identical;
+                kept &= answers_kept;
             }
         }
-        if identical {
-            // All that is seen is a post-processing of the same sums of backstops.
-            add(Source::Count { honest: least, epsilon: backstop }, 1);
-        } else if series == Series::Whole {
-            // Whoever changed their answer has drawn another backstop: one for each epoch, at most.
-            add(Source::Known(CentralGuarantee::new(backstop, Delta::ZERO)), epochs.len() as u32);
+        if series == Series::Whole && (kept || epochs.len() == 1) {
+            add(Source::Known(CentralGuarantee::new(backstop, Delta::ZERO)), 1);
         } else {
-            // Two epochs can be differenced: the same bits do not hide anyone twice.
+            // Two epochs can be differenced: the same coins do not hide anyone twice.
             for epoch in epochs {
                 if let Spending::Backstop { crowd, epsilon_fragment, fragments, .. } = *epoch {
                     add(Source::Count { honest: crowd.honest, epsilon: epsilon_fragment }, fragments);

@@ -9,7 +9,6 @@ use crate::Error;
 use crate::bound::Bound;
 use crate::composition::counts_epsilon;
 use crate::deletion::Deletion;
-use crate::epochs::Membership;
 use crate::label::{kept_everywhere, with_deletion};
 use crate::ledger::{Hiding, Spending};
 use crate::patience::still_wanted;
@@ -20,6 +19,9 @@ use crate::planner::Traffic;
 pub struct Terms {
     /// The coins between a bit and the analyzer's sums.
     pub coins: Coins,
+    /// Whether the first report of a respondent counts for all epochs (`answer_changes = "never"`); of no meaning without a
+    /// backstop.
+    pub answers_kept: bool,
     /// The length of the bit vector that is flipped for one report.
     pub width: u64,
     /// The rows of a sketch, which are taken to be visible.
@@ -53,6 +55,9 @@ pub struct Kept {
     miss: Delta,
     /// What the deletions cost.
     deletion: CentralGuarantee<Removal>,
+    /// What may be composed with other epochs. A single epoch is epsilon_backstop-LDP, but epochs of answers that change are
+    /// no releases of that kind: theirs is the guarantee of the fragments, with the coins as the data.
+    composable: CentralGuarantee<Removal>,
 }
 
 impl Terms {
@@ -92,8 +97,17 @@ impl Terms {
         let rest = Delta::new(rest.next_down())?;
         let counts = self.counts_epsilon(honest, rest)?;
         let central = CentralGuarantee::new(counts + deletion.epsilon(), delta);
+        let composable = match self.coins {
+            // Where the first report counts, any epoch at epsilon_backstop pays for all others.
+            Coins::Fragments { fragment, tau, .. } if !self.answers_kept => {
+                let fragments = (fragment.epsilon(), tau);
+                let counts = fragments_epsilon(self.bound, honest, fragments, rest, self.rows)?;
+                CentralGuarantee::new(counts + deletion.epsilon(), delta)
+            }
+            Coins::Fragments { .. } | Coins::Runs { .. } => central,
+        };
         let miss = Delta::new((overflow + beyond).value() / twice * (1.0 + 1e-15))?;
-        Ok(Kept { central, overflow, honest, miss, deletion })
+        Ok(Kept { central, overflow, honest, miss, deletion, composable })
     }
 
     /// The same for a crowd that may be larger than what was planned for: those beyond the plan may be counted on, or left
@@ -116,16 +130,14 @@ impl Terms {
             (Coins::Runs { coin, runs }, None) => {
                 Spending::Bits { crowd, epsilon_local: coin.epsilon(), moved: runs }
             }
-            // Only its guarantee is known of a sketch whose rows are visible. Behind a backstop it is stated with that as the
-            // data, or is the whole backstop: either way epochs add up.
-            (_, Some(_)) => Spending::Guarantee(kept.central),
+            // Only its guarantee is known of a sketch whose rows are visible.
+            (_, Some(_)) => Spending::Guarantee(kept.composable),
             (Coins::Fragments { backstop, fragment, tau }, None) => Spending::Backstop {
                 crowd,
                 epsilon_backstop: backstop.epsilon(),
                 epsilon_fragment: fragment.epsilon(),
                 fragments: tau,
-                // Nobody can know that the same people took part in two epochs, or at two instances.
-                membership: Membership::Changing,
+                answers_kept: self.answers_kept,
             },
         }
     }

@@ -20,6 +20,7 @@ fn guarantee(value: f64, delta: f64) -> CentralGuarantee<Removal> {
 fn one_hot() -> Terms {
     let mechanism = Mechanism::OneHot(OneHot::new(784, epsilon(5.25)).unwrap());
     Terms {
+        answers_kept: false,
         coins: mechanism.coins(),
         width: 784,
         rows: None,

@@ -61,6 +61,7 @@ fn recorded(respondents: u64, survey_hash: &str, epoch: u64) -> (Kept, Recorded)
     let mechanism = survey.mechanism().unwrap();
     let claimed = CentralGuarantee::new(Epsilon::new(1.0).unwrap(), Delta::new(1e-6).unwrap());
     let terms = Terms {
+        answers_kept: false,
         coins: mechanism.coins(),
         width: survey.domain(),
         rows: None,

@@ -1,47 +1,42 @@
-//! A backstop as it is stored: the permanent randomized report of one value in one survey.
+//! What a respondent stores for a survey with report fragments: permanent coins, from which every answer has its backstop,
+//! or, where answers may not change, the backstop of the first one alone.
 //!
-//! Paper: Section IV, Algorithm ReportFrag, line 1. All fragments of all epochs are drawn from it, so that
-//! together they never say more than epsilon_backstop about the value.
+//! Paper: Section IV, Algorithm ReportFrag, line 1. The fragments of an epoch are drawn from the backstop of its answer.
 
 use std::fmt;
 
 use rand_core::CryptoRng;
+use throng_dp::fragmenting::KEY_LEN;
 use throng_dp::randomizer::count_sketch::SketchReport;
-use throng_dp::{Backstop, BitRandomizer, Error as DpError, Mechanism, Value};
+use throng_dp::{Backstop, BitRandomizer, Error as DpError, Mechanism, PermanentCoins, Value};
 use zeroize::Zeroizing;
 
 use crate::Error;
 
+/// Permanent coins that can be written down and read back. They were drawn before there was an answer and depend on none;
+/// with what was sent they can tell it: keep them like the value itself. Erased when dropped, and never shown.
+pub struct StoredCoins(Kind<PermanentCoins<Vec<u32>>, PermanentCoins<SketchReport>>);
+
 /// A backstop that can be written down and read back. It says as much about the value as epsilon_backstop
 /// allows: keep it like the value itself. Erased when dropped, and never shown.
-pub struct StoredBackstop(Kind);
+pub struct StoredBackstop(Kind<Backstop<Vec<u32>>, Backstop<SketchReport>>);
 
-enum Kind {
-    OneHot(Backstop<Vec<u32>>),
-    Sketch(Backstop<SketchReport>),
-    /// The report on the attribute that was sampled when it was drawn: fragments of all epochs are about that one.
-    Record(Backstop<Vec<u32>>),
+enum Kind<T, S> {
+    OneHot(T),
+    Sketch(S),
+    /// About one sampled attribute, in all epochs.
+    Record(T),
 }
 
-impl StoredBackstop {
+impl StoredCoins {
     pub(crate) fn draw(
         mechanism: &Mechanism,
-        value: Option<&Value>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Option<Self>, DpError> {
         Ok(match mechanism {
-            Mechanism::FragmentedOneHot(fragments) => {
-                let index = value.map(|value| value.index(fragments.backstop().size())).transpose()?;
-                Some(Self(Kind::OneHot(fragments.draw_backstop(index.as_ref(), rng)?)))
-            }
-            Mechanism::FragmentedSketch(fragments) => {
-                let one = value.map(Value::one).transpose()?;
-                Some(Self(Kind::Sketch(fragments.draw_backstop(one.as_ref(), rng)?)))
-            }
-            Mechanism::FragmentedRecord(fragments) => {
-                let record = value.map(Value::record).transpose()?;
-                Some(Self(Kind::Record(fragments.draw_backstop(record, rng)?)))
-            }
+            Mechanism::FragmentedOneHot(fragments) => Some(Self(Kind::OneHot(fragments.draw_coins(rng)?))),
+            Mechanism::FragmentedSketch(fragments) => Some(Self(Kind::Sketch(fragments.draw_coins(rng)?))),
+            Mechanism::FragmentedRecord(fragments) => Some(Self(Kind::Record(fragments.draw_coins(rng)?))),
             Mechanism::OneHot(_)
             | Mechanism::RepeatedOneHot(_)
             | Mechanism::Sketch(_)
@@ -49,6 +44,57 @@ impl StoredBackstop {
         })
     }
 
+    pub(crate) fn backstop(
+        &self,
+        mechanism: &Mechanism,
+        value: Option<&Value>,
+    ) -> Result<StoredBackstop, DpError> {
+        Ok(StoredBackstop(match (mechanism, &self.0) {
+            (Mechanism::FragmentedOneHot(fragments), Kind::OneHot(coins)) => {
+                let index = value.map(|value| value.index(fragments.backstop().size())).transpose()?;
+                Kind::OneHot(fragments.backstop_of(coins, index.as_ref())?)
+            }
+            (Mechanism::FragmentedSketch(fragments), Kind::Sketch(coins)) => {
+                let one = value.map(Value::one).transpose()?;
+                Kind::Sketch(fragments.backstop_of(coins, one.as_ref())?)
+            }
+            (Mechanism::FragmentedRecord(fragments), Kind::Record(coins)) => {
+                let record = value.map(Value::record).transpose()?;
+                Kind::Record(fragments.backstop_of(coins, record)?)
+            }
+            _ => return Err(DpError::ForeignBackstop),
+        }))
+    }
+
+    /// The bytes to store: kind (1), the threshold of the coin (16), the key (32), then for a sketch the number of sampled
+    /// rows (4) and the rows (4 each), then the number of bits that are set with nothing to say (4) and these (4 each).
+    pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
+        match &self.0 {
+            Kind::OneHot(coins) => {
+                written(COINS | ONE_HOT, coins.threshold(), coins.key(), &[coins.silent()])
+            }
+            Kind::Record(coins) => written(COINS | RECORD, coins.threshold(), coins.key(), &[coins.silent()]),
+            Kind::Sketch(coins) => {
+                let SketchReport { rows, bits } = coins.silent();
+                written(COINS | SKETCH, coins.threshold(), coins.key(), &[rows, bits])
+            }
+        }
+    }
+
+    /// Reads what `to_bytes` wrote. Whether it belongs to a mechanism is found out when it is used.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        let (kind, threshold, rest) = start(bytes)?;
+        let known = kind.checked_sub(COINS).ok_or(NOT_KNOWN)?;
+        let (key, rest) = rest.split_first_chunk::<KEY_LEN>().ok_or(TOO_SHORT)?;
+        let (vec, sketch) = (
+            |silent| PermanentCoins::from_stored(silent, Zeroizing::new(*key), threshold),
+            |silent| PermanentCoins::from_stored(silent, Zeroizing::new(*key), threshold),
+        );
+        Ok(Self(lists(known, rest)?.map(vec, sketch)))
+    }
+}
+
+impl StoredBackstop {
     pub(crate) fn fragment(
         &self,
         mechanism: &Mechanism,
@@ -77,41 +123,40 @@ impl StoredBackstop {
     /// The bytes to store: kind (1), the threshold of its coin (16), then for a sketch the number of sampled
     /// rows (4) and the rows (4 each), then the number of set bits (4) and the bits (4 each).
     pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
-        let (kind, threshold, rows, bits): (u8, u128, &[u32], &[u32]) = match &self.0 {
-            Kind::OneHot(backstop) => (ONE_HOT, backstop.threshold(), &[], backstop.report()),
-            Kind::Record(backstop) => (RECORD, backstop.threshold(), &[], backstop.report()),
+        match &self.0 {
+            Kind::OneHot(backstop) => written(ONE_HOT, backstop.threshold(), &[], &[backstop.report()]),
+            Kind::Record(backstop) => written(RECORD, backstop.threshold(), &[], &[backstop.report()]),
             Kind::Sketch(backstop) => {
-                (SKETCH, backstop.threshold(), &backstop.report().rows, &backstop.report().bits)
+                let SketchReport { rows, bits } = backstop.report();
+                written(SKETCH, backstop.threshold(), &[], &[rows, bits])
             }
-        };
-        // The size is reserved, so that no half-written copy is left in memory.
-        let mut bytes = Zeroizing::new(Vec::with_capacity(25 + 4 * (rows.len() + bits.len())));
-        bytes.push(kind);
-        bytes.extend(threshold.to_be_bytes());
-        for list in [rows, bits].into_iter().skip(usize::from(kind != SKETCH)) {
-            bytes.extend((list.len() as u32).to_be_bytes());
-            list.iter().for_each(|number| bytes.extend(number.to_be_bytes()));
         }
-        bytes
     }
 
     /// Reads what `to_bytes` wrote. Whether it belongs to a mechanism is found out when it is used.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
-        let short = || Error::Backstop("it is too short");
-        let (&kind, rest) = bytes.split_first().ok_or_else(short)?;
-        let (threshold, rest) = rest.split_first_chunk::<16>().ok_or_else(short)?;
-        let threshold = u128::from_be_bytes(*threshold);
-        let (first, rest) = numbers(rest).ok_or_else(short)?;
-        let (kind, rest) = match kind {
-            ONE_HOT => (Kind::OneHot(Backstop::from_stored(first, threshold)), rest),
-            SKETCH => {
-                let (bits, rest) = numbers(rest).ok_or_else(short)?;
-                (Kind::Sketch(Backstop::from_stored(SketchReport { rows: first, bits }, threshold)), rest)
-            }
-            RECORD => (Kind::Record(Backstop::from_stored(first, threshold)), rest),
-            _ => return Err(Error::Backstop("it is of no known kind")),
-        };
-        if rest.is_empty() { Ok(Self(kind)) } else { Err(Error::Backstop("it is too long")) }
+        let (kind, threshold, rest) = start(bytes)?;
+        let (vec, sketch) = (
+            |report| Backstop::from_stored(report, threshold),
+            |report| Backstop::from_stored(report, threshold),
+        );
+        Ok(Self(lists(kind, rest)?.map(vec, sketch)))
+    }
+}
+
+impl<T, S> Kind<T, S> {
+    fn map<A, B>(self, one: impl FnOnce(T) -> A, sketch: impl FnOnce(S) -> B) -> Kind<A, B> {
+        match self {
+            Self::OneHot(it) => Kind::OneHot(one(it)),
+            Self::Sketch(it) => Kind::Sketch(sketch(it)),
+            Self::Record(it) => Kind::Record(one(it)),
+        }
+    }
+}
+
+impl fmt::Debug for StoredCoins {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StoredCoins(not shown)")
     }
 }
 
@@ -119,6 +164,42 @@ impl fmt::Debug for StoredBackstop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("StoredBackstop(not shown)")
     }
+}
+
+fn written(kind: u8, threshold: u128, key: &[u8], lists: &[&Vec<u32>]) -> Zeroizing<Vec<u8>> {
+    // The size is reserved, so that no half-written copy is left in memory.
+    let length = 17 + key.len() + lists.iter().map(|list| 4 + 4 * list.len()).sum::<usize>();
+    let mut bytes = Zeroizing::new(Vec::with_capacity(length));
+    bytes.push(kind);
+    bytes.extend(threshold.to_be_bytes());
+    bytes.extend(key);
+    for list in lists {
+        bytes.extend((list.len() as u32).to_be_bytes());
+        list.iter().for_each(|number| bytes.extend(number.to_be_bytes()));
+    }
+    bytes
+}
+
+/// Kind and threshold, and what follows.
+fn start(bytes: &[u8]) -> Result<(u8, u128, &[u8]), Error> {
+    let (&kind, rest) = bytes.split_first().ok_or(TOO_SHORT)?;
+    let (threshold, rest) = rest.split_first_chunk::<16>().ok_or(TOO_SHORT)?;
+    Ok((kind, u128::from_be_bytes(*threshold), rest))
+}
+
+/// The lists of numbers to the end of the bytes.
+fn lists(kind: u8, bytes: &[u8]) -> Result<Kind<Vec<u32>, SketchReport>, Error> {
+    let (first, rest) = numbers(bytes).ok_or(TOO_SHORT)?;
+    let (kind, rest) = match kind {
+        ONE_HOT => (Kind::OneHot(first), rest),
+        SKETCH => {
+            let (bits, rest) = numbers(rest).ok_or(TOO_SHORT)?;
+            (Kind::Sketch(SketchReport { rows: first, bits }), rest)
+        }
+        RECORD => (Kind::Record(first), rest),
+        _ => return Err(NOT_KNOWN),
+    };
+    if rest.is_empty() { Ok(kind) } else { Err(Error::Backstop("it is too long")) }
 }
 
 /// A list of numbers after their count, and the bytes that follow.
@@ -130,9 +211,14 @@ fn numbers(bytes: &[u8]) -> Option<(Vec<u32>, &[u8])> {
     Some((list.as_chunks::<4>().0.iter().map(|number| u32::from_be_bytes(*number)).collect(), rest))
 }
 
+const TOO_SHORT: Error = Error::Backstop("it is too short");
+const NOT_KNOWN: Error = Error::Backstop("it is of no known kind");
+
 const ONE_HOT: u8 = 1;
 const SKETCH: u8 = 2;
 const RECORD: u8 = 3;
+/// What the kind of coins has beside that.
+const COINS: u8 = 16;
 
 #[cfg(test)]
 mod tests {
@@ -157,18 +243,33 @@ mod tests {
         .map(Encoder::new)
     }
 
+    fn value(encoder: &Encoder) -> Value {
+        match encoder.mechanism().record() {
+            Some(_) => Value::from(vec![Some(77), None]),
+            None => Value::from(77),
+        }
+    }
+
     #[test]
     fn what_is_stored_is_read_back_and_draws_alike() {
         for encoder in encoders() {
             assert!(encoder.has_backstop());
-            let value = match encoder.mechanism().record() {
-                Some(_) => Value::from(vec![Some(77), None]),
-                None => Value::from(77),
-            };
+            let rng = &mut ChaCha20Rng::from_seed([1; 32]);
+            let coins = encoder.draw_coins(rng).unwrap().unwrap();
+            let bytes = coins.to_bytes();
+            let again = StoredCoins::from_bytes(&bytes).unwrap();
+            assert_eq!(again.to_bytes(), bytes);
+            assert_eq!(format!("{again:?}"), "StoredCoins(not shown)");
+            for length in 0..bytes.len() {
+                assert!(StoredCoins::from_bytes(&bytes[..length]).is_err(), "{length}");
+            }
+            assert!(StoredCoins::from_bytes(&[&bytes[..], &[0]].concat()).is_err());
+            assert!(StoredBackstop::from_bytes(&bytes).is_err(), "coins are no backstop");
+            let value = value(&encoder);
             for value in [None, Some(&value)] {
-                let rng = &mut ChaCha20Rng::from_seed([1; 32]);
-                let backstop = encoder.draw_backstop(value, rng).unwrap().unwrap();
+                let backstop = encoder.backstop(&coins, value).unwrap();
                 let bytes = backstop.to_bytes();
+                assert_eq!(encoder.backstop(&again, value).unwrap().to_bytes(), bytes);
                 let read = StoredBackstop::from_bytes(&bytes).unwrap();
                 assert_eq!(read.to_bytes(), bytes);
                 let draw = |backstop: &StoredBackstop| {
@@ -183,6 +284,7 @@ mod tests {
                     assert!(StoredBackstop::from_bytes(&bytes[..length]).is_err(), "{length}");
                 }
                 assert!(StoredBackstop::from_bytes(&[&bytes[..], &[0]].concat()).is_err());
+                assert!(StoredCoins::from_bytes(&bytes).is_err(), "a backstop is no coins");
                 assert_eq!(format!("{read:?}"), "StoredBackstop(not shown)");
             }
         }
@@ -192,7 +294,15 @@ mod tests {
     fn any_bytes_are_refused_or_read_exactly() {
         for encoder in encoders() {
             let rng = &mut ChaCha20Rng::from_seed([3; 32]);
-            let backstop = encoder.draw_backstop(None, rng).unwrap().unwrap();
+            let coins = encoder.draw_coins(rng).unwrap().unwrap();
+            let value = value(&encoder);
+            check_bytes(&coins.to_bytes(), |bytes| {
+                let read = StoredCoins::from_bytes(bytes).ok()?;
+                let used = encoder.backstop(&read, Some(&value));
+                assert!(matches!(used, Ok(_) | Err(DpError::ForeignBackstop)), "{used:?}");
+                Some(read.to_bytes().to_vec())
+            });
+            let backstop = encoder.backstop(&coins, None).unwrap();
             check_bytes(&backstop.to_bytes(), |bytes| {
                 let read = StoredBackstop::from_bytes(bytes).ok()?;
                 // What is none of this mechanism's is refused when it is used, and never drawn from.
@@ -205,22 +315,27 @@ mod tests {
     }
 
     #[test]
-    fn a_backstop_of_another_mechanism_is_refused() {
+    fn coins_of_another_mechanism_are_refused() {
         let [one_hot, sketch, record] = encoders();
         let rng = &mut ChaCha20Rng::from_seed([1; 32]);
-        let backstop = one_hot.draw_backstop(Some(&Value::from(1)), rng).unwrap().unwrap();
+        let coins = one_hot.draw_coins(rng).unwrap().unwrap();
+        let backstop = one_hot.backstop(&coins, Some(&Value::from(1))).unwrap();
         // A record has as many bits as the one-hot vector, and the same coin; still it is another survey's.
         for other in [&sketch, &record] {
+            assert_eq!(other.backstop(&coins, None).unwrap_err(), DpError::ForeignBackstop);
             let refused = other.encode_from(&backstop, &mut Vec::new(), rng);
             assert_eq!(refused, Err(DpError::ForeignBackstop));
         }
-        let mut refused = |encoder: &Encoder, value| encoder.draw_backstop(Some(&value), rng).unwrap_err();
+        let mut refused = |encoder: &Encoder, value| {
+            let coins = encoder.draw_coins(rng).unwrap().unwrap();
+            encoder.backstop(&coins, Some(&value)).unwrap_err()
+        };
         assert_eq!(refused(&one_hot, Value::from(500)), DpError::OutsideDomain { size: 500 });
         assert_eq!(refused(&record, vec![Some(0), Some(100)].into()), DpError::OutsideDomain { size: 100 });
         for (encoder, value) in [(&one_hot, vec![Some(0)].into()), (&record, 0.into())] {
             assert!(matches!(refused(encoder, value), DpError::ValueKind(_)));
         }
         let plain = Encoder::new(Mechanism::OneHot(OneHot::new(5, Epsilon::new(1.0).unwrap()).unwrap()));
-        assert!(!plain.has_backstop() && plain.draw_backstop(None, rng).unwrap().is_none());
+        assert!(!plain.has_backstop() && plain.draw_coins(rng).unwrap().is_none());
     }
 }

@@ -10,9 +10,9 @@ use throng_account::bound::Bound;
 use throng_account::deletion::Deletion;
 use throng_account::label::Label;
 use throng_account::terms::{Kept, Terms};
-use throng_dp::{CentralGuarantee, Coins, Delta, Epsilon, LocalGuarantee, Removal};
+use throng_dp::{AnswerSeries, CentralGuarantee, Coins, Delta, Epsilon, LocalGuarantee, Removal};
 use throng_wire::Survey;
-use throng_wire::survey::{Cover, Enrolment, Labels};
+use throng_wire::survey::{AnswerChanges, Cover, Enrolment, Labels};
 
 use crate::Error;
 
@@ -48,6 +48,8 @@ struct Facts {
     enrolment: Enrolment,
     label: Option<Label>,
     profile: Option<Profile>,
+    /// With report fragments: whether answers may change, and what that costs.
+    answers: Option<(AnswerChanges, AnswerSeries)>,
 }
 
 /// A trust profile, in words.
@@ -139,6 +141,7 @@ impl CheckedClaim {
                 enrolment: survey.crowd.enrolment,
                 label: survey.labels.as_ref().map(|_| label(survey)).transpose()?,
                 profile,
+                answers: survey.answer_changes().zip(mechanism.series()),
             },
         })
     }
@@ -151,17 +154,29 @@ impl CheckedClaim {
     /// What the claim means for a respondent, in plain sentences.
     pub fn sentences(&self) -> Vec<String> {
         let floor = self.floor.epsilon();
-        let mut all = vec![if self.exposure.fragments.is_some() {
-            format!(
-                "Whatever fails, all that you ever send about this value is epsilon_backstop {floor} \
-                 (removal); another value spends as much again."
-            )
-        } else {
-            format!(
+        let mut all = match &self.survey.answers {
+            None => vec![format!(
                 "Whatever fails, what you send in an epoch is epsilon_local {floor} (removal); every epoch \
                  spends it again."
-            )
-        }];
+            )],
+            Some((AnswerChanges::Never, _)) => vec![format!(
+                "Whatever fails, all that you ever send is epsilon_backstop {floor} (removal): your first report, \
+                 also of having nothing to say, counts for all epochs, whatever you answer later."
+            )],
+            Some((AnswerChanges::Allowed, series)) => vec![
+                format!(
+                    "Whatever fails, all that you ever send is epsilon_backstop {floor} (removal) as long as your \
+                     answer is the same in every epoch."
+                ),
+                format!(
+                    "If it changes, also to or from having nothing to say, each answer that you gave in m of T epochs \
+                     says at most m times {epoch}, or {backstop} and (T - m) times {epoch} if that is less; they add \
+                     up. You are told what an epoch adds before it is sent.",
+                    epoch = series.epsilon_fragment.times(series.tau).times(series.bits),
+                    backstop = series.epsilon_backstop.times(series.bits),
+                ),
+            ],
+        };
         if self.exposure.fragments.is_some() {
             all.push(format!(
                 "A single fragment that is known to be yours says epsilon {} (removal).",
@@ -281,8 +296,8 @@ fn instances(numbers: &[u32]) -> String {
     }
 }
 
-/// What is left of a respondent's privacy whatever fails: without a backstop for one epoch, with one for all epochs of a
-/// value. A label that is not public is counted in, once.
+/// What is left of a respondent's privacy whatever fails: without a backstop for one epoch, with one for all epochs while the
+/// answer stays the same, or where it may not change. A label that is not public is counted in, once.
 pub fn floor(survey: &Survey) -> Result<LocalGuarantee<Removal>, Error> {
     Ok(LocalGuarantee::pure(label(survey)?.local(survey.mechanism()?.floor().epsilon())))
 }
@@ -299,6 +314,7 @@ pub fn terms(survey: &Survey, label: u32) -> Result<Terms, Error> {
     let claim = &survey.claim;
     let sketch = mechanism.sketch().map(|sketch| sketch.shape());
     Ok(Terms {
+        answers_kept: survey.answer_changes() == Some(AnswerChanges::Never),
         coins: mechanism.coins(),
         width: sketch.map_or(survey.domain(), |shape| u64::from(shape.cells)),
         rows: sketch.map(|shape| shape.rows),
@@ -371,11 +387,24 @@ mod tests {
         let claim = CheckedClaim::check(&survey(FRAGMENTED)).unwrap();
         assert!(claim.fragment.epsilon() < claim.floor.epsilon());
         let sentences = claim.sentences().join("\n");
-        for part in
-            ["epsilon_backstop 5.25", "A single fragment", "Anyone may answer", "up to 2 of the fragments"]
-        {
+        for part in [
+            "epsilon_backstop 5.25",
+            "as long as your answer is the same",
+            "m times 16",
+            "A single fragment",
+            "Anyone may answer",
+            "up to 2 of the fragments",
+        ] {
             assert!(sentences.contains(part), "{part}: {sentences}");
         }
+        let mut never = survey(FRAGMENTED);
+        if let throng_wire::survey::Randomizer::ReportFragments { answer_changes, .. } = &mut never.randomizer
+        {
+            *answer_changes = Some(AnswerChanges::Never);
+        }
+        let first = CheckedClaim::check(&never).unwrap().sentences().join("\n");
+        assert!(first.contains("your first report") && first.contains("epsilon_backstop 5.25"), "{first}");
+        assert!(!first.contains("If it changes"), "{first}");
         // Whoever ties fragments to a respondent has the release as well, so all that is left is the floor.
         let colluding: Vec<&str> = sentences.lines().filter(|line| line.contains("work together")).collect();
         assert!(colluding.len() > 1);

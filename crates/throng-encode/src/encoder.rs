@@ -4,7 +4,7 @@ use rand_core::CryptoRng;
 use throng_dp::{Error, Mechanism, Value};
 use throng_wire::Survey;
 
-use crate::backstop::StoredBackstop;
+use crate::backstop::{StoredBackstop, StoredCoins};
 
 /// The respondent's half of a survey. It reads a value and remembers nothing of it.
 ///
@@ -41,8 +41,8 @@ impl Encoder {
         &self.mechanism
     }
 
-    /// Whether its reports are drawn from a backstop, which has to be stored: `draw_backstop` once for a
-    /// value, then `encode_from` in every epoch.
+    /// Whether its reports are drawn from backstops: `draw_coins` once for a survey, and store them; in every epoch
+    /// `encode_from` the `backstop` that they give its answer.
     pub fn has_backstop(&self) -> bool {
         match self.mechanism {
             Mechanism::FragmentedOneHot(_)
@@ -55,17 +55,17 @@ impl Encoder {
         }
     }
 
-    /// The permanent backstop of a value, or of having nothing to say. `None` where there is none in this
-    /// mechanism.
-    pub fn draw_backstop(
-        &self,
-        value: Option<&Value>,
-        rng: &mut (impl CryptoRng + ?Sized),
-    ) -> Result<Option<StoredBackstop>, Error> {
-        StoredBackstop::draw(&self.mechanism, value, rng)
+    /// Permanent coins, which depend on no answer. `None` where there are no backstops in this mechanism.
+    pub fn draw_coins(&self, rng: &mut (impl CryptoRng + ?Sized)) -> Result<Option<StoredCoins>, Error> {
+        StoredCoins::draw(&self.mechanism, rng)
     }
 
-    /// The fragments of one epoch, fresh ones from a stored backstop, into a buffer that is cleared first.
+    /// The backstop that permanent coins give an answer, or having nothing to say: always the same one.
+    pub fn backstop(&self, coins: &StoredCoins, value: Option<&Value>) -> Result<StoredBackstop, Error> {
+        coins.backstop(&self.mechanism, value)
+    }
+
+    /// The fragments of one epoch, fresh ones from a backstop, into a buffer that is cleared first.
     pub fn encode_from(
         &self,
         backstop: &StoredBackstop,
@@ -76,7 +76,7 @@ impl Encoder {
     }
 
     /// The fragments of one epoch into a buffer that is cleared first. A respondent who has nothing to say
-    /// encodes `None`, which gives the empty report R_0. Behind a backstop this draws one and forgets it:
+    /// encodes `None`, which gives the empty report R_0. Behind a backstop this draws coins and forgets them:
     /// right for a survey of a single epoch, and for no other.
     pub fn encode(
         &self,

@@ -4,7 +4,7 @@
 //! | question | where |
 //! |---|---|
 //! | does the survey keep what it claims? | [`CheckedClaim`] |
-//! | which fragments are sent? | [`Encoder`], [`StoredBackstop`] |
+//! | which fragments are sent? | [`Encoder`], [`StoredCoins`], [`StoredBackstop`] |
 //! | to which instance does each of them go? | [`Routing`] |
 //! | under which label? | [`label`] |
 //! | when? | [`Schedule`] |
@@ -28,7 +28,7 @@ pub mod schedule;
 mod testing;
 
 pub use answer::{Answer, SealedBody};
-pub use backstop::StoredBackstop;
+pub use backstop::{StoredBackstop, StoredCoins};
 pub use claim::{CheckedClaim, floor, terms};
 pub use encoder::Encoder;
 pub use error::Error;

@@ -65,13 +65,17 @@ fn values_become_the_fragments_of_another_implementation() {
         let survey = Survey::from_toml(case["survey_toml"].as_str().unwrap()).unwrap();
         let encoder = Encoder::of_survey(&survey).unwrap();
         let (value, mut fragments) = (value(case), Vec::new());
-        match encoder.draw_backstop(value.as_ref(), &mut rng(case, "report")).unwrap() {
-            Some(backstop) => {
+        match encoder.draw_coins(&mut rng(case, "report")).unwrap() {
+            Some(coins) => {
+                let backstop = encoder.backstop(&coins, value.as_ref()).unwrap();
+                let (_, silent) =
+                    row_and_bits(&encoder.backstop(&coins, None).unwrap(), case.get("row").is_some());
                 let (row, bits) = row_and_bits(&backstop, case.get("row").is_some());
-                assert_eq!(
-                    json!(bits.iter().map(|bit| bit - row.unwrap_or(0) * 24).collect::<Vec<_>>()),
-                    case["bits"]
-                );
+                let of_row = |bits: &[u32]| {
+                    json!(bits.iter().map(|bit| bit - row.unwrap_or(0) * 24).collect::<Vec<_>>())
+                };
+                assert_eq!(of_row(&silent), case["silent"], "{what}");
+                assert_eq!(of_row(&bits), case["bits"], "{what}");
                 assert_eq!(json!(row), case["row"], "{what}");
                 encoder.encode_from(&backstop, &mut fragments, &mut rng(case, "fragments")).unwrap();
             }

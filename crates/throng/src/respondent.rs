@@ -13,7 +13,7 @@
 //!
 //! The directory has, for its owner alone: `ledger` (what was spent, over all surveys), `secret` (what files
 //! are named by), `credential` (for surveys with open enrolment), `surveys/` (the files of those that were
-//! answered), `permanent/` (backstops and randomized labels) and `outbox/` (what is sent, with receipts). It
+//! answered), `permanent/` (coins of backstops and randomized labels) and `outbox/` (what is sent, with receipts). It
 //! is to be kept like the values themselves, and to be backed up as a whole.
 
 mod outbox;
@@ -35,7 +35,7 @@ use getrandom::rand_core::CryptoRng;
 use throng_dp::Epsilon;
 pub use throng_dp::Value;
 use throng_encode::{Answer, CheckedClaim, Encoder, Error as EncodeError, Schedule, StoredBackstop};
-use throng_wire::survey::{Enrolment, Survey};
+use throng_wire::survey::{AnswerChanges, Enrolment, Survey};
 use throng_wire::{Credential, EpochStatement, Place, Signed, SurveyHash};
 use zeroize::Zeroizing;
 
@@ -48,7 +48,9 @@ use sending::Retries;
 use state_dir::{NamingSecret, OUTBOX, SURVEYS, StateDir};
 
 pub use outbox::{StoredAnswer, StoredBody};
-pub use personal_ledger::{EPSILON_LIMIT_DEFAULT, Entry, Permanent, PersonalLedger, Spending};
+pub use personal_ledger::{
+    EPSILON_LIMIT_DEFAULT, Entry, Given, NextEpoch, Permanent, PersonalLedger, Spending,
+};
 pub use receipts::{CheckedBody, CheckedReceipt, Verdict, verify_receipt};
 pub use sending::{Fate, Pass};
 pub use shown::{ShownAnswer, ShownBody};
@@ -93,6 +95,8 @@ pub struct How {
 pub enum Answered {
     /// An answer was made, recorded, and put into the outbox.
     Now(StoredAnswer),
+    /// The same, but it was drawn from the first report: in this survey that one counts for all epochs, whatever the value.
+    AsFirst(StoredAnswer),
     /// This epoch of this survey has been answered; the answer is the one that was made then, whatever the
     /// value.
     Before(StoredAnswer),
@@ -102,7 +106,7 @@ impl Answered {
     /// The answer.
     pub fn answer(&self) -> &StoredAnswer {
         match self {
-            Self::Now(answer) | Self::Before(answer) => answer,
+            Self::Now(answer) | Self::AsFirst(answer) | Self::Before(answer) => answer,
         }
     }
 }
@@ -203,15 +207,19 @@ impl Respondent {
         // Value -> report -> fragments. Nothing is written before the ledger has agreed.
         let encoder = Encoder::of_survey(survey)?;
         let drawer = Drawer { state: &self.state, secret: &self.secret, ledger: &self.ledger };
-        let backstop = drawer.backstop(&hash, &encoder, value.as_ref(), rng)?;
+        let changes = survey.answer_changes().unwrap_or_default();
+        let backstop = drawer.backstop(&hash, changes, &encoder, value.as_ref(), rng)?;
         let mut fragments = Zeroizing::new(Vec::new());
         match &backstop {
             Some(backstop) => encoder.encode_from(&backstop.what, &mut fragments, rng)?,
             None => encoder.encode(value.as_ref(), &mut fragments, rng)?,
         }
         let label = drawer.label(&hash, survey, how.label.as_deref(), rng)?;
-        let spending = spending(survey, &encoder, backstop.as_ref(), &label);
+        let answer_name = drawer.answer_name(&hash, value.as_ref());
+        let spending = spending(survey, &encoder, backstop.as_ref(), answer_name, &label);
         self.ledger.check(&spending)?;
+        let as_first =
+            changes == AnswerChanges::Never && backstop.as_ref().is_some_and(|kept| !kept.is_new());
         if let Some(backstop) = &backstop {
             backstop.store(&self.state)?;
         }
@@ -232,7 +240,7 @@ impl Respondent {
         ledger.write(&self.state)?;
         self.ledger = ledger;
         Outbox(&self.state).commit(&answer)?;
-        Ok(Answered::Now(answer))
+        Ok(if as_first { Answered::AsFirst(answer) } else { Answered::Now(answer) })
     }
 
     /// Takes over newer files of a survey that was answered, so that statements can be checked that name a newer key list.
@@ -356,15 +364,22 @@ fn spending(
     survey: &Survey,
     encoder: &Encoder,
     backstop: Option<&Kept<StoredBackstop>>,
+    answer: Option<String>,
     label: &Kept<u32>,
 ) -> Spending {
     let floor = encoder.mechanism().floor().epsilon().value();
-    let backstop_spent = backstop.map(|backstop| Permanent { id: backstop.id.clone(), epsilon: floor });
     let label_spent = epsilon_label(survey).map(|epsilon| Permanent { id: label.id.clone(), epsilon });
-    Spending {
-        epsilon_local: if backstop.is_some() { 0.0 } else { floor },
-        permanent: backstop_spent.into_iter().chain(label_spent).collect(),
+    let mut spending =
+        Spending { epsilon_local: 0.0, permanent: label_spent.into_iter().collect(), given: None };
+    match (backstop, survey.answer_changes(), encoder.mechanism().series()) {
+        (Some(coins), Some(AnswerChanges::Allowed), Some(series)) => {
+            spending.given = Some(Given::new(coins.id.clone(), answer, &series));
+        }
+        // Which answer was the first is in no file.
+        (Some(first), ..) => spending.permanent.push(Permanent { id: first.id.clone(), epsilon: floor }),
+        (None, ..) => spending.epsilon_local = floor,
     }
+    spending
 }
 
 /// What a label is randomized with, where labels are not public.

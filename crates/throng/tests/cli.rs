@@ -65,6 +65,7 @@ fn plan_writes_a_survey_that_can_be_read_and_holds() {
         let [left, tied] = [left, &tied].map(|number| number.parse::<f64>().unwrap());
         assert!(left >= floor && left < floor + 1e-4 && tied < floor, "{page}");
     }
+    assert!(page.contains("over several epochs") && page.contains("answer_changes = \"never\""), "{page}");
     // Ask the accountant whether the file's parameters keep its claim.
     let question = format!("account --respondents 3000 --delta 0.99e-6 --epsilon-local {local} --json");
     let account = throng(&dir, &question.split(' ').collect::<Vec<_>>());

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::amplification::exact;
+use crate::epochs::{Answers, BackstopSeries};
 
 fn guarantee(epsilon: f64, delta: f64) -> CentralGuarantee<Removal> {
     CentralGuarantee::new(Epsilon::new(epsilon).unwrap(), Delta::new(delta).unwrap())
@@ -125,27 +126,25 @@ fn deltas_count_too() {
     assert!(matches!(ledger.record("p", costly), Err(Error::Refused(_))));
 }
 
-fn epoch(epoch: u64, membership: Membership) -> Entry {
+fn epoch(epoch: u64, answers_kept: bool) -> Entry {
     let spending = Spending::Backstop {
         crowd: crowd(5_000, 1e-11),
         epsilon_backstop: Epsilon::new(4.0).unwrap(),
         epsilon_fragment: Epsilon::new(2.5).unwrap(),
         fragments: 2,
-        membership,
+        answers_kept,
     };
     Entry { survey: "pixels".into(), epoch, spending }
 }
 
-/// Two epochs behind one backstop with other respondents are no two fresh randomizations: their difference shows
-/// what those who left had sent.
+/// Two epochs behind the same coins are no two fresh randomizations: their difference shows what those who left, or changed
+/// their answer, had sent.
 #[test]
-fn a_backstop_hides_nobody_twice() {
-    let budget = guarantee(45.0, 1e-6);
-    let (mut changing, mut identical) = (Ledger::new(budget), Ledger::new(budget));
-    let one = changing.record("p", epoch(1, Membership::Changing)).unwrap().spent().epsilon().value();
-    let once = identical.record("p", epoch(1, Membership::Identical)).unwrap().spent().epsilon().value();
-    let two = changing.record("p", epoch(2, Membership::Changing)).unwrap().spent().epsilon().value();
-    let series = crate::epochs::BackstopSeries {
+fn coins_hide_nobody_twice() {
+    let mut ledger = Ledger::new(guarantee(45.0, 1e-6));
+    let one = ledger.record("p", epoch(1, false)).unwrap().spent().epsilon().value();
+    let two = ledger.record("p", epoch(2, false)).unwrap().spent().epsilon().value();
+    let series = BackstopSeries {
         honest: 5_000,
         epsilon_backstop: Epsilon::new(4.0).unwrap(),
         epsilon_fragment: Epsilon::new(2.5).unwrap(),
@@ -153,33 +152,47 @@ fn a_backstop_hides_nobody_twice() {
         epochs: 2,
     };
     let at = Delta::new(1e-6 - 2e-10).unwrap();
-    let by_series = series.guarantee(Membership::Changing, at).unwrap().epsilon().value();
-    assert!((two / by_series - 1.0).abs() < 0.01, "{two} {by_series}");
+    let by_series = series.guarantee(Answers::MayChange, at).unwrap().epsilon().value();
+    assert!((two / by_series - 1.0).abs() < 0.01 && two > one, "{two} {by_series}");
     for number in 3..=40 {
-        changing.record("p", epoch(number, Membership::Changing)).unwrap();
-        identical.record("p", epoch(number, Membership::Identical)).unwrap();
+        ledger.record("p", epoch(number, false)).unwrap();
     }
-    assert!(changing.spent("p").unwrap().epsilon().value() > 2.0 * two);
-    // The same people pay once, but for what overflows.
-    let paid = identical.spent("p").unwrap().epsilon().value();
-    assert!(paid >= once && paid < 1.001 * once, "{paid} {once}");
-    // One epoch of others, and the series is no longer free.
-    identical.record("p", epoch(41, Membership::Changing)).unwrap();
-    assert!(identical.spent("p").unwrap().epsilon().value() > 2.0 * one);
+    assert!(ledger.spent("p").unwrap().epsilon().value() > 2.0 * two);
 }
 
-/// Too few to hide anyone: each epoch shows a backstop, and whoever changed their answer had another one each time.
-#[test]
-fn an_epoch_never_costs_more_than_a_backstop() {
-    let mut ledger = Ledger::new(guarantee(50.0, 1e-6));
-    for number in 1..6 {
-        let mut entry = epoch(number, Membership::Changing);
-        if let Spending::Backstop { crowd: hiding, .. } = &mut entry.spending {
-            *hiding = crowd(30, 0.0);
-        }
-        let spent = ledger.record("p", entry).unwrap().spent().epsilon().value();
-        assert!(spent <= 4.001 * number as f64, "{spent} after {number}");
+fn few(number: u64, answers_kept: bool) -> Entry {
+    let mut entry = epoch(number, answers_kept);
+    if let Spending::Backstop { crowd: hiding, .. } = &mut entry.spending {
+        *hiding = crowd(30, 0.0);
     }
+    entry
+}
+
+/// Too few to hide anyone. One epoch shows one backstop; of two, with answers that may change, that does not hold any more:
+/// then it is the fragments that count, however many they are.
+#[test]
+fn a_single_epoch_never_costs_more_than_a_backstop_and_two_may_cost_more_than_two() {
+    let mut ledger = Ledger::new(guarantee(500.0, 1e-6));
+    let spent = |ledger: &mut Ledger, entry| ledger.record("p", entry).unwrap().spent().epsilon().value();
+    let mut sharp = few(1, false);
+    if let Spending::Backstop { epsilon_fragment, .. } = &mut sharp.spending {
+        *epsilon_fragment = Epsilon::new(9.0).unwrap();
+    }
+    assert!(spent(&mut ledger, sharp.clone()) <= 4.001);
+    sharp.epoch = 2;
+    assert!(spent(&mut ledger, sharp) > 12.0, "more than three backstops");
+}
+
+/// Where the first report counts, all epochs together are one backstop; a single entry that does not say so ends that.
+#[test]
+fn kept_answers_cost_one_backstop_however_many_epochs() {
+    let mut ledger = Ledger::new(guarantee(500.0, 1e-6));
+    for number in 1..30 {
+        let spent = ledger.record("p", few(number, true)).unwrap().spent().epsilon().value();
+        assert!(spent <= 4.001, "{spent} after {number}");
+    }
+    let spent = ledger.record("p", few(30, false)).unwrap().spent().epsilon().value();
+    assert!(spent > 20.0, "{spent}");
 }
 
 #[test]
@@ -194,7 +207,7 @@ fn without_any_delta_the_local_guarantees_add_up() {
 #[test]
 fn a_release_that_moves_nothing_is_refused() {
     let mut ledger = Ledger::new(guarantee(5.0, 1e-6));
-    let (mut none, mut empty) = (bits(1), epoch(1, Membership::Changing));
+    let (mut none, mut empty) = (bits(1), epoch(1, false));
     if let Spending::Bits { moved, .. } = &mut none.spending {
         *moved = 0;
     }

@@ -79,6 +79,7 @@ fn what_is_planned_for_trust_profiles_holds_under_each_of_them() {
         };
         let kept = |receiving, envelopes| {
             Terms {
+                answers_kept: false,
                 coins,
                 width: 500,
                 rows: None,

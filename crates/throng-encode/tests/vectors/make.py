@@ -16,13 +16,15 @@ getcontext().prec = 120
 
 
 class Words:
-    """The keystream of ChaCha20 (RFC 8439) with a zero nonce, in little-endian words of 4 and 8 bytes."""
+    """The keystream of ChaCha20 (RFC 8439), in little-endian words of 4 and 8 bytes. The nonce is zero, or a number in the
+    last 8 of its 12 bytes."""
 
-    def __init__(self, key):
+    def __init__(self, key, nonce=0):
         self.key, self.counter, self.bytes = struct.unpack("<8I", key), 0, b""
+        self.nonce = nonce % 2**32, nonce >> 32
 
     def block(self):
-        start = [0x61707865, 0x3320646E, 0x79622D32, 0x6B206574, *self.key, self.counter, 0, 0, 0]
+        start = [0x61707865, 0x3320646E, 0x79622D32, 0x6B206574, *self.key, self.counter, 0, *self.nonce]
         state = list(start)
 
         def quarter(a, b, c, d):
@@ -114,6 +116,31 @@ def report(survey, value, words):
     bits = [start + one for start, one in zip(starts, value or []) if one is not None]
     sampled = words.below(len(sizes))
     return None, flip(bits[sampled : sampled + 1], sum(sizes), epsilon, words)
+
+
+def permanent(survey, value, words):
+    """The backstop of an answer: what permanent coins say of nothing, and r1 of the answer's own bit."""
+    encoding, coin = survey["encoding"], threshold(survey["randomizer"]["epsilon_backstop"])
+    row, silent = report(survey, None, words)
+    key = b"".join(words.word().to_bytes(8, "little") for _ in range(4))
+    if encoding["kind"] == "one-hot":
+        bit = value
+    elif encoding["kind"] == "sketch":
+        bit = None if value is None else cell(encoding["seed"], encoding["cells"], row, value)
+    else:
+        sizes = [attribute["values"] for attribute in encoding["attributes"]]
+        sampled = Words(key, 2**32).below(len(sizes))
+        one = (value or [None] * len(sizes))[sampled]
+        bit = None if one is None else sum(sizes[:sampled]) + one
+    bits = set(silent)
+    if bit is not None and bit not in bits:
+        pair = Words(key, bit + (row or 0) * encoding.get("cells", 0))
+        u = 0
+        while u < coin:
+            u = pair.word() << 64 | pair.word()
+        if u < 2**128 - coin:
+            bits.add(bit)
+    return (row, sorted(bits)), silent
 
 
 def fragments(survey, first, words):
@@ -223,7 +250,11 @@ def main():
         step = ["report", "fragments", "label", "routing", "times"]
         keys = {step: sha256(f"{number} {step}".encode()).digest() for step in step}
         words = {step: Words(key) for step, key in keys.items()}
-        first = report(parsed, value, words["report"])
+        silent = None
+        if "fragments" in parsed["randomizer"]:
+            first, silent = permanent(parsed, value, words["report"])
+        else:
+            first = report(parsed, value, words["report"])
         sent = fragments(parsed, first, words["fragments"])
         carried = label(parsed, name, words["label"])
         now_ms = 1_790_000_000_123
@@ -237,6 +268,7 @@ def main():
             "now_ms": now_ms,
             "keys": {step: key.hex() for step, key in keys.items()},
             "row": first[0],
+            "silent": silent,
             "bits": first[1],
             "fragments": sent,
             "label_number": carried,
@@ -244,7 +276,7 @@ def main():
             "epoch": epoch,
             "send_at_ms": send_at,
         }
-        cases.append({key: item for key, item in case.items() if key != "row" or item is not None})
+        cases.append({key: item for key, item in case.items() if key not in ("row", "silent") or item is not None})
     words = Words(bytes(range(32)))
     stream = [words.word(length) for length in (8, 4, 8, 4, 8)]
     thresholds = [

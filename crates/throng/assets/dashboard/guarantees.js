@@ -115,7 +115,7 @@ function answered(what, one) {
     el(
       "div",
       { class: "grid three" },
-      figure("epsilon-local", "whatever fails: the local floor", what.epsilon_local, `ε ${epsilon(what.epsilon_local)}`, `${what.backstop ? "epsilon_backstop (removal): all that anyone ever sends about one value" : "epsilon_local (removal): what anyone sends in one epoch; each epoch spends it again"}. Replacement: at most ${epsilon(twice.epsilon_local)}.`),
+      figure("epsilon-local", "whatever fails: the local floor", what.epsilon_local, `ε ${epsilon(what.epsilon_local)}`, `${what.backstop ? "epsilon_backstop (removal): all that anyone ever sends while their answer stays the same" : "epsilon_local (removal): what anyone sends in one epoch; each epoch spends it again"}. Replacement: at most ${epsilon(twice.epsilon_local)}.`),
       figure("epsilon-fragment", "one fragment", what.epsilon_fragment, `ε ${epsilon(what.epsilon_fragment)}`, `${what.fragments > 1 ? `removal: if one of ${what.fragments} fragments of a bit is known to be yours` : "removal: each bit is sent in one fragment, so as much as the floor"}. Replacement: at most ${epsilon(twice.epsilon_fragment)}.`),
       figure("epsilon-central", "a release", central ?? "", central === null ? "–" : `ε ${epsilon(central)}`, central === null ? what.reason : `epsilon_central (removal) at delta ${delta(what.delta)}; ${count(what.honest_respondents)} honest people hide each other${claimed}. Replacement: at most ${epsilon(twice.epsilon_central)} at delta ${delta(twice.delta)}.`, central === null ? "bad" : ""),
     ),

@@ -33,7 +33,7 @@ export async function render(page, parameters, fail) {
       figure("significant", "stands out of the noise", release.significant, `${count(release.significant)} of ${count(release.domain)}`, `values; a false one among them with probability ${release.beta}`),
       figure("respondents", "people", release.respondents, count(release.respondents), `in batches of ${release.instances_present.length} of ${release.instances} instances`),
       figure("epsilon-central", "promise of this release", release.epsilon_central, `ε ${epsilon(release.epsilon_central)}`, `epsilon_central (removal) at delta ${delta(release.delta)}, bound ${release.bound}`, "good"),
-      figure("epsilon-local", "whatever fails", release.epsilon_local, `ε ${epsilon(release.epsilon_local)}`, release.backstop ? "epsilon_backstop (removal), over all epochs" : "epsilon_local (removal), in each epoch"),
+      figure("epsilon-local", "whatever fails", release.epsilon_local, `ε ${epsilon(release.epsilon_local)}`, release.backstop ? "epsilon_backstop (removal), in one epoch, and over all while an answer stays the same" : "epsilon_local (removal), in each epoch"),
     ),
     tabs(views, first, fail),
     downloads(path, release, picture_width, fail),

@@ -79,7 +79,7 @@ function panel(survey, now_s) {
         ["trust profiles", Object.entries(survey.profiles).map(([label, instances]) => `${label}: fragments go to instance ${instances.join(", ")} alone`).join("; ")],
       ]),
       facts([
-        ["promise", el("span", {}, "a release is at most epsilon_central ", number(`claim-${id}`, survey.epsilon_central, epsilon(survey.epsilon_central)), ` (removal), delta ${delta(survey.delta)}; whatever fails, `, survey.backstop ? "all that anyone sends about one value" : "what anyone sends in an epoch", " is at most ", survey.backstop ? "epsilon_backstop " : "epsilon_local ", number(`floor-${id}`, survey.epsilon_local, epsilon(survey.epsilon_local)), " (removal)")],
+        ["promise", el("span", {}, "a release is at most epsilon_central ", number(`claim-${id}`, survey.epsilon_central, epsilon(survey.epsilon_central)), ` (removal), delta ${delta(survey.delta)}; whatever fails, `, survey.backstop ? "all that anyone sends while their answer stays the same" : "what anyone sends in an epoch", " is at most ", survey.backstop ? "epsilon_backstop " : "epsilon_local ", number(`floor-${id}`, survey.epsilon_local, epsilon(survey.epsilon_local)), " (removal)")],
         ["proved by", `the bound “${survey.bound}”`],
         ["relies on", `${percent(survey.honest_fraction)} of the crowd being honest`],
         ["sends", `${survey.envelopes} envelopes to each of ${survey.instances} instances${survey.cover === "none" ? ", without cover" : ""}`],

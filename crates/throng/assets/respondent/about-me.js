@@ -59,12 +59,12 @@ function ledger(about) {
             el(
               "table",
               { id: "ledger-lines" },
-              el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Survey"), el("th", { scope: "col", class: "number" }, "Epoch"), el("th", { scope: "col", class: "number" }, "Spent by then"))),
+              el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Survey"), el("th", { scope: "col", class: "number" }, "Epoch"), el("th", { scope: "col", class: "number" }, "It added"), el("th", { scope: "col", class: "number" }, "Spent by then"))),
               el(
                 "tbody",
                 {},
                 about.ledger.map((line) =>
-                  el("tr", {}, el("td", {}, line.survey), el("td", { class: "number" }, line.epoch), el("td", { class: "number", "data-value": line.epsilon_spent }, epsilon(line.epsilon_spent))),
+                  el("tr", {}, el("td", {}, line.survey), el("td", { class: "number" }, line.epoch), el("td", { class: "number" }, epsilon(line.epsilon_added)), el("td", { class: "number", "data-value": line.epsilon_spent }, epsilon(line.epsilon_spent))),
                 ),
               ),
             ),
@@ -116,7 +116,7 @@ function survey(epochs, number) {
     el(
       "div",
       { class: "grid" },
-      figure(`floor-${number}`, "Whatever fails", one.epsilon_floor, `epsilon ${epsilon(one.epsilon_floor)}`, `removal: at most ${factor(one.epsilon_floor)} times as likely as with nothing to say`),
+      figure(`floor-${number}`, "Whatever fails", one.epsilon_floor, `epsilon ${epsilon(one.epsilon_floor)}`, `removal: at most ${factor(one.epsilon_floor)} times as likely as with nothing to say${one.next_epoch ? ", in one epoch, and in all while your answer stays the same" : ""}`),
       figure(`central-${number}`, "What is released", one.epsilon_central, `epsilon ${epsilon(one.epsilon_central)}`, `removal: at most ${factor(one.epsilon_central)} times as likely as without you, but for a chance of ${oneIn(one.delta)}`),
     ),
     el("details", { id: `guarantee-${number}` }, el("summary", {}, "What this rests on, and what is left if it fails"), el("ul", { class: "points" }, one.guarantee.map((one) => el("li", {}, words(one))))),

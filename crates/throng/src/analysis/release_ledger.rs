@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 use serde::{Deserialize, Serialize};
-use throng_account::epochs::Membership;
 use throng_account::ledger::{Entry, Hiding, Ledger, Recorded, Spending};
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
 
@@ -163,7 +162,7 @@ enum StoredSpending {
         epsilon_backstop: String,
         epsilon_fragment: String,
         fragments: u32,
-        same_respondents: bool,
+        answers_kept: bool,
     },
     Guarantee(StoredGuarantee),
 }
@@ -198,13 +197,13 @@ impl StoredSpending {
                 epsilon_backstop,
                 epsilon_fragment,
                 fragments,
-                membership,
+                answers_kept,
             } => Self::Backstop {
                 crowd: crowd(hiding),
                 epsilon_backstop: epsilon_backstop.value().to_string(),
                 epsilon_fragment: epsilon_fragment.value().to_string(),
                 fragments,
-                same_respondents: membership == Membership::Identical,
+                answers_kept,
             },
             Spending::Guarantee(known) => Self::Guarantee(StoredGuarantee::of(known)),
         }
@@ -215,13 +214,13 @@ impl StoredSpending {
             Self::Bits { crowd, epsilon_local, moved } => {
                 Spending::Bits { crowd: crowd.read()?, epsilon_local: epsilon(&epsilon_local)?, moved }
             }
-            Self::Backstop { crowd, epsilon_backstop, epsilon_fragment, fragments, same_respondents } => {
+            Self::Backstop { crowd, epsilon_backstop, epsilon_fragment, fragments, answers_kept } => {
                 Spending::Backstop {
                     crowd: crowd.read()?,
                     epsilon_backstop: epsilon(&epsilon_backstop)?,
                     epsilon_fragment: epsilon(&epsilon_fragment)?,
                     fragments,
-                    membership: if same_respondents { Membership::Identical } else { Membership::Changing },
+                    answers_kept,
                 }
             }
             Self::Guarantee(known) => Spending::Guarantee(known.read()?),
@@ -277,7 +276,7 @@ mod tests {
                 epsilon_backstop: third,
                 epsilon_fragment: Epsilon::new(0.1 + 0.2).unwrap(),
                 fragments: 4,
-                membership: Membership::Changing,
+                answers_kept: false,
             },
             Spending::Guarantee(guarantee(0.2, 5e-324)),
         ];

@@ -57,9 +57,9 @@ pub struct Released {
     pub bound: String,
     /// How many honest respondents it rests on.
     pub honest_respondents: u64,
-    /// What is left whatever fails: of one epoch, or with a backstop of all epochs of a value.
+    /// What is left whatever fails: of one epoch, or with a backstop of all epochs while the answer stays the same.
     pub epsilon_local: f64,
-    /// Whether that is of all epochs.
+    /// Whether that is of all epochs in which the answer stays the same.
     pub backstop: bool,
     /// What the fragments alone say that one, two, ... bad instances and the analyzer can tie to a respondent.
     pub epsilon_if_instances_compromised: Vec<f64>,
@@ -356,7 +356,9 @@ impl fmt::Display for Released {
             ),
         )?;
         let floor = if self.backstop { "epsilon_backstop" } else { "epsilon_local" };
-        line("whatever fails", format!("{floor} {:.4} ({})", at_most(self.epsilon_local), self.neighbors))?;
+        let over = if self.backstop { ", one epoch or a constant answer" } else { "" };
+        let local = at_most(self.epsilon_local);
+        line("whatever fails", format!("{floor} {local:.4} ({}{over})", self.neighbors))?;
         line(
             "all releases",
             format!(

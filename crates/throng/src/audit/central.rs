@@ -135,6 +135,7 @@ mod tests {
 
     fn terms(mechanism: &Mechanism) -> Terms {
         Terms {
+            answers_kept: false,
             coins: mechanism.coins(),
             width: mechanism.domain(),
             rows: mechanism.sketch().map(|sketch| sketch.shape().rows),

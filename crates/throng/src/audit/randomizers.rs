@@ -28,7 +28,7 @@ pub enum RandomizerName {
     Repeated,
     /// One bit per value, in report fragments: those of one epoch
     Fragments,
-    /// One bit per value, in report fragments: all of three epochs, behind one backstop that they nearly give away
+    /// One bit per value, in report fragments: all of three epochs with one answer, behind a backstop that they nearly give away
     Backstop,
     /// A cell of a sampled row of a sketch
     Sketch,

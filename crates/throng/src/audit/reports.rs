@@ -45,7 +45,7 @@ enum Number {
 pub enum Epochs {
     /// The report of one epoch.
     One,
-    /// The reports of several, which share the backstop that the respondent keeps.
+    /// The reports of several with one answer, which share the backstop that the respondent's coins give it.
     Several(u32),
 }
 
@@ -137,12 +137,15 @@ impl Reports {
             return Ok(self.encoder.encode(value, fragments, rng)?);
         };
         fragments.clear();
-        match self.encoder.draw_backstop(value, rng)? {
-            Some(backstop) => (0..epochs).try_for_each(|_| {
-                self.encoder.encode_from(&backstop, more, rng)?;
-                fragments.extend_from_slice(more);
-                Ok(())
-            }),
+        match self.encoder.draw_coins(rng)? {
+            Some(coins) => {
+                let backstop = self.encoder.backstop(&coins, value)?;
+                (0..epochs).try_for_each(|_| {
+                    self.encoder.encode_from(&backstop, more, rng)?;
+                    fragments.extend_from_slice(more);
+                    Ok(())
+                })
+            }
             None => (0..epochs).try_for_each(|_| {
                 self.encoder.encode(value, more, rng)?;
                 fragments.extend_from_slice(more);

@@ -24,6 +24,7 @@ use crate::net::client::Limits;
 use crate::respondent::{
     Answered, CheckedBody, Clock, How, Pass, Respondent, ShownAnswer, SystemClock, Transport, When,
 };
+use crate::rounding::at_most;
 
 /// Does what was asked, in this order: limit, answer, send, show or check.
 pub fn run(args: &RespondArgs, format: Format) -> Result<()> {
@@ -143,11 +144,23 @@ fn answer(
     let how = How { label: args.label.clone(), when };
     notes.extend(bundle.warnings().iter().map(|warning| format!("warning: {warning}")));
     let answered = respondent.answer_with(bundle, value, &how, SystemClock.now_ms(), &mut system_rng()?)?;
-    if let Answered::Before(answer) = &answered {
-        notes.push(format!(
+    match &answered {
+        Answered::Before(answer) => notes.push(format!(
             "Epoch {} was answered before. What was made then is sent, and nothing else, whatever the value.",
             answer.epoch
-        ));
+        )),
+        Answered::AsFirst(_) => notes.push(
+            "In this survey the first report counts: this epoch is drawn from it, whatever the value.".into(),
+        ),
+        Answered::Now(_) => {}
+    }
+    // Behind a backstop an epoch adds what the epochs before make of it. It is said now: sending may take hours.
+    if !matches!(answered, Answered::Before(_)) && bundle.survey().survey().answer_changes().is_some() {
+        let answer = answered.answer();
+        let added = respondent.ledger().added(&answer.survey, answer.epoch)?.unwrap_or_default();
+        let told = format!("This epoch adds epsilon {:.4} (removal) to what you have spent.", at_most(added));
+        eprintln!("{told}");
+        notes.push(told);
     }
     Ok(answered)
 }

@@ -85,7 +85,7 @@ pub(super) struct WhatIf {
     /// Whether nothing else is asked than what the survey itself says.
     planned: bool,
     neighbors: &'static str,
-    /// What is left whatever fails: of one epoch, or with a backstop of all epochs of a value.
+    /// What is left whatever fails: of one epoch, or with a backstop of all epochs while the answer stays the same.
     epsilon_local: f64,
     backstop: bool,
     /// What one fragment says that is known to be somebody's.

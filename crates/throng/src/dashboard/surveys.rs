@@ -52,7 +52,7 @@ struct SurveyPage {
     profiles: BTreeMap<String, Vec<u32>>,
     epsilon_central: f64,
     delta: f64,
-    /// What is left whatever fails: of one epoch, or with a backstop of all epochs of a value.
+    /// What is left whatever fails: of one epoch, or with a backstop of all epochs while the answer stays the same.
     epsilon_local: f64,
     backstop: bool,
     bound: String,

@@ -85,6 +85,8 @@ pub struct LedgerLine {
     pub survey: String,
     /// The epoch.
     pub epoch: u64,
+    /// What it added.
+    pub epsilon_added: f64,
     /// What all answers up to this one spent.
     pub epsilon_spent: f64,
 }
@@ -93,10 +95,11 @@ impl AboutMe {
     /// As the state directory has it now.
     pub fn of(respondent: &Respondent, now_ms: u64) -> Result<Self> {
         let ledger = respondent.ledger();
-        let lines = ledger.spent_after_each()?.into_iter().map(|(entry, spent)| LedgerLine {
-            survey: entry.name.clone(),
-            epoch: entry.epoch,
-            epsilon_spent: spent.value(),
+        let mut before = 0.0;
+        let lines = ledger.spent_after_each()?.into_iter().map(|(entry, spent)| {
+            let epsilon_spent = spent.value();
+            let epsilon_added = epsilon_spent - std::mem::replace(&mut before, epsilon_spent);
+            LedgerLine { survey: entry.name.clone(), epoch: entry.epoch, epsilon_added, epsilon_spent }
         });
         Ok(Self {
             epsilon_spent: ledger.spent()?.value(),

@@ -1,10 +1,10 @@
 //! What a person has spent over all surveys, and the limit that they set themselves.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
-use throng_dp::Epsilon;
+use throng_dp::{AnswerSeries, Epsilon};
 use throng_wire::{Digest, SurveyHash};
 
 use super::state_dir::StateDir;
@@ -15,6 +15,7 @@ use crate::rounding::{at_least, at_most};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PersonalLedger {
+    version: u32,
     epsilon_limit: f64,
     entries: Vec<Entry>,
 }
@@ -41,9 +42,62 @@ pub struct Entry {
 pub struct Spending {
     /// A report of its own: every epoch spends epsilon_local again. 0 behind a backstop.
     pub epsilon_local: f64,
-    /// What was drawn once and for all, and is paid once however many answers use it: a backstop, a
-    /// randomized label.
+    /// What was drawn once and for all, and is paid once however many answers use it: a randomized label, or the backstop of
+    /// a first answer that counts for all epochs.
     pub permanent: Vec<Permanent>,
+    /// Which answer this was of those that share permanent coins and may change.
+    pub given: Option<Given>,
+}
+
+/// An answer that was given in an epoch of a survey in which answers may change. What it spends depends on all others there.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Given {
+    /// The name of the coins in the state directory: one for a survey.
+    pub coins: String,
+    /// The name of the answer, which does not show it; none for having nothing to say.
+    pub answer: Option<String>,
+    /// epsilon_backstop, for each bit.
+    pub epsilon_backstop: f64,
+    /// epsilon_fragment, for each bit.
+    pub epsilon_fragment: f64,
+    /// How many report fragments an epoch has: tau.
+    pub fragments: u32,
+    /// How many bits an answer sets.
+    pub bits: u32,
+}
+
+impl Given {
+    /// An answer of this name under what a survey promises of answers that change.
+    pub(super) fn new(coins: String, answer: Option<String>, series: &AnswerSeries) -> Self {
+        Self {
+            coins,
+            answer,
+            epsilon_backstop: series.epsilon_backstop.value(),
+            epsilon_fragment: series.epsilon_fragment.value(),
+            fragments: series.tau,
+            bits: series.bits,
+        }
+    }
+
+    fn series(&self) -> Result<AnswerSeries> {
+        let epsilon_backstop = Epsilon::new(self.epsilon_backstop)?;
+        let epsilon_fragment = Epsilon::new(self.epsilon_fragment)?;
+        Ok(AnswerSeries { epsilon_backstop, epsilon_fragment, tau: self.fragments, bits: self.bits })
+    }
+}
+
+/// What one more epoch of a survey would add to what was spent, while answers may change.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct NextEpoch {
+    /// In how many epochs there was an answer, or nothing to say.
+    pub epochs: u32,
+    /// With the answer of the last one.
+    pub epsilon_same: f64,
+    /// With an answer that was never given.
+    pub epsilon_another: f64,
+    /// With nothing to say.
+    pub epsilon_nothing: f64,
 }
 
 /// Something that was drawn once and for all.
@@ -56,19 +110,31 @@ pub struct Permanent {
     pub epsilon: f64,
 }
 
-/// The limit of someone who sets none: a handful of single answers, or as many backstops.
+/// The limit of someone who sets none: a handful of single answers, or of surveys whose answer stays the same.
 pub const EPSILON_LIMIT_DEFAULT: f64 = 50.0;
 
 impl PersonalLedger {
     /// An empty ledger.
     pub(super) fn new(epsilon_limit: Epsilon) -> Self {
-        Self { epsilon_limit: epsilon_limit.value(), entries: Vec::new() }
+        Self { version: VERSION, epsilon_limit: epsilon_limit.value(), entries: Vec::new() }
     }
 
     /// Reads the ledger, if it is there.
     pub(super) fn read(state: &StateDir) -> Result<Option<Self>> {
         let Some(bytes) = state.read_checked(LEDGER, LEDGER)? else { return Ok(None) };
         let unreadable = || format!("{} is not the ledger of this version", state.path(LEDGER).display());
+        // An earlier one kept a backstop for each value, and promised of them what does not hold if answers change.
+        #[derive(Deserialize)]
+        struct Versioned {
+            version: Option<u32>,
+        }
+        let Versioned { version } = serde_json::from_slice(&bytes).with_context(unreadable)?;
+        ensure!(
+            version == Some(VERSION),
+            "{} was written by another version of this program, whose backstops are not those of this one: go on with that \
+             version, or answer with another directory for --state",
+            state.path(LEDGER).display()
+        );
         let ledger: Self = serde_json::from_slice(&bytes).with_context(unreadable)?;
         ledger.spent().with_context(unreadable)?;
         Epsilon::new(ledger.epsilon_limit).with_context(unreadable)?;
@@ -101,7 +167,10 @@ impl PersonalLedger {
 
     /// Whether an answer has used what has this name.
     pub(super) fn has_used(&self, id: &str) -> bool {
-        self.entries.iter().flat_map(|entry| &entry.spending.permanent).any(|permanent| permanent.id == id)
+        self.entries.iter().any(|Entry { spending, .. }| {
+            spending.permanent.iter().any(|permanent| permanent.id == id)
+                || spending.given.as_ref().is_some_and(|given| given.coins == id)
+        })
     }
 
     /// What everything together has spent.
@@ -114,6 +183,42 @@ impl PersonalLedger {
         let until = |index: usize| self.entries.iter().take(index + 1).map(|entry| &entry.spending);
         let each = self.entries.iter().enumerate();
         each.map(|(index, entry)| Ok((entry, total(until(index))?))).collect()
+    }
+
+    /// What an answer adds to what was spent.
+    pub(super) fn adds(&self, more: &Spending) -> Result<f64> {
+        let after = total(self.entries.iter().map(|entry| &entry.spending).chain([more]))?;
+        Ok((after.value() - self.spent()?.value()).max(0.0))
+    }
+
+    /// What one more epoch of a survey would add, where answers may change and there was one.
+    pub fn next_epoch(&self, survey: &SurveyHash) -> Result<Option<NextEpoch>> {
+        let of_survey = self.entries.iter().filter(|entry| entry.survey == *survey);
+        let given: Vec<&Given> = of_survey.filter_map(|entry| entry.spending.given.as_ref()).collect();
+        let Some(last) = given.last() else { return Ok(None) };
+        let adds = |answer: Option<String>| {
+            let given = Some(Given { answer, ..(*last).clone() });
+            self.adds(&Spending { epsilon_local: 0.0, permanent: Vec::new(), given })
+        };
+        Ok(Some(NextEpoch {
+            epochs: given.len() as u32,
+            epsilon_same: adds(last.answer.clone())?,
+            // No name is empty.
+            epsilon_another: adds(Some(String::new()))?,
+            epsilon_nothing: adds(None)?,
+        }))
+    }
+
+    /// What the answer for an epoch of a survey added to what was spent.
+    pub fn added(&self, survey: &SurveyHash, epoch: u64) -> Result<Option<f64>> {
+        let mut before = 0.0;
+        for (entry, spent) in self.spent_after_each()? {
+            if entry.survey == *survey && entry.epoch == epoch {
+                return Ok(Some(spent.value() - before));
+            }
+            before = spent.value();
+        }
+        Ok(None)
     }
 
     /// What the limit leaves for further answers.
@@ -145,21 +250,38 @@ impl PersonalLedger {
     }
 }
 
-/// The sum of the epsilons, with everything permanent counted once; rounded up.
+/// The sum of the epsilons, with everything permanent counted once, and answers that share coins as the series that they
+/// are; rounded up.
 fn total<'a>(all: impl Iterator<Item = &'a Spending>) -> Result<Epsilon> {
     let mut sum = Epsilon::ZERO;
     let mut paid = BTreeSet::new();
+    let mut shared: BTreeMap<&str, (AnswerSeries, u32, BTreeMap<&str, u32>)> = BTreeMap::new();
     for spending in all {
         sum = sum + Epsilon::new(spending.epsilon_local)?;
         for permanent in &spending.permanent {
             let epsilon = Epsilon::new(permanent.epsilon)?;
             sum = if paid.insert(&permanent.id) { sum + epsilon } else { sum };
         }
+        if let Some(given) = &spending.given {
+            let series = given.series()?;
+            let (of_coins, epochs, answers) =
+                shared.entry(&given.coins).or_insert_with(|| (series, 0, BTreeMap::new()));
+            ensure!(*of_coins == series, "answers from one survey's coins have other parameters");
+            *epochs += 1;
+            if let Some(answer) = &given.answer {
+                *answers.entry(answer).or_default() += 1;
+            }
+        }
     }
-    Ok(sum)
+    let of_coins = shared.into_values();
+    Ok(of_coins
+        .map(|(series, epochs, answers)| series.epsilon(epochs, answers.into_values()))
+        .fold(sum, |a, b| a + b))
 }
 
 const LEDGER: &str = "ledger";
+/// Before the second there was no number.
+const VERSION: u32 = 2;
 
 #[cfg(test)]
 mod tests {
@@ -175,8 +297,65 @@ mod tests {
             name: "survey".into(),
             epoch,
             answer: Digest::NONE,
-            spending: Spending { epsilon_local, permanent },
+            spending: Spending { epsilon_local, permanent, given: None },
         }
+    }
+
+    fn given(epoch: u64, answer: Option<&str>) -> Entry {
+        let series = AnswerSeries {
+            epsilon_backstop: Epsilon::new(5.0).unwrap(),
+            epsilon_fragment: Epsilon::new(0.5).unwrap(),
+            tau: 4,
+            bits: 1,
+        };
+        let given = Given::new("coins".into(), answer.map(str::to_owned), &series);
+        Entry {
+            spending: Spending { epsilon_local: 0.0, permanent: vec![], given: Some(given) },
+            ..entry(epoch, 0.0, &[])
+        }
+    }
+
+    /// Two for an epoch, a backstop of five: the sum of min(2 m, 5 + 2 (T - m)) over all answers, whatever their order.
+    #[test]
+    fn answers_that_change_are_booked_as_the_series_that_they_are() {
+        let mut ledger = PersonalLedger::new(Epsilon::new(14.5).unwrap());
+        assert_eq!(ledger.next_epoch(&SurveyHash::new([1; 32])).unwrap(), None);
+        for (epoch, answer, spent, next) in [
+            (1, Some("a"), 2.0, (2.0, 2.0, 0.0)),
+            (2, Some("a"), 4.0, (1.0, 2.0, 0.0)),
+            (3, Some("a"), 5.0, (0.0, 3.0, 1.0)),
+            (4, Some("a"), 5.0, (0.0, 4.0, 2.0)),
+            (5, None, 7.0, (1.0, 3.0, 1.0)),
+            (6, None, 8.0, (0.0, 2.0, 0.0)),
+            (7, Some("b"), 10.0, (2.0, 2.0, 0.0)),
+            (8, Some("b"), 12.0, (2.0, 2.0, 0.0)),
+            (9, Some("a"), 14.0, (1.0, 2.0, 0.0)),
+        ] {
+            let more = given(epoch, answer);
+            let before = ledger.spent().unwrap().value();
+            assert_eq!(ledger.adds(&more.spending).unwrap(), spent - before);
+            ledger.check(&more.spending).unwrap();
+            ledger.record(more);
+            assert_eq!(ledger.spent().unwrap().value(), spent, "{epoch}");
+            let found = ledger.next_epoch(&SurveyHash::new([1; 32])).unwrap().unwrap();
+            let found = (found.epochs, (found.epsilon_same, found.epsilon_another, found.epsilon_nothing));
+            assert_eq!(found, (epoch as u32, next), "{epoch}");
+        }
+        let refused = ledger.check(&given(10, Some("c")).spending).unwrap_err();
+        assert!(refused.to_string().contains("spends epsilon 2.0000"), "{refused}");
+        ledger.check(&given(10, None).spending).unwrap();
+        assert!(ledger.has_used("coins") && !ledger.has_used("a"));
+    }
+
+    /// Nothing of an earlier version is taken for something else.
+    #[test]
+    fn the_ledger_of_an_earlier_version_is_refused_with_the_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateDir::open(folder.path()).unwrap();
+        let old = br#"{"epsilon_limit":50.0,"entries":[]}"#;
+        plant(&state, LEDGER, LEDGER, old);
+        let refused = PersonalLedger::read(&state).unwrap_err().to_string();
+        assert!(refused.contains("another version") && refused.contains("--state"), "{refused}");
     }
 
     #[test]
@@ -216,6 +395,7 @@ mod tests {
         let mut ledger = PersonalLedger::new(Epsilon::new(20.0).unwrap());
         ledger.record(entry(1, 3.5, &[("label", 0.5)]));
         ledger.record(entry(2, 0.0, &[("a", 4.0), ("label", 0.5)]));
+        ledger.record(given(3, Some("b")));
         check_bytes(&serde_json::to_vec_pretty(&ledger).unwrap(), |bytes| {
             plant(&state, LEDGER, LEDGER, bytes);
             let read = PersonalLedger::read(&state).ok().flatten()?;

@@ -5,11 +5,12 @@ use serde::Serialize;
 use throng_encode::CheckedClaim;
 use throng_wire::{Digest, Layout, Place, SurveyHash};
 
-use super::Respondent;
 use super::outbox::{StoredAnswer, StoredBody};
 use super::sending::Fate;
+use super::{NextEpoch, Respondent};
 use crate::bundle::Bundle;
 use crate::clock::rfc3339;
+use crate::rounding::at_most;
 
 /// One answer, as it is shown.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -29,8 +30,13 @@ pub struct ShownAnswer {
     pub epoch_start: String,
     /// ... to when it lasts (UTC).
     pub epoch_end: String,
-    /// What this answer spent of the person's own limit.
+    /// What is left whatever fails: of one epoch, or with a backstop of all epochs while the answer stays the same.
     pub epsilon_floor: f64,
+    /// What this answer added to what the person has spent.
+    pub epsilon_added: f64,
+    /// What another epoch would add, where answers may change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_epoch: Option<NextEpoch>,
     /// What is left if a single fragment is known to be theirs.
     pub epsilon_fragment: f64,
     /// What a release is claimed to guarantee ...
@@ -123,6 +129,9 @@ impl Respondent {
             });
         }
         let label = survey.labels.as_ref().and_then(|labels| labels.name(answer.label));
+        let next_epoch = self.ledger.next_epoch(&answer.survey)?;
+        let mut guarantee = claim.sentences();
+        guarantee.extend(next_epoch.map(|next| in_words(&next)));
         Ok(ShownAnswer {
             survey: answer.name.clone(),
             survey_hash: answer.survey,
@@ -132,11 +141,13 @@ impl Respondent {
             epoch_start: rfc3339(start_s),
             epoch_end: rfc3339(answer.epoch_end_ms() / 1000),
             epsilon_floor: claim.floor.epsilon().value(),
+            epsilon_added: self.ledger.added(&answer.survey, answer.epoch)?.unwrap_or_default(),
+            next_epoch,
             epsilon_fragment: claim.fragment.epsilon().value(),
             epsilon_central: claim.claimed.epsilon().value(),
             delta: claim.claimed.delta().value(),
             epsilon_central_found: claim.central.epsilon().value(),
-            guarantee: claim.sentences(),
+            guarantee,
             bodies,
         })
     }
@@ -163,6 +174,18 @@ impl Fate {
             Self::Late => "the epoch closed before hop 1 acknowledged it; it is not sent in another".into(),
         }
     }
+}
+
+/// What a further epoch adds, for the person who decides about it.
+fn in_words(next: &NextEpoch) -> String {
+    format!(
+        "You have answered {} of its epochs. One more adds epsilon {:.4} (removal) with the answer that you gave last, {:.4} \
+         with one that you never gave, and {:.4} with nothing to say.",
+        next.epochs,
+        at_most(next.epsilon_same),
+        at_most(next.epsilon_another),
+        at_most(next.epsilon_nothing),
+    )
 }
 
 fn first_bytes(body: &StoredBody) -> Option<String> {

@@ -1,7 +1,7 @@
 //! What answers spend: the person's own limit, and what epochs share.
 
 use throng::exit;
-use throng::respondent::How;
+use throng::respondent::{Answered, How};
 use throng_dp::Epsilon;
 
 use crate::world::{EPOCH_MS, FRAGMENTED, ONE_HOT};
@@ -19,10 +19,10 @@ fn the_persons_limit_holds_over_all_surveys() {
     let near = |got: f64, expected: f64| assert!((got - expected).abs() < 1e-9, "{got} for {expected}");
     near(answer(&one, Some(7), 10).unwrap(), 5.25);
     near(answer(&one, Some(7), 11).unwrap(), 10.5);
-    // A backstop is paid once for a value ...
+    // A constant answer is paid once ...
     near(answer(&two, Some(7), 10).unwrap(), 15.75);
     near(answer(&two, Some(7), 11).unwrap(), 15.75);
-    // ... and another value would be another one, as would another report.
+    // ... and another one, or none, would show that it was there before, as would another report.
     for refused in [answer(&two, Some(8), 12), answer(&two, None, 12), answer(&one, Some(7), 12)] {
         let error = refused.unwrap_err();
         assert_eq!(exit::code(&error), exit::REFUSED, "{error:#}");
@@ -38,9 +38,82 @@ fn the_persons_limit_holds_over_all_surveys() {
     one.answer(&mut respondent, Some(7), 12 * EPOCH_MS, 2).unwrap();
 }
 
-/// The backstop stays; the fragments are drawn from it anew in every epoch.
+/// Four fragments of 4 in each epoch, a backstop of 5.25: an answer in m of T epochs is min(16 m, 5.25 + 16 (T - m)). The
+/// ledger books what each epoch adds, and it is shown before it is sent.
 #[test]
-fn epochs_share_a_backstop_and_differ_in_their_fragments() {
+fn an_answer_that_changes_is_booked_and_told() {
+    let desk = Desk::new(FRAGMENTED);
+    let mut respondent = desk.open();
+    respondent.set_epsilon_limit(Epsilon::new(80.0).unwrap()).unwrap();
+    let near = |got: f64, expected: f64| assert!((got - expected).abs() < 1e-9, "{got} for {expected}");
+    for (epoch, value, added, next) in [
+        (10, None, 0.0, (0.0, 16.0, 0.0)),
+        (11, Some(7), 16.0, (5.25, 16.0, 0.0)),
+        (12, Some(7), 5.25, (0.0, 26.75, 10.75)),
+        (13, Some(8), 26.75, (16.0, 16.0, 0.0)),
+    ] {
+        let answered = desk.answer(&mut respondent, value, epoch * EPOCH_MS, epoch as u8).unwrap();
+        let shown = respondent.show_answer(answered.answer(), epoch * EPOCH_MS).unwrap();
+        near(shown.epsilon_added, added);
+        let told = shown.next_epoch.unwrap();
+        near(told.epsilon_same, next.0);
+        near(told.epsilon_another, next.1);
+        near(told.epsilon_nothing, next.2);
+        let words = shown.guarantee.join(" ");
+        assert!(words.contains(&format!("One more adds epsilon {:.4}", next.0)), "{words}");
+    }
+    near(respondent.ledger().spent().unwrap().value(), 48.0);
+    // What would be too much is refused, and nothing of it is kept.
+    respondent.set_epsilon_limit(Epsilon::new(60.0).unwrap()).unwrap();
+    let before = files(&desk.state());
+    let refused = desk.answer(&mut respondent, Some(9), 14 * EPOCH_MS, 14).unwrap_err();
+    assert_eq!(exit::code(&refused), exit::REFUSED, "{refused:#}");
+    assert!(refused.to_string().contains("spends epsilon 16.0000"), "{refused}");
+    assert_eq!(files(&desk.state()), before);
+    let permanent = before.keys().filter(|name| name.starts_with("permanent")).count();
+    assert_eq!(permanent, 1, "coins are drawn once, whatever is answered");
+}
+
+/// With `answer_changes = "never"`: the first report, also of having nothing to say, is what all epochs are drawn from; it
+/// is paid for once, and what is kept does not tell which answer it was.
+#[test]
+fn the_first_report_counts_where_answers_may_not_change() {
+    let never = FRAGMENTED.replace("fragments = 4", "fragments = 4, answer_changes = \"never\"");
+    assert_ne!(never, FRAGMENTED);
+    for first in [Some(7), None] {
+        let desk = Desk::new(&never);
+        let mut respondent = desk.open();
+        let mut kept: Option<Vec<u8>> = None;
+        let mut seven = Vec::new();
+        for (epoch, value) in [(10, first), (11, Some(8)), (12, None), (13, Some(7))] {
+            let answered = desk.answer(&mut respondent, value, epoch * EPOCH_MS, epoch as u8).unwrap();
+            assert_eq!(matches!(answered, Answered::AsFirst(_)), epoch > 10, "{answered:?}");
+            let spent = respondent.ledger().spent().unwrap().value();
+            assert!((spent - 5.25).abs() < 1e-9, "{spent}");
+            let all = files(&desk.state());
+            let mut permanent = all.iter().filter(|(name, _)| name.starts_with("permanent"));
+            let (_, bytes) = permanent.next().unwrap();
+            assert!(permanent.next().is_none());
+            assert_eq!(kept.get_or_insert_with(|| bytes.clone()), bytes, "nothing is drawn again");
+            let answer = answered.answer();
+            let opened =
+                answer.bodies.iter().map(|body| desk.world.open(&answer.route(body), body.bytes().unwrap()));
+            let fragments: Vec<u32> = opened.flatten().collect();
+            seven.push(fragments.iter().filter(|&&bit| bit == 7).count() >= 3);
+            assert!(fragments.iter().filter(|&&bit| bit == 8).count() < 3, "later answers are in nothing");
+        }
+        // But with a probability of half a percent a bit is kept as it is, and then shows in every epoch.
+        assert_eq!(seven, [first.is_some(); 4]);
+        let shown = respondent.show(14 * EPOCH_MS).unwrap();
+        assert!(shown[0].guarantee[0].contains("your first report"), "{:?}", shown[0].guarantee);
+        let ledger = std::str::from_utf8(&files(&desk.state())["ledger"]).unwrap().to_owned();
+        assert!(ledger.contains("\"given\": null"), "which answer was given is not written down: {ledger}");
+    }
+}
+
+/// The coins stay; the fragments are drawn from their backstop anew in every epoch.
+#[test]
+fn epochs_share_their_coins_and_differ_in_their_fragments() {
     let desk = Desk::new(FRAGMENTED);
     let mut drawn = Vec::new();
     let mut backstops = Vec::new();

@@ -7,11 +7,12 @@ use throng_dp::Epsilon;
 use crate::world::{EPOCH_MS, ONE_HOT, RECORD};
 use crate::{Desk, NOW_MS, files, rng};
 
-/// A record is one value: it has one backstop, which is about one attribute in all epochs.
+/// A record is one answer: in all epochs, whatever else is answered, it is about one attribute.
 #[test]
-fn a_record_is_answered_from_one_backstop_about_one_attribute() {
+fn records_are_answered_about_one_attribute_in_all_epochs() {
     let desk = Desk::new(RECORD);
     let mut respondent = desk.open();
+    respondent.set_epsilon_limit(Epsilon::new(200.0).unwrap()).unwrap();
     let mut answer = |record: Option<Vec<Option<u32>>>, epoch: u64| {
         let now_ms = epoch * EPOCH_MS;
         let rng = &mut rng(20 + epoch as u8);
@@ -33,13 +34,19 @@ fn a_record_is_answered_from_one_backstop_about_one_attribute() {
     for epoch in 11..16 {
         let next = answer(Some(record.clone()), epoch);
         assert!(own(&next.0, sampled[0]) && next.0 != first.0, "{epoch}");
-        assert!((next.1 - 5.25).abs() < 1e-9, "the backstop is paid once, not {}", next.1);
+        assert!((next.1 - 5.25).abs() < 1e-9, "a constant answer is paid once, not {}", next.1);
     }
-    // Another record is another value; one without any value says as much as having nothing to say.
-    assert!((answer(Some(vec![Some(4), Some(0), Some(700)]), 16).1 - 10.5).abs() < 1e-9);
-    assert!((answer(Some(vec![None; 3]), 17).1 - 15.75).abs() < 1e-9);
-    assert!((answer(None, 18).1 - 15.75).abs() < 1e-9);
-    assert_eq!(files(&desk.state()).keys().filter(|name| name.starts_with("permanent")).count(), 3);
+    // Another record is another answer, about the same attribute: six and one of seven epochs. One without any value is
+    // having nothing to say.
+    let other = answer(Some(vec![Some(5), Some(0), Some(701)]), 16);
+    let place = [4, 10, 711].iter().position(|&bit| bit == sampled[0]).unwrap();
+    assert!(own(&other.0, [5, 9, 712][place]) && !own(&other.0, sampled[0]));
+    assert!((other.1 - (5.25 + 16.0 + 16.0)).abs() < 1e-9, "{}", other.1);
+    let silent = answer(Some(vec![None; 3]), 17);
+    assert!(!own(&silent.0, sampled[0]));
+    assert!((silent.1 - (5.25 + 2.0 * 16.0 + 16.0)).abs() < 1e-9, "{}", silent.1);
+    assert!((answer(None, 18).1 - (5.25 + 3.0 * 16.0 + 16.0)).abs() < 1e-9);
+    assert_eq!(files(&desk.state()).keys().filter(|name| name.starts_with("permanent")).count(), 1);
 }
 
 /// From records to estimates of all attributes: 90 answers without a backstop, each with a sample of its own. Noise ends

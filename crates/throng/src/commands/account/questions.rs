@@ -321,6 +321,40 @@ const QUESTIONS: &[Question] = &[
         answer: |p| Ok(exposed_epsilon(p.epsilon("eps_b")?, p.epsilon("eps_f")?, p.small("t")?).value()),
     },
     Question {
+        name: "frag_answer_eps",
+        params: &["eps_b", "eps_f", "tau", "epochs", "m"],
+        about: "what everything says that is sent over so many epochs, with one answer in m of them and nothing to say in the \
+                others; several answers add up",
+        answer: |p| {
+            let series = throng_dp::AnswerSeries {
+                epsilon_backstop: p.epsilon("eps_b")?,
+                epsilon_fragment: p.epsilon("eps_f")?,
+                tau: p.small("tau")?,
+                bits: 1,
+            };
+            let (epochs, m) = (p.small("epochs")?, p.small("m")?);
+            ensure!(m <= epochs, "m is more than the number of epochs");
+            Ok(series.epsilon(epochs, [m]).value())
+        },
+    },
+    Question {
+        name: "frag_epochs_eps",
+        params: &["n", "eps_f", "tau", "epochs", "delta"],
+        about: "all releases of so many epochs with answers that may change, n respondents in each, whoever they are: tau exact \
+                pairs at eps_f for each epoch",
+        answer: |p| {
+            let counts = u64::from(p.small("tau")?) * u64::from(p.small("epochs")?);
+            ensure!(counts > 0, "tau or epochs is 0; give at least 1");
+            let spent = throng_account::composition::counts_epsilon(
+                p.n()?,
+                p.epsilon("eps_f")?,
+                counts,
+                p.delta("delta")?,
+            );
+            Ok(spent?.epsilon().value())
+        },
+    },
+    Question {
         name: "equal_variance_eps_f",
         params: &["eps_b", "tau"],
         about: "epsilon_fragment at which fragments add as much variance as the backstop",
@@ -350,7 +384,8 @@ const QUESTIONS: &[Question] = &[
     Question {
         name: "frag_separate_channels_upper_eps",
         params: &["n", "eps_b", "eps_f", "tau", "delta"],
-        about: "report fragments: the exact bound of the backstop, for every tau and eps_f",
+        about: "report fragments of one epoch, or of any number of epochs in each of which all n are there, each with one \
+                answer throughout: the exact bound of the backstop, for every tau and eps_f",
         answer: |p| {
             p.epsilon("eps_f")?;
             p.small("tau")?;

@@ -111,6 +111,7 @@ fn crowd(args: &CentralArgs) -> Result<(Crowd, Option<CentralGuarantee<Removal>>
             };
             let mechanism = Mechanism::OneHot(OneHot::new(2, local)?);
             let terms = Terms {
+                answers_kept: false,
                 coins: mechanism.coins(),
                 width: mechanism.domain(),
                 rows: None,

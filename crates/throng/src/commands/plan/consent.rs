@@ -28,6 +28,13 @@ pub(super) fn summary(question: &Question, plan: &Plan) -> String {
         Some(_) => " The label that you choose is not hidden from these services either.",
         None => "",
     };
+    let changes = match plan.exposure.fragments {
+        Some(_) => {
+            " If you are asked again and your answer stays the same, that limit is for all times together; if it changes, your \
+             device tells you before anything is sent how much more your answers then say."
+        }
+        None => "",
+    };
     format!(
         "{sampled}Your answer is mixed with random noise on your own device before anything is sent, cut into pieces that cannot \
          be put together again, and passed through {} independent services that mix it with the answers of at least {} \
@@ -36,7 +43,7 @@ pub(super) fn summary(question: &Question, plan: &Plan) -> String {
          change of the odds by a factor of {} at most), except with a probability of {:e}. This holds if at least {:.0} % \
          of the participants follow the rules. If all services and the organisers worked together against you, the noise \
          added on your device would still be there, but it is weak by itself: it limits the change of the odds to a factor \
-         of {}. That you took part is not hidden from the first service.{label}",
+         of {}.{changes} That you took part is not hidden from the first service.{label}",
         plan.exposure.instances,
         question.respondents,
         guess(central),
@@ -77,5 +84,9 @@ mod tests {
         let said: f64 =
             text.rsplit("to a factor of ").next().unwrap().split(". ").next().unwrap().parse().unwrap();
         assert!(said >= floor && said < floor + 1.0, "{said} {floor}: {text}");
+        assert!(!text.contains("if it changes"), "{text}");
+        let fragmented = Question { report_fragments: 4, ..question };
+        let text = summary(&fragmented, &throng_account::planner::plan(&fragmented).unwrap());
+        assert!(text.contains("your answer stays the same") && text.contains("if it changes"), "{text}");
     }
 }
