@@ -38,8 +38,7 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
         ),
         format!(
             "The paper's network for CIFAR-10 without privacy is trained once, for {PLAIN_CIFAR_PASSES} passes over all 50,000 \
-             training pictures, mirrored and moved by up to {MOVED} pixels at random. That bounds its time; longer training does \
-             better."
+             training pictures, mirrored and moved by up to {MOVED} pixels at random. That bounds its time."
         ),
         scale.settings_from(),
     ];
