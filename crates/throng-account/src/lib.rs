@@ -10,6 +10,7 @@
 //! | what do several releases guarantee together? | [`composition`], [`epochs`], [`ledger`] |
 //! | what does a crowd label cost? | [`label`], [`deletion`] |
 //! | what is left if parties are compromised? | [`attacker`] |
+//! | how often does a loss exceed its ε? | [`exceeded`] |
 //! | which parameters does a survey need? | [`planner`] |
 //! | what do the terms of a survey guarantee, for the crowd that took part? | [`terms`] |
 //! | what would a trusted party have to add? | [`gaussian`], [`composition::DpSgd`] |
@@ -27,6 +28,7 @@ pub mod deletion;
 pub mod distinguishing;
 pub mod epochs;
 mod error;
+pub mod exceeded;
 pub mod gaussian;
 pub mod label;
 pub mod ledger;

@@ -68,7 +68,11 @@ impl fmt::Display for Epsilon {
     }
 }
 
-/// A failure probability: between 0 and 1, never NaN. Sums round up and stop at 1.
+/// The allowance beside e^ε: between 0 and 1, never NaN. Sums round up and stop at 1.
+///
+/// (ε, δ) says of every set S of what may be seen: Pr[S with the answer] ≤ e^ε Pr[S without it] + δ, and the other way
+/// round. δ is not the probability that the loss exceeds ε. That is larger, 10 to 30 times for an ordinary survey;
+/// `throng_account::exceeded` says how large it is at most.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Delta(f64);
 
@@ -76,7 +80,7 @@ impl Delta {
     /// Pure differential privacy.
     pub const ZERO: Self = Self(0.0);
 
-    /// A probability between 0 and 1.
+    /// A number between 0 and 1.
     pub fn new(value: f64) -> Result<Self, Error> {
         if (0.0..=1.0).contains(&value) { Ok(Self(value.abs())) } else { Err(Error::Delta(value)) }
     }
@@ -151,7 +155,7 @@ impl<N: Neighbors> LocalGuarantee<N> {
         self.epsilon
     }
 
-    /// The probability that the loss is exceeded.
+    /// The allowance beside e^ε: [`Delta`] says what that is.
     pub fn delta(self) -> Delta {
         self.delta
     }
@@ -181,7 +185,7 @@ impl<N: Neighbors> CentralGuarantee<N> {
         self.epsilon
     }
 
-    /// The probability that the loss is exceeded.
+    /// The allowance beside e^ε: [`Delta`] says what that is.
     pub fn delta(self) -> Delta {
         self.delta
     }

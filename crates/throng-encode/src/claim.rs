@@ -191,6 +191,11 @@ impl CheckedClaim {
             self.survey.bound,
             rounded_up(self.central.epsilon().value())
         ));
+        all.push(
+            "That says: of anything that may be released, the probability with your answer is at most e^epsilon_central \
+             times that without it, plus delta."
+                .into(),
+        );
         all.push(format!(
             "That rests on {} honest respondents among at least {}, as the first hop of each instance counts \
              them, and on one honest hop among the {} of each instance.",

@@ -178,7 +178,8 @@ pub enum Cover {
 pub struct Claim {
     /// The privacy loss of one release.
     pub epsilon_central: f64,
-    /// The probability that it is exceeded, overflowing envelopes included.
+    /// The allowance beside it, overflowing envelopes included: with an answer nothing is more probable than e^epsilon_central
+    /// times without it, plus delta. (Not the probability that the loss is larger, which is more.)
     pub delta: f64,
     /// Which worlds are compared: "removal".
     pub neighbors: String,

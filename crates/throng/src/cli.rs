@@ -251,8 +251,8 @@ pub struct SimulateArgs {
     #[arg(long, value_name = "E", allow_negative_numbers = true)]
     pub epsilon_central: Option<f64>,
 
-    /// The probability that it is exceeded
-    #[arg(long, value_name = "D", default_value_t = 1e-9, allow_negative_numbers = true)]
+    /// The allowance beside epsilon_central
+    #[arg(long, help = DELTA, value_name = "D", default_value_t = 1e-9, allow_negative_numbers = true)]
     pub delta: f64,
 
     /// What each report guarantees by itself; with report fragments, the backstop [default: from --epsilon-central]
@@ -508,8 +508,8 @@ pub struct AccountArgs {
     #[arg(long, value_name = "N", conflicts_with = "rows")]
     pub respondents: Option<u64>,
 
-    /// The probability that the guarantee is exceeded
-    #[arg(long, value_name = "D", allow_negative_numbers = true, conflicts_with = "rows")]
+    /// The allowance beside epsilon_central
+    #[arg(long, help = DELTA, value_name = "D", allow_negative_numbers = true, conflicts_with = "rows")]
     pub delta: Option<f64>,
 
     /// What each respondent's report guarantees by itself: what does the crowd add?
@@ -580,6 +580,9 @@ Questions for --rows, with their parameters:
     }
     help
 }
+
+/// What a delta is, wherever one is asked for.
+pub(crate) const DELTA: &str = "The allowance beside it: whatever is seen is at most e^epsilon times as probable with an answer as without, plus D";
 
 #[cfg(test)]
 mod tests {

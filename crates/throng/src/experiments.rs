@@ -2,6 +2,7 @@
 
 mod census;
 mod child;
+mod conclusion;
 mod crowds;
 mod fragments;
 mod heavy_hitters;

@@ -12,6 +12,7 @@
 //! * [`delta_a0`], [`epsilon_a0`], [`epsilon_local_a0`]: a = 0, which is nearly the worst case and very fast;
 //! * [`delta_a`]: any a; [`delta_max_over_a`]: all of them, one by one, in small crowds;
 //! * [`epsilon_certified`], [`epsilon_local_certified`], [`Curve`]: proved for all a at any size;
+//! * [`exceeded_a`], [`exceeded_certified`]: how often the loss exceeds ε, which is not δ;
 //! * [`rappor_whole_epsilon`], [`cms_revealed_epsilon`], [`fragments_separate_epsilon`]: what is built of bits;
 //! * [`fragments_merged_epsilon_a0`], [`replacement_epsilon_a0`], [`research_hidden_hash_epsilon`]: numbers that
 //!   are not guarantees, for comparison.
@@ -20,6 +21,7 @@
 //! left-out mass and a bound on the rounding added, but not in interval arithmetic.
 
 mod certify;
+mod exceeded;
 mod fragments;
 mod helpers;
 mod hidden_hash;
@@ -30,6 +32,7 @@ mod tilt;
 mod whole_report;
 
 pub use certify::{Curve, certify, epsilon_certified, epsilon_local_certified};
+pub use exceeded::{Exceeded, exceeded_a, exceeded_certified};
 pub use fragments::{fragments_merged_epsilon_a0, fragments_separate_epsilon};
 pub use hidden_hash::{research_hidden_hash_epsilon, research_hidden_hash_epsilon_local};
 pub use noise::{delta_a, delta_max_over_a};

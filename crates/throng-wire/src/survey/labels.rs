@@ -15,7 +15,7 @@ pub struct Labels {
     pub names: Vec<String>,
     /// The privacy loss of randomized deletion in one instance, when a respondent moves from one label to another.
     pub epsilon_deletion: f64,
-    /// The probability that it is exceeded.
+    /// The allowance beside it, as `claim.delta` is beside `epsilon_central`.
     pub delta_deletion: f64,
     /// What the respondent randomizes the label with. Absent: everyone knows a respondent's label anyway.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -51,18 +51,23 @@ export function budget(value) {
   return value === null || value === undefined ? "–" : String(atLeast(value));
 }
 
-/// The chance that a loss is exceeded: at most this.
+/// The allowance beside an epsilon: at most this. It is not the chance that the loss is larger, which is more.
 export function delta(value) {
   if (value === 0) return "0";
   const [digits, power] = upTo(value, 2).toExponential(1).split("e");
   return digits.endsWith(".0") ? `${digits[0]}e${Number(power)}` : `${digits}e${Number(power)}`;
 }
 
-/// The same chance as one in so many: at most this, so of no more than so many.
+/// The same as one in so many: at most this, so of no more than so many.
 export function oneIn(delta) {
   let many = Math.round(1 / delta);
   while (1 / many < delta) many -= 1;
   return `1 in ${whole.format(many)}`;
+}
+
+/// What (epsilon, delta) says of anything that may be seen, with whose answer and without it.
+export function promise(epsilon, delta, whose) {
+  return `the probability with ${whose} answer is at most ${factor(epsilon)} times that without it, plus ${oneIn(delta)}`;
 }
 
 /// A share that a survey states, with all of its digits.

@@ -2,7 +2,7 @@
 
 import { ask, lastOnly, partly } from "/assets/api.js";
 import { el, figure, message, show } from "/assets/dom.js";
-import { count, delta, epsilon, factor, oneIn, percent } from "/assets/format.js";
+import { count, delta, epsilon, factor, percent, promise } from "/assets/format.js";
 import { slider } from "/assets/slider.js";
 
 export async function render(page, parameters, fail) {
@@ -123,7 +123,7 @@ function answered(what, one) {
       "section",
       { class: "panel", "aria-labelledby": "words" },
       el("h2", { id: "words" }, "In words"),
-      central !== null && el("p", { id: "central-words" }, `Whatever a release shows, even to someone who knows everything about everyone else: it is at most ${factor(central)} times as likely with your answer as without it, but for a chance of ${oneIn(what.delta)}.`),
+      central !== null && el("p", { id: "central-words" }, `Of anything that a release may show, even to someone who knows everything about everyone else: ${promise(central, what.delta, "your")} (delta).`),
       el("p", { id: "local-words" }, `If everything fails at once, what your device sent is at most ${factor(what.epsilon_local)} times as likely with your answer as with none: that is the noise that the device adds by itself.`),
       el("p", { id: "neighbors" }, "Each ε here is for ", el("strong", {}, what.neighbors), ": it compares that you answered with that you had nothing to say. Two different answers that you could have given are compared by ", el("strong", {}, "replacement"), ", which is up to twice the ε: whoever goes from one answer to the other goes by way of none. Smaller is more private; at 0 nothing can be learnt."),
       el("h3", {}, `The bound: ${bound.name}`, el("span", { class: "faint small" }, ` (${bound.source})`)),

@@ -3,7 +3,7 @@
 import { ask, download, lastOnly, partly } from "/assets/api.js";
 import { bars, legend, rankChart } from "/assets/chart.js";
 import { el, facts, figure, message, show } from "/assets/dom.js";
-import { budget, collusions, count, delta, epsilon, factor, oneIn, percent, short, tenths, time } from "/assets/format.js";
+import { budget, collusions, count, delta, epsilon, percent, promise, short, tenths, time } from "/assets/format.js";
 import { draw } from "/assets/picture.js";
 
 export async function render(page, parameters, fail) {
@@ -233,7 +233,7 @@ function promises(release, label) {
     "section",
     { class: "panel", "aria-labelledby": "promises" },
     el("h2", { id: "promises" }, "What it promises"),
-    el("p", {}, `Whatever this release shows, it was at most ${factor(release.epsilon_central)} times as likely with any one person's answer as without it, but for a chance of ${oneIn(release.delta)}. That is removal; between two answers that a person could have given, which is replacement, epsilon is at most twice as large: ${epsilon(2 * release.epsilon_central)}, at a delta of at most ${delta(replaced(release))}.`),
+    el("p", {}, `Of anything that this release could have shown, ${promise(release.epsilon_central, release.delta, "any one person's")} (delta). That is removal; between two answers that a person could have given, which is replacement, epsilon is at most twice as large: ${epsilon(2 * release.epsilon_central)}, at a delta of at most ${delta(replaced(release))}.`),
     facts([
       ["rests on", `${count(release.honest_respondents)} honest respondents`],
       ["if they collude", el("span", { id: "collusions" }, collusions(release))],

@@ -1,7 +1,7 @@
 // The respondent's own page: what was sent, what it spent, what waits, and whether receipts are right.
 
 import { el, facts, figure, message, show } from "./dom.js";
-import { atMost, budget, epsilon, factor, count as grouped, oneIn } from "./format.js";
+import { atMost, budget, epsilon, factor, count as grouped, promise } from "./format.js";
 
 const content = document.getElementById("content");
 
@@ -117,7 +117,7 @@ function survey(epochs, number) {
       "div",
       { class: "grid" },
       figure(`floor-${number}`, "Whatever fails", one.epsilon_floor, `epsilon ${epsilon(one.epsilon_floor)}`, `removal: at most ${factor(one.epsilon_floor)} times as likely as with nothing to say${one.next_epoch ? ", in one epoch, and in all while your answer stays the same" : ""}`),
-      figure(`central-${number}`, "What is released", one.epsilon_central, `epsilon ${epsilon(one.epsilon_central)}`, `removal: at most ${factor(one.epsilon_central)} times as likely as without you, but for a chance of ${oneIn(one.delta)}`),
+      figure(`central-${number}`, "What is released", one.epsilon_central, `epsilon ${epsilon(one.epsilon_central)}`, `removal: of anything that it may show, ${promise(one.epsilon_central, one.delta, "your")}`),
     ),
     el("details", { id: `guarantee-${number}` }, el("summary", {}, "What this rests on, and what is left if it fails"), el("ul", { class: "points" }, one.guarantee.map((one) => el("li", {}, words(one))))),
     epochs.map((answer) => epoch(answer)),

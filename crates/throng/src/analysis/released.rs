@@ -49,7 +49,7 @@ pub struct Released {
     pub instances_destroyed: Vec<u32>,
     /// What this release guarantees.
     pub epsilon_central: f64,
-    /// Up to this probability.
+    /// The allowance beside it: `throng_dp::Delta` says what that is.
     pub delta: f64,
     /// Which worlds are compared.
     pub neighbors: &'static str,

@@ -28,7 +28,7 @@ pub struct Attacked {
     pub accuracy: f64,
     /// What the training promises (replacement).
     pub epsilon_central: f64,
-    /// Up to this probability.
+    /// The allowance beside it: `throng_dp::Delta` says what that is.
     pub delta: f64,
     /// What the attack found.
     pub attack: Attack,

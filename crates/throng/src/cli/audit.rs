@@ -153,8 +153,8 @@ pub struct CentralArgs {
     )]
     pub epsilon_central: f64,
 
-    /// The probability that it is exceeded
-    #[arg(long, value_name = "D", default_value_t = 1e-6, allow_negative_numbers = true)]
+    /// The allowance beside epsilon_central
+    #[arg(long, help = super::DELTA, value_name = "D", default_value_t = 1e-6, allow_negative_numbers = true)]
     pub delta: f64,
 
     /// The deltas at which the bounds are compared; several with commas

@@ -140,9 +140,10 @@ pub struct TrainingArgs {
     #[arg(long, value_name = "E", allow_negative_numbers = true, help_heading = "Protocol")]
     pub epsilon_central: Option<f64>,
 
-    /// The probability that epsilon_central is exceeded
+    /// The allowance beside epsilon_central
     #[arg(
         long,
+        help = super::DELTA,
         value_name = "D",
         default_value_t = 1e-5,
         allow_negative_numbers = true,

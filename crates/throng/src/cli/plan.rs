@@ -30,8 +30,8 @@ pub struct PlanArgs {
     #[arg(long, value_name = "E", allow_negative_numbers = true)]
     pub epsilon_central: f64,
 
-    /// The probability that it is exceeded
-    #[arg(long, value_name = "D", allow_negative_numbers = true)]
+    /// The allowance beside epsilon_central
+    #[arg(long, help = super::DELTA, value_name = "D", allow_negative_numbers = true)]
     pub delta: f64,
 
     /// How many respondents are expected, and required for a release; with labels, of each
@@ -70,7 +70,7 @@ pub struct PlanArgs {
     #[arg(long, value_name = "E", requires = "label", allow_negative_numbers = true)]
     pub epsilon_deletion: Option<f64>,
 
-    /// The probability that it is exceeded [default: for all instances a hundredth of --delta]
+    /// The allowance beside it, as --delta is beside --epsilon-central [default: for all instances a hundredth of --delta]
     #[arg(long, value_name = "D", requires = "label", allow_negative_numbers = true)]
     pub delta_deletion: Option<f64>,
 

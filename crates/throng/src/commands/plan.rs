@@ -217,6 +217,7 @@ pub(crate) struct Planned {
     #[serde(skip_serializing_if = "Option::is_none")]
     respondents_for_share: Option<u64>,
     reasons: Vec<String>,
+    exceeded_probability: f64,
     consent: String,
     pub(crate) survey: Survey,
 }
@@ -291,7 +292,8 @@ impl Planned {
             }),
             respondents_for_share: None,
             reasons: plan.reasons.clone(),
-            consent: consent::summary(question, plan),
+            exceeded_probability: consent::exceeded(&survey)?,
+            consent: consent::summary(question, plan, &survey)?,
             survey,
         })
     }
@@ -306,6 +308,10 @@ impl Planned {
                 "epsilon_central {}, delta {:e} (removal, exact bound)",
                 self.epsilon_central, self.delta
             ),
+        )?;
+        line(
+            "  a larger loss",
+            format!("with probability {} at most", consent::one_in(self.exceeded_probability)),
         )?;
         line("whatever fails", format!("{floor} {}", self.epsilon_floor))?;
         if let Some(fragment) = self.epsilon_fragment {

@@ -14,6 +14,7 @@ use throng_dp::{
     Attributes, BitRandomizer, Delta, Epsilon, Estimates, Estimator, Randomizer, SetValued, Spend,
 };
 
+use super::conclusion::concluded;
 use super::lab::{exact_local, people, root_mean};
 use super::{Figure, Image, Lab, Row, Section};
 use crate::dataset::Records;
@@ -243,6 +244,15 @@ fn expected_centrally(_: &Pair, _: Kind) -> Option<Spend> {
 }
 
 impl Pair {
+    /// Whether this way to spend the budget has the smaller error.
+    fn is_better(&self, spend: Spend, kind: Kind) -> bool {
+        let (sample, split) = (self.sample.errors.kind(kind), self.split.errors.kind(kind));
+        match spend {
+            Spend::Sample => sample < split,
+            Spend::Split => split < sample,
+        }
+    }
+
     fn rows(
         &self,
         table: &'static str,
@@ -300,27 +310,39 @@ fn text(census: &Census, local: &[Pair], central: &[Pair]) -> Vec<String> {
             100.0 * FREQUENT,
         ),
         format!(
-            "At the same epsilon_local the paper is right about the noise: rare answers are off by {} people with one \
-             answer and {} with all of them at epsilon_local {}, and by {:.0} against {:.0} at {}. It is not right about \
-             answers that many give. Who counts one answer of eight also has the error of a sample: at epsilon_local {} \
-             frequent answers are off by {:.0} with one answer, and by {:.0} with all.",
+            "At the same epsilon_local the paper is {} about the noise: rare answers are off by {} people with one answer \
+             and {} with all of them at epsilon_local {}, and by {:.0} against {:.0} at {}. It is {} about answers that \
+             many give. Who counts one answer of eight also has the error of a sample: at epsilon_local {} frequent \
+             answers are off by {:.0} with one answer, and by {:.0} with all.",
+            concluded(
+                [low, high].iter().all(|pair| pair.is_better(Spend::Sample, Kind::Rare)),
+                "right",
+                "not always right"
+            ),
             people(low.sample.errors.rare),
             people(low.split.errors.rare),
             low.budget,
             high.sample.errors.rare,
             high.split.errors.rare,
             high.budget,
+            concluded(high.is_better(Spend::Sample, Kind::Frequent), "right", "not right"),
             high.budget,
             high.sample.errors.frequent,
             high.split.errors.frequent,
         ),
         format!(
-            "At the same epsilon_central, which is what a shuffler is there for, answering everything is better for all \
-             answers. At epsilon_central {} rare answers are off by {:.0} with one answer and {:.0} with all, frequent ones by \
+            "At the same epsilon_central, which is what a shuffler is there for, answering everything is {}. At epsilon_central {} rare answers are off by {:.0} with one answer and {:.0} with all, frequent ones by \
              {:.0} and {:.0}. The reason: moving eight counts costs about sqrt(8) in noise, counting a sampled answer \
              eight times costs 8. (What Throng can prove of a sampled answer does not make use of nobody knowing which \
              question was drawn. By a rough calculation that would at best make the noise on rare answers equal; the \
              error of the sample on frequent ones would stay.)",
+            concluded(
+                central
+                    .iter()
+                    .all(|pair| Kind::ALL.into_iter().all(|kind| pair.is_better(Spend::Split, kind))),
+                "better for all answers",
+                "not better for all answers",
+            ),
             one.budget,
             one.sample.errors.rare,
             one.split.errors.rare,

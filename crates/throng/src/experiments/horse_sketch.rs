@@ -83,10 +83,9 @@ pub(super) fn run(lab: &Lab) -> Result<Section> {
             "A sketch hashes 87,680 pixels into 65,536 cells, by one of 1,024 hash functions for each respondent. \
              Without any noise its collisions alone cost an RMSE of {sampled:.2} (4.12 in the paper, on its own picture)."
         ),
-        "At the paper's epsilon_local the sketch is nearly as good as one bit per value, but no central guarantee is \
-         proved for it: the hash function of a report may be visible, and then only the 1,870 respondents with the same \
-         one are a crowd. The column of Throng has the stated epsilon_central, proved for that case. The price is high: \
-         for this data one bit per value is far better (see Horse)."
+        "At the paper's epsilon_local no central guarantee is proved for the sketch: the hash function of a report may be \
+         visible, and then only the 1,870 respondents with the same one are a crowd. The column of Throng has the stated \
+         epsilon_central, proved for that case. What one bit per value leaves of the same data is in the section Horse."
             .into(),
     ];
     Ok(section)

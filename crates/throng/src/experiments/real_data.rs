@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Result, ensure};
 
+use super::conclusion::beside_a_trusted_party;
 use super::lab::people;
 use super::{Figure, Image, Lab, Row, Section};
 use crate::dataset::{Dataset, Records};
@@ -204,7 +205,7 @@ impl Question {
             row(
                 "RMSE",
                 answers.expected > answers.sigma,
-                "more than a trusted party would need, and nobody has to be one",
+                beside_a_trusted_party([answers.rmse, answers.gaussian], [answers.expected, answers.sigma]),
                 answers.rmse,
             )
             .theory(answers.rmse, answers.expected, tolerance)

@@ -7,6 +7,7 @@ use throng_account::amplification::exact;
 use throng_account::planner::{self, Choice, Distribution, Encoding, Question};
 use throng_dp::{Delta, Epsilon, Mechanism, SketchShape};
 
+use super::conclusion::concluded;
 use super::lab::{exact_local, one_hot, people, root_mean, sketch};
 use super::{Figure, Image, Lab, Row, Section};
 use crate::dataset::{Dataset, Generator};
@@ -39,6 +40,7 @@ fn run_on(lab: &Lab, crowds: &[Crowd], deployed: Size) -> Result<Section> {
         people(f64::from(deployed.rows)),
         people(f64::from(deployed.cells)),
     )];
+    let (mut gains_nothing, mut more_rows) = (true, true);
     for crowd in crowds {
         let mut cells = Vec::new();
         for &central in crowd.central {
@@ -52,6 +54,13 @@ fn run_on(lab: &Lab, crowds: &[Crowd], deployed: Size) -> Result<Section> {
             ];
             let measured: Vec<Measured> =
                 ways.into_iter().map(|way| crowd.measure(lab, central, way)).collect::<Result<_>>()?;
+            if let [one_hot, sketches @ ..] = &measured[..] {
+                let is_worse = |one: &Measured| one.rmse > one_hot.rmse && one.fragments > one_hot.fragments;
+                gains_nothing &= sketches.iter().all(is_worse);
+            }
+            if let [_, Way::Smallest(smallest), Way::Planned(planned), _] = ways {
+                more_rows &= planned.rows > smallest.rows;
+            }
             for (at, one) in measured.iter().enumerate() {
                 rows.extend(one.rows(crowd, central, &measured[..at]));
             }
@@ -62,14 +71,19 @@ fn run_on(lab: &Lab, crowds: &[Crowd], deployed: Size) -> Result<Section> {
         }
         text.push(crowd.text(&cells));
     }
-    text.push(
+    let one_bit = concluded(
+        gains_nothing,
         "Where every value can have its own bit, a sketch gains nothing: one bit per value has no collisions, the whole \
-         crowd hides each bit, and fewer fragments are sent. A sketch is for domains that cannot be listed, and then its size \
-         should follow from the crowd and the promise. The plan takes more rows than the smallest mean error asks for, \
-         because it weighs the worst case: in one of few rows, a rare value that shares its cell with a popular one looks \
-         popular itself."
-            .into(),
+         crowd hides each bit, and fewer fragments are sent.",
+        "Where every value can have its own bit there are no collisions and the whole crowd hides each bit; even so, not \
+         every sketch has a larger error and sends more fragments here.",
     );
+    let rows_taken = concluded(more_rows, "takes more rows than", "does not always take more rows than");
+    text.push(format!(
+        "{one_bit} A sketch is for domains that cannot be listed, and then its size should follow from the crowd and the \
+         promise. The plan {rows_taken} the smallest mean error asks for: it weighs the worst case, in which a rare value \
+         that shares its cell with a popular one, in one of few rows, looks popular itself."
+    ));
     let title = "How large should a sketch be?".into();
     Ok(Section { name: "sketch-sizes", title, text, rows, figures, seconds: 0.0 })
 }

@@ -39,7 +39,7 @@ pub struct Choices {
     pub noise: Option<f64>,
     /// What the training may cost: it has as many steps as fit, or a trusted server as much noise as it takes.
     pub epsilon_central: Option<f64>,
-    /// The probability that the guarantee is exceeded.
+    /// The allowance beside the guarantee's epsilon: `throng_dp::Delta` says what that is.
     pub delta: f64,
     /// Those who are not asked in a step send chaff, so that nobody can tell who was asked.
     pub cover: bool,

@@ -43,7 +43,7 @@ pub struct LocalStatement {
     pub mode: Mode,
     /// Whether those who are not asked send chaff.
     pub cover: bool,
-    /// The probability that `epsilon_central` is exceeded.
+    /// The allowance beside `epsilon_central`: `throng_dp::Delta` says what that is.
     pub delta: f64,
     /// How many steps: T.
     pub steps: u64,
@@ -109,7 +109,7 @@ pub struct CentralStatement {
     pub neighbors: &'static str,
     /// What is promised.
     pub epsilon_central: f64,
-    /// The probability that it is exceeded.
+    /// The allowance beside it: `throng_dp::Delta` says what that is.
     pub delta: f64,
     /// The standard deviation of the noise on each coordinate of the sum, in clipping norms.
     pub noise: f64,

@@ -39,7 +39,7 @@ pub struct DemoResult {
     pub envelopes: u32,
     /// What the release guarantees, for the crowd that took part.
     pub epsilon_central: f64,
-    /// Up to this probability.
+    /// The allowance beside it: `throng_dp::Delta` says what that is.
     pub delta: f64,
     /// Which worlds are compared.
     pub neighbors: String,

@@ -1,21 +1,14 @@
 //! What a plan means, in words that belong in a consent form.
 
+use anyhow::Result;
+use throng_account::exceeded::exceeded_at_most;
 use throng_account::planner::{Encoding, Plan, Question};
+use throng_account::terms::Terms;
+use throng_dp::{CentralGuarantee, Delta, Epsilon};
+use throng_wire::Survey;
 
 /// A few sentences for people who will be asked.
-pub(super) fn summary(question: &Question, plan: &Plan) -> String {
-    let floor = plan.exposure.epsilon_floor.value();
-    // Both are limits, and rounded up.
-    let odds = |epsilon: f64| {
-        let factor = epsilon.exp();
-        if factor < 10.0 {
-            format!("{:.1}", (10.0 * factor).ceil() / 10.0)
-        } else {
-            format!("{:.0}", factor.ceil())
-        }
-    };
-    // A gambler's even odds after the worst evidence that the guarantee allows.
-    let guess = |epsilon: f64| (100.0 / (1.0 + (-epsilon).exp())).ceil();
+pub(super) fn summary(question: &Question, plan: &Plan, survey: &Survey) -> Result<String> {
     let central = question.epsilon_central.value();
     let sampled = match plan.encoding {
         Encoding::Record { attributes } if attributes > 1 => format!(
@@ -28,65 +21,158 @@ pub(super) fn summary(question: &Question, plan: &Plan) -> String {
         Some(_) => " The label that you choose is not hidden from these services either.",
         None => "",
     };
-    let changes = match plan.exposure.fragments {
+    let lasting = match plan.exposure.fragments {
+        None => "for each answer that you send",
         Some(_) => {
-            " If you are asked again and your answer stays the same, that limit is for all times together; if it changes, your \
-             device tells you before anything is sent how much more your answers then say."
+            "for as long as your answer stays the same (if it changes, your device tells you before anything is sent how \
+             much more your answers then say)"
         }
-        None => "",
     };
-    format!(
+    Ok(format!(
         "{sampled}Your answer is mixed with random noise on your own device before anything is sent, cut into pieces that cannot \
          be put together again, and passed through {} independent services that mix it with the answers of at least {} \
-         people. Whatever is published could have come about almost as easily without you: someone who thought it a \
-         toss-up whether you gave a certain answer or none would, after seeing everything published, be at most {:.0} % sure (a \
-         change of the odds by a factor of {} at most), except with a probability of {:e}. This holds if at least {:.0} % \
-         of the participants follow the rules. If all services and the organisers worked together against you, the noise \
-         added on your device would still be there, but it is weak by itself: it limits the change of the odds to a factor \
-         of {}.{changes} That you took part is not hidden from the first service.{label}",
+         people. Whatever is published could have come about almost as easily without you. Suppose that someone thinks it \
+         a toss-up whether you gave a certain answer or none. After one publication they would be at most {} % sure of the \
+         truth (a change of the odds by a factor of {} at most). The probability that they become surer than that is at \
+         most {}. {} This holds if at least {:.0} % of the participants follow the rules. If all services and the \
+         organisers worked together against you, the noise added on your device would still be there, but it is weak by \
+         itself: it limits the change of the odds to a factor of {} {lasting}. That you took part is not hidden from the \
+         first service.{label}",
         plan.exposure.instances,
         question.respondents,
-        guess(central),
+        sure(central),
         odds(central),
-        question.delta.value(),
+        one_in(exceeded(survey)?),
+        over_time(survey)?,
         100.0 * question.honest_fraction,
-        odds(floor),
-    )
+        odds(plan.exposure.epsilon_floor.value()),
+    ))
 }
 
-#[cfg(test)]
-mod tests {
-    use throng_account::planner::{Choice, Distribution, plan};
-    use throng_dp::{Delta, Epsilon};
+/// The probability that a release tells more than the claimed epsilon, at most, under every label.
+pub(super) fn exceeded(survey: &Survey) -> Result<f64> {
+    let crowd = survey.crowd.respondents_min;
+    Ok(terms(survey)?.iter().map(|terms| terms.exceeded(crowd)).fold(0.0, f64::max))
+}
 
-    use super::*;
-
-    /// Whoever signs the form is told limits, and no limit is below what the plan keeps.
-    #[test]
-    fn a_consent_form_promises_no_more_than_the_plan() {
-        let question = Question {
-            epsilon_central: Epsilon::new(1.0).unwrap(),
-            delta: Delta::new(1e-6).unwrap(),
-            respondents: 50_000,
-            honest_fraction: 1.0,
-            domain: 500,
-            report_fragments: 1,
-            instances: 3,
-            encoding: Choice::Recommend,
-            distribution: Distribution::Uniform,
-            labels: None,
+/// What all publications together say to someone who answers every time.
+fn over_time(survey: &Survey) -> Result<String> {
+    let crowd = survey.crowd.respondents_min;
+    let mut promises = Vec::new();
+    let mut longer = None;
+    for (name, span_s) in SPANS {
+        let epochs = span_s.div_ceil(survey.epoch_s.max(1));
+        let Some(epochs) = u32::try_from(epochs).ok().filter(|epochs| (2..=EPOCHS_MAX).contains(epochs))
+        else {
+            continue;
         };
-        let plan = plan(&question).unwrap();
-        let text = summary(&question, &plan);
-        // e is 2.718, and e / (1 + e) is 73.1 %.
-        assert!(text.contains("a factor of 2.8 at most") && text.contains("at most 74 % sure"), "{text}");
-        let floor = plan.exposure.epsilon_floor.value().exp();
-        let said: f64 =
-            text.rsplit("to a factor of ").next().unwrap().split(". ").next().unwrap().parse().unwrap();
-        assert!(said >= floor && said < floor + 1.0, "{said} {floor}: {text}");
-        assert!(!text.contains("if it changes"), "{text}");
-        let fragmented = Question { report_fragments: 4, ..question };
-        let text = summary(&fragmented, &throng_account::planner::plan(&fragmented).unwrap());
-        assert!(text.contains("your answer stays the same") && text.contains("if it changes"), "{text}");
+        let kept = together(&terms(survey)?, crowd, epochs, survey.claim.delta);
+        match kept.filter(|(epsilon, _)| sure(*epsilon) < 100.0) {
+            Some((epsilon, exceeded)) => promises.push(format!(
+                "after a {name} ({epochs} publications) at most {} % (a factor of {}), but for a probability of at \
+                 most {}",
+                sure(epsilon),
+                odds(epsilon),
+                one_in(exceeded)
+            )),
+            None => {
+                longer = Some(name);
+                break;
+            }
+        }
+    }
+    let every = every(survey.epoch_s);
+    let mut text = format!(
+        "That is about one publication. There may be one every {every}, and if you answer each time they "
+    );
+    if promises.is_empty() {
+        text += "add up. What is promised grows weaker with each of them, without a limit.";
+    } else {
+        text += &format!("add up: {}. It goes on growing, without a limit", promises.join("; "));
+        text += &match longer {
+            Some(name) => format!("; after a {name} nothing is promised."),
+            None => ".".to_owned(),
+        };
+    }
+    text += " The organisers keep a ledger of all that they publish about you, and must stop when its budget is spent: ask \
+             them what that budget is.";
+    Ok(text)
+}
+
+/// What a number of epochs guarantees under all of these terms: an epsilon, and the probability that the loss exceeds it.
+/// None if nothing can be said.
+///
+/// The ledger's epsilon at so many times delta, and a little on top: the probability is that of exceeding both.
+fn together(terms: &[Terms], crowd: u64, epochs: u32, delta: f64) -> Option<(f64, f64)> {
+    let delta = Delta::new(f64::from(epochs) * delta).ok()?;
+    let all = terms.iter().map(|terms| terms.series(crowd, epochs, delta));
+    let epsilons = all.collect::<Result<Vec<_>, _>>().ok()?;
+    let most = epsilons.iter().map(|kept| kept.epsilon().value()).fold(0.0, f64::max);
+    let kept = CentralGuarantee::<throng_dp::Removal>::new(Epsilon::new(most).ok()?, delta);
+    let epsilon = Epsilon::new(most + ON_TOP).ok()?;
+    Some((epsilon.value(), exceeded_at_most(epsilon, kept)))
+}
+
+/// What holds under each label. Of a label, it depends on how many instances get fragments and on nothing else.
+fn terms(survey: &Survey) -> Result<Vec<Terms>> {
+    let mut all: Vec<Terms> = Vec::new();
+    for label in survey.label_numbers() {
+        let terms = throng_encode::terms(survey, label)?;
+        if !all.iter().any(|known| known.receiving == terms.receiving) {
+            all.push(terms);
+        }
+    }
+    Ok(all)
+}
+
+/// How much the odds change at most, rounded up.
+fn odds(epsilon: f64) -> String {
+    let factor = epsilon.exp();
+    if factor < 10.0 {
+        format!("{:.1}", (10.0 * factor).ceil() / 10.0)
+    } else {
+        format!("{:.0}", factor.ceil())
     }
 }
+
+/// A gambler's even odds after the worst evidence that the guarantee allows, in percent, rounded up.
+fn sure(epsilon: f64) -> f64 {
+    (100.0 / (1.0 + (-epsilon).exp())).ceil()
+}
+
+/// A probability that is a limit: to two digits, and never below it.
+pub(super) fn one_in(probability: f64) -> String {
+    if probability > 0.1 {
+        return format!("{:.0} %", (100.0 * probability).ceil().min(100.0));
+    }
+    if probability == 0.0 {
+        return "0".to_owned();
+    }
+    let many = 1.0 / probability * (1.0 - 1e-12);
+    let unit = 10f64.powf((many.log10().floor() - 1.0).max(0.0));
+    format!("1 in {:.0}", (many / unit).floor() * unit)
+}
+
+/// How long an epoch is.
+fn every(epoch_s: u64) -> String {
+    match epoch_s {
+        3600 => "hour".to_owned(),
+        86_400 => "day".to_owned(),
+        604_800 => "week".to_owned(),
+        days if days.is_multiple_of(86_400) => format!("{} days", days / 86_400),
+        hours if hours.is_multiple_of(3600) => format!("{} hours", hours / 3600),
+        seconds => format!("{seconds} seconds"),
+    }
+}
+
+/// For which times the sum of all publications is told.
+const SPANS: [(&str, u64); 3] = [("week", 604_800), ("month", 30 * 86_400), ("year", 365 * 86_400)];
+
+/// Beyond this many publications nobody is told a number: it would be none to sign for.
+const EPOCHS_MAX: u32 = 400;
+
+/// How much more than the ledger's epsilon is told, for a probability: 10.6 times the delta.
+const ON_TOP: f64 = 0.1;
+
+#[cfg(test)]
+mod tests;

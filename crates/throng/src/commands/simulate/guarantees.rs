@@ -23,7 +23,7 @@ pub struct Guarantees {
     pub mechanism: Mechanism,
     /// What a release guarantees.
     pub epsilon_central: Epsilon,
-    /// Up to this probability.
+    /// The allowance beside it: `throng_dp::Delta` says what that is.
     pub delta: Delta,
     /// The bound that proves it.
     pub bound: &'static str,

@@ -38,7 +38,7 @@ pub struct SimulateResult {
     pub report_fragments: u32,
     /// What a release guarantees.
     pub epsilon_central: f64,
-    /// Up to this probability.
+    /// The allowance beside it: `throng_dp::Delta` says what that is.
     pub delta: f64,
     /// The bound that proves it.
     pub bound: &'static str,

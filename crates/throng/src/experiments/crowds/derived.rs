@@ -9,6 +9,7 @@ use throng_dp::{CountSketch, Delta, Epsilon, Mechanism, OneHot, SketchShape};
 
 use super::Part;
 use crate::dataset::Dataset;
+use crate::experiments::conclusion::concluded;
 use crate::experiments::lab::root_mean;
 use crate::experiments::{Figure, Image, Lab, Row};
 use crate::plot::{Axis, Plot, Series, Style};
@@ -39,11 +40,12 @@ pub(super) fn run(lab: &Lab, flights: &Dataset) -> Result<Part> {
         "Crowd IDs made from the data. Let one bit of a hash of the route be the label. It halves the crowd in which each \
          route is looked for, but it says something about the secret, so it has to be randomized out of the same budget. \
          Over {} splits of budgets of epsilon_local {}, the error was between {best:.2} and {worst:.1} times that of one \
-         report with the whole budget: never better, although the analyzer here uses both labels as well as it can. And a \
+         report with the whole budget: {}, although the analyzer here uses both labels as well as it can. And a \
          label stands beside its report in the open, so no crowd hides it: with {:.0} % of epsilon_local {total} spent on \
          it, Throng can promise epsilon_central {:.2}, and without it {:.4}.",
         all().count(),
         BUDGETS.map(|budget| budget.to_string()).join(" and "),
+        concluded(best > 1.0, "never better", "not always worse"),
         100.0 * half.share,
         half.epsilon_central,
         whole.epsilon_central,

@@ -32,14 +32,14 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
         format!(
             "The paper's network for MNIST without privacy, over {} runs, beside the number that the paper has for it; softmax \
              regression on the edges of pictures without privacy; and DP-SGD by a trusted party, who sees all gradients, at the \
-             epsilon_central that LDP-SGD with 10,000 reports in each of {LONG} steps is certified to have, on 500 pictures in as \
-             many steps.",
+             epsilon_central that LDP-SGD with 10,000 distinct respondents in each of {LONG} steps is certified to have, on 500 \
+             pictures in as many steps. The accuracy of LDP-SGD is that of batches simulated by several reports of each example; \
+             trainings with distinct ones are in the sections of the table and of targets.",
             scale.runs
         ),
         format!(
             "The paper's network for CIFAR-10 without privacy is trained once, for {PLAIN_CIFAR_PASSES} passes over all 50,000 \
-             training pictures, mirrored and moved by up to {MOVED} pixels at random. That bounds its time; longer training does \
-             better."
+             training pictures, mirrored and moved by up to {MOVED} pixels at random. That bounds its time."
         ),
         scale.settings_from(),
     ];
@@ -67,7 +67,7 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
                 Row::order(TABLE, cell, holds, "a trusted party does better")
                     .throng(local.mean)
                     .gaussian(central.mean)
-                    .note(format!("epsilon_central of LDP-SGD is {cost}")),
+                    .note(format!("epsilon_central of LDP-SGD as it was run is {}", cost.in_words())),
             );
         }
     }

@@ -96,10 +96,10 @@ fn text(scale: &Scale) -> Vec<String> {
         ),
         "The proof leaves out that gradients themselves have a length: beyond n = (pi/2) * d * coth(epsilon_local/2)^2 \
          respondents it is this length, not the noise, that limits a step, and the bound falls with 1/sqrt(n) only. Every cell \
-         has to be within the bound with that term. In all of them that bound is larger than the excess before the first step, \
-         of the model 0, so that doing nothing would be within it too: every cell has to be below that excess as well. Both are about the worst problem there is. This one is smooth, so its \
-         excess may go with the square of the noise: it is far below the bound, and its exponents may be twice those of the \
-         theorem. The printed learning rate is not the one that the proof is about: it grows with sqrt(n) and never falls."
+         has to be within the bound with that term. Where that bound is larger than the excess before the first step, of the \
+         model 0, doing nothing would be within it too: so every cell has to be below that excess as well. Both are about the \
+         worst problem there is. This one is smooth, so its excess may go with the square of the noise: it may be far below \
+         the bound, and its exponents may be twice those of the theorem. The printed learning rate is not the one that the proof is about: it grows with sqrt(n) and never falls."
             .into(),
     ]
 }

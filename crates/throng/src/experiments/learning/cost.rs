@@ -18,7 +18,8 @@ use crate::rounding::at_most_to;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Cost {
     /// With credit for sampling: for an observer who cannot tell who was asked in which step. Every report is taken to be
-    /// another respondent's, as the paper does.
+    /// another respondent's, as the paper does. Where one example has several reports, this belongs to another training, of
+    /// as many distinct examples.
     pub(super) sampled: f64,
     /// What else can be said where respondents report themselves.
     local: Option<Local>,
@@ -74,7 +75,22 @@ impl Cost {
         Ok(claimed.into_iter().zip(locals).map(|(sampled, local)| Self { sampled, local }).collect())
     }
 
-    /// A cell with what is promised, and the other readings in its note.
+    /// What the training itself guarantees, all reports of one example being one respondent's.
+    pub(super) fn certified(&self) -> f64 {
+        self.grouped().map_or(self.sampled, |grouped| grouped.sampled)
+    }
+
+    /// The same with the readings beside it.
+    pub(super) fn in_words(&self) -> String {
+        format!("{}: {self}", weaker(self.certified()))
+    }
+
+    fn grouped(&self) -> Option<Grouped> {
+        self.local.and_then(|local| local.grouped)
+    }
+
+    /// A cell with what the training guarantees, and the other readings in its note. The statement is about a training of
+    /// distinct examples; of a simulated batch the cell says that it is one.
     pub(super) fn row(
         &self,
         table: &'static str,
@@ -82,7 +98,12 @@ impl Cost {
         holds: bool,
         statement: impl Into<String>,
     ) -> Row {
-        let row = Row::order(table, cell, holds, statement).throng(rounded_up(self.sampled));
+        let row = match self.grouped() {
+            None => Row::order(table, cell, holds, statement),
+            Some(_) => Row::order(table, format!("{cell}, batch simulated"), true, SIMULATED),
+        };
+        let certified = Some(self.certified()).filter(|epsilon| epsilon.is_finite());
+        let row = Row { throng: certified.map(rounded_up), ..row };
         if self.local.is_some() { row.note(self.to_string()) } else { row }
     }
 }
@@ -91,17 +112,19 @@ impl Cost {
 impl fmt::Display for Cost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(Local { unsampled, grouped }) = self.local else { return Ok(()) };
-        write!(f, "with credit for sampling; without {}", weaker(unsampled))?;
-        if let Some(Grouped { respondents, reports_each, sampled, unsampled }) = grouped {
-            write!(
-                f,
-                "; if {} respondents sent {reports_each} reports each: {} with credit, without {}",
-                people(respondents as f64),
-                weaker(sampled),
-                weaker(unsampled)
-            )?;
-        }
-        Ok(())
+        let Some(Grouped { respondents, reports_each, unsampled: all_at_once, .. }) = grouped else {
+            return write!(f, "with credit for sampling; without {}", weaker(unsampled));
+        };
+        write!(
+            f,
+            "{} respondents who send {reports_each} reports each, with credit for sampling; without {}. A training with {} \
+             distinct respondents would have {} and {}, and an accuracy of its own",
+            people(respondents as f64),
+            weaker(all_at_once),
+            people(respondents as f64 * f64::from(reports_each)),
+            weaker(self.sampled),
+            weaker(unsampled)
+        )
     }
 }
 
@@ -111,6 +134,9 @@ fn epsilons(job: &Job, settings: &Settings, mode: Mode, cover: bool, steps: &[u6
     let accountant = Accountant::new(settings, dimension, job.respondents, mode, cover, Delta::new(DELTA)?)?;
     Ok(accountant.epsilons(steps)?.into_iter().flatten().collect())
 }
+
+/// What is said of a cell whose batch is several reports of each example.
+const SIMULATED: &str = "for the reader: all reports of one example as one respondent's";
 
 /// A promise in few digits, never stronger than it is.
 fn weaker(epsilon: f64) -> String {
@@ -141,13 +167,22 @@ mod tests {
         assert!(costs[1].sampled < grouped.sampled && grouped.sampled < grouped.unsampled, "{costs:?}");
         assert_eq!((grouped.respondents, grouped.reports_each), (500, 20));
         let text = costs[1].to_string();
-        assert!(text.contains("; if 500 respondents sent 20 reports each: "), "{text}");
+        assert!(text.starts_with("500 respondents who send 20 reports each, "), "{text}");
+        assert!(text.contains("A training with 10,000 distinct respondents would have 0."), "{text}");
+        // The cell has the guarantee of what was run, not that of a training with distinct examples.
+        let row = costs[1].row("table", "cell".into(), true, "below 1");
+        assert_eq!(row.throng, Some(rounded_up(grouped.sampled)));
+        assert!(
+            row.throng.unwrap() > 1.0 && row.cell == "cell, batch simulated" && row.tolerance == SIMULATED
+        );
 
         // One report of each example: there is nothing to group.
         let single = recipes::simulated_cnn(&scale, PictureSet::Mnist, 10_000, 200, 1).unwrap();
         let cost = Cost::of(&single).unwrap().unwrap();
         assert_eq!((cost.sampled, cost.local.unwrap().unsampled), (costs[1].sampled, unsampled));
         assert!(cost.local.unwrap().grouped.is_none());
+        let row = cost.row("table", "cell".into(), true, "below 1");
+        assert_eq!((row.throng, row.tolerance.as_str()), (Some(rounded_up(cost.sampled)), "below 1"));
 
         for (epsilon, printed) in
             [(5.93403, "5.935"), (0.850_71, "0.8508"), (1_226.75, "1,227"), (76_000.0, "76,000")]

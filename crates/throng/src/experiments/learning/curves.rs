@@ -45,8 +45,9 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
             "Accuracy after every number of steps up to {}, at epsilon_local {EPSILON_LOCAL} per report, over {} runs each; for \
              CIFAR-10 of a last layer on learned features, up to {LEARNED_LONG} steps at {EPSILON_LOCAL_CIFAR}. The paper lets its \
              runs go on until they saturate, whatever that costs by its accounting. What it costs is in the table: epsilon_central \
-             is certified, under replacement, at delta 1e-5, with credit for sampling; notes have it without, and as if all \
-             reports of one example were one respondent's.",
+             is certified, under replacement, at delta 1e-5, with credit for sampling. Batches of MNIST and Fashion-MNIST are \
+             simulated by several reports of each example, which are accounted for as one respondent's; notes have it without \
+             credit for sampling, and for a training with as many distinct respondents, which is not this one.",
             people(LONG as f64),
             scale.short_runs
         ),

@@ -72,7 +72,7 @@ fn trusted(scale: &Scale, set: PictureSet, epsilon: f64) -> Result<Job> {
 }
 
 fn rows(scale: &Scale, name: &str, runs: &[Done], printed: &Attacked, cost: &Cost) -> Vec<Row> {
-    let upper = cost.sampled;
+    let upper = cost.certified();
     let same = |of: &dyn Fn(&Attack) -> f64| {
         Mean::of(runs.iter().filter_map(|run| Some(of(&run.attacks.as_ref()?.0))))
     };

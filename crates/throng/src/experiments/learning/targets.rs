@@ -39,9 +39,9 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
              at delta 1e-5. \"Paper\" is its best cell for the same pictures, at epsilon_central 18 \
              by its own accounting. Edges are fixed functions of a picture: nothing is trained before. PrivUnit is a randomizer \
              with less noise than the paper's sign at the same epsilon_local. Sampling counts: epsilon_central is for an observer \
-             who cannot tell who was asked in which step; notes have it without that credit, and, where one example has several \
-             reports, as if they were one respondent's. Means over {} runs or more; trainings of the network \
-             with every report of another example were made once.",
+             who cannot tell who was asked in which step; notes have it without that credit. Where one example has several \
+             reports they are one respondent's; notes have what as many distinct respondents would get, in another training. \
+             Means over {} runs or more; trainings of the network with every report of another example were made once.",
             scale.runs
         ),
         scale.settings_from(),
