@@ -3,8 +3,10 @@
 //! Attribute fragments are the set bits of one report; report fragments are several noisier reports behind one
 //! permanent backstop.
 
+pub mod assignment;
 pub mod attribute;
 pub mod report;
 
+pub use assignment::Assignment;
 pub use attribute::Attributes;
 pub use report::{Backstop, ReportFragments, exposed_epsilon, fragment_epsilon, fragment_epsilon_as_paper};
