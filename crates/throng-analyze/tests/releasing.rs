@@ -7,7 +7,7 @@ use throng_account::ledger::{Entry, Ledger, Recorded};
 use throng_account::terms::{Kept, Terms};
 use throng_analyze::{Counted, Crowd, Error, InstanceTally, Rejected, Release};
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
-use throng_wire::survey::Labels;
+use throng_wire::survey::{Encoding, Labels};
 use throng_wire::{Digest, Route, Survey, SurveyHash};
 
 const EPOCH: u64 = 9;
