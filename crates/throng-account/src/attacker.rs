@@ -70,8 +70,8 @@ impl Exposure {
     ///
     /// # Privacy
     /// Routing spreads the fragments of one bit evenly, so `t` bad instances of K see at most t·ceil(tau/K) of them.
-    /// Without report fragments each bit has a single fragment; whether it passed a bad instance is random, and the
-    /// pure guarantee that is left is epsilon_local.
+    /// Without report fragments each bit has a single fragment, which passes the instance of its value: for whoever holds a
+    /// value of a bad instance epsilon_local is left, and that is what is stated.
     pub fn left(&self, compromised: Compromised) -> Result<Left, Error> {
         let bad = match compromised {
             Compromised::Nobody | Compromised::Analyzer => return Ok(Left::Central(self.central)),

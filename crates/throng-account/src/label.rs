@@ -42,11 +42,12 @@ pub fn with_deletion(
     Ok(CentralGuarantee::new(release.epsilon() + one.epsilon().times(instances), release.delta() + delta))
 }
 
-/// How many of `honest` respondents all instances keep, but for a probability of `failure`. Each instance deletes others,
-/// and whoever lost fragments in one of them is not counted on to hide anyone.
-pub fn kept_everywhere(honest: u64, deletion: &Deletion, instances: u32, failure: f64) -> Result<u64, Error> {
-    let lost = deletion.loss_max(u64::from(instances), failure)?;
-    Ok(honest.saturating_sub(lost.saturating_mul(u64::from(instances))))
+/// How many of `honest` respondents each instance keeps, but for a probability of `failure` that one of them keeps fewer.
+///
+/// Every count is held by one instance, and hides its respondents in the crowd that this one kept: what others deleted does not
+/// matter to it. So one loss is taken off, which none of the instances exceeds.
+pub fn kept_by_each(honest: u64, deletion: &Deletion, instances: u32, failure: f64) -> Result<u64, Error> {
+    Ok(honest.saturating_sub(deletion.loss_max(u64::from(instances), failure)?))
 }
 
 #[cfg(test)]
@@ -62,6 +63,25 @@ mod tests {
         assert_eq!(Label::Public.local(epsilon(2.0)), epsilon(2.0));
         assert_eq!(Label::Randomized(epsilon(0.5)).local(epsilon(2.0)), epsilon(2.5));
         assert_eq!(Label::Private.local(epsilon(2.0)), Epsilon::INFINITE);
+    }
+
+    /// From the definition of a deletion: shift - L are dropped, L two-sided geometric with ratio e^(-epsilon/2).
+    #[test]
+    fn each_instance_keeps_as_many_as_is_said() {
+        let deletion = Deletion::new(epsilon(0.4), Delta::new(1e-3).unwrap()).unwrap();
+        let ratio = (-0.2f64).exp();
+        let more_than = |lost: u64| {
+            let beyond = (lost - deletion.shift() + 1) as i32;
+            ratio.powi(beyond) / (1.0 + ratio)
+        };
+        for (instances, failure) in [(1u32, 1e-3), (3, 1e-3), (5, 1e-6)] {
+            let lost = 1000 - kept_by_each(1000, &deletion, instances, failure).unwrap();
+            let missed = |lost| 1.0 - (1.0 - more_than(lost)).powi(instances as i32);
+            assert!(missed(lost) <= failure, "{instances} {failure}: {lost}");
+            // Not a multiple of what one deletion takes.
+            assert!(missed(lost - 2) > failure, "{instances} {failure}: {lost}");
+        }
+        assert_eq!(kept_by_each(5, &deletion, 3, 1e-3).unwrap(), 0);
     }
 
     #[test]

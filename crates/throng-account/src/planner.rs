@@ -381,6 +381,7 @@ fn build(
         plan.fragments,
         u64::from(envelopes) * u64::from(question.instances)
     ));
+    plan.reasons.extend(question.routing_reason());
     plan.reasons.extend(question.labels_reason());
     Ok(plan)
 }

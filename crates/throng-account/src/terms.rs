@@ -9,7 +9,7 @@ use crate::Error;
 use crate::bound::Bound;
 use crate::composition::counts_epsilon;
 use crate::deletion::Deletion;
-use crate::label::{kept_everywhere, with_deletion};
+use crate::label::{kept_by_each, with_deletion};
 use crate::ledger::{Hiding, Spending};
 use crate::patience::still_wanted;
 use crate::planner::Traffic;
@@ -49,7 +49,7 @@ pub struct Kept {
     pub central: CentralGuarantee<Removal>,
     /// The part of delta that overflowing bodies take.
     pub overflow: Delta,
-    /// The honest respondents that hide each other: those that no instance deletes.
+    /// The honest respondents that hide each other in every count: as many as each instance keeps.
     pub honest: u64,
     /// The probability that a body overflows, or that more are deleted than was counted on.
     miss: Delta,
@@ -64,9 +64,9 @@ impl Terms {
     /// What a release guarantees that is made of this many distinct respondents, or the reason why nothing can be said.
     ///
     /// # Privacy
-    /// Under a trust profile the views of the K' instances that get fragments are a post-processing of the merged counts of
-    /// the label's crowd, as those of all K are without one: which of them a fragment goes to is drawn without looking at
-    /// anything else. Chaff says nothing. The other instances see who takes part, which is what deletion hides, in all K.
+    /// Every count is held by one instance (`throng_dp::fragmenting::Assignment`), and `respondents` is at most the crowd of
+    /// each of them: it may be a different crowd. Under a trust profile the same is said of its K' instances. Chaff says
+    /// nothing. The other instances see who takes part, which is what deletion hides, in all K.
     pub fn guarantee(&self, respondents: u64) -> Result<Kept, Error> {
         still_wanted()?;
         let (delta, twice) = (self.claimed.delta(), 1.0 + self.claimed.epsilon().value().exp());
@@ -77,9 +77,9 @@ impl Terms {
         let mut beyond = Delta::ZERO;
         if let Some(rule) = &self.deletion {
             beyond = Delta::new(delta.value() * DELETION_SHARE)?;
-            // Whoever is deleted where no fragments are still hides others where there are some. But every instance says
-            // how many it kept, so that is paid for in all of them.
-            honest = kept_everywhere(honest, rule, self.receiving, beyond.value() / twice)?;
+            // A count hides its respondents in what its own instance kept. But every instance says how many it kept, so
+            // that is paid for in all of them.
+            honest = kept_by_each(honest, rule, self.receiving, beyond.value() / twice)?;
             deletion = with_deletion(deletion, rule, self.instances)?;
         }
         // What delta has left for the counts themselves.
@@ -145,11 +145,13 @@ impl Terms {
     /// What the counts of one epoch guarantee at a delta of their own, with so many honest respondents.
     ///
     /// # Privacy
-    /// The tau sums of a bit are a post-processing of one sum of backstops, and as private as that, if they are over the same
-    /// respondents. Over several instances they need not be: uploads fail, and labelled crowds lose others in each. The
-    /// difference of two sums then shows the fragments of those who are in one of them. So with the backstop as the
-    /// data (for sketches always, of which the ledger knows no more), each of tau sums is a release of its own, which holds for any respondents; they are composed. One epoch is
-    /// epsilon_backstop-LDP in any case.
+    /// With tau = 1 one count moves, in the crowd of the instance that holds it. Where all tau fragments of a bit go to one
+    /// instance their sums are a post-processing of one sum of backstops, over the same respondents, and as private as
+    /// that. Over several instances they are not: uploads fail, and labelled crowds lose others in each, so the
+    /// difference of two sums may show the fragments of those who are in one of them. There (for sketches always, of which
+    /// the ledger knows no more) the backstops are the data. Given them, fragment t of the bit is one count at one
+    /// instance, in a crowd of at least `honest`, and the tau counts are independent: tau exact pairs, composed, for
+    /// every K and tau and whoever was counted where. One epoch is epsilon_backstop-LDP in any case.
     pub fn counts_epsilon(&self, honest: u64, delta: Delta) -> Result<Epsilon, Error> {
         match self.coins {
             Coins::Runs { runs: 2.., .. } => {

@@ -21,6 +21,9 @@ pub enum Error {
     /// Nothing to release.
     #[error("no instance has released this epoch")]
     Nothing,
+    /// A sketch without all its cells.
+    #[error("every value of a sketch needs its cells at all instances: wait for the batch of instance {0}")]
+    Waiting(String),
     /// What the mechanism says.
     #[error(transparent)]
     Mechanism(#[from] throng_dp::Error),

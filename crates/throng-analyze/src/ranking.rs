@@ -26,7 +26,8 @@ pub fn ranking(estimates: &Estimates, top: usize, confidence: f64, beta: f64) ->
     let threshold = estimates.heavy_hitters(beta)?.threshold;
     // The largest estimates first, and equal ones by value, so that the order is the same everywhere.
     let order = |&a: &usize, &b: &usize| counts[b].total_cmp(&counts[a]).then(a.cmp(&b));
-    let mut values: Vec<usize> = (0..counts.len()).collect();
+    // What is missing has no rank.
+    let mut values: Vec<usize> = (0..counts.len()).filter(|&value| !counts[value].is_nan()).collect();
     if top < values.len() {
         values.select_nth_unstable_by(top, order);
         values.truncate(top);
@@ -62,6 +63,13 @@ mod tests {
         let all = ranking(&estimates, 99, 0.95, 0.001).unwrap();
         assert_eq!(all.iter().map(|line| line.value).collect::<Vec<_>>(), [4, 1, 3, 0, 2]);
         assert!(!all[3].significant);
+        let missing = Estimates::new(5000, vec![3.0, f64::NAN, 7.0], Spread::constant(10_000.0, 1.0));
+        let ranked = super::ranking(&missing, 99, 0.95, 0.001).unwrap();
+        assert_eq!(
+            ranked.iter().map(|line| line.value).collect::<Vec<_>>(),
+            [2, 0],
+            "no rank for what is missing"
+        );
         assert!(ranking(&estimates, 3, 1.0, 0.001).is_err());
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use throng_account::label::Label;
 use throng_account::ledger::Recorded;
 use throng_account::terms::Kept;
-use throng_dp::estimate::Part;
+use throng_dp::estimate::InstanceSums;
 use throng_dp::{CentralGuarantee, Epsilon, Estimates, LocalGuarantee, Removal};
 use throng_wire::{Route, Survey, SurveyHash};
 
@@ -16,7 +16,9 @@ use crate::{Error, InstanceTally, Rejected};
 pub struct Crowd {
     /// Which epoch of which channel. The instance in it is the first of those that are present.
     pub route: Route,
-    /// The smallest crowd of its instances, those outside a trust profile included: what the guarantee counts on.
+    /// The smallest crowd of its instances, those outside a trust profile included: what the guarantee counts on. Each count is
+    /// held by one instance and hides its respondents in the crowd of that one alone, so the smallest is enough whoever was
+    /// counted by which instance; they need not have counted the same people.
     pub respondents: u64,
     /// The instances whose fragments are in it, in rising order.
     pub present: Vec<u32>,
@@ -42,7 +44,8 @@ pub struct Release {
 
 impl Crowd {
     /// What some tallies of one epoch have in common. Refused unless they are of one channel, each of another instance, and
-    /// one of them at least was released and is of an instance that fragments go to.
+    /// one of them at least was released and is of an instance that fragments go to; and a sketch whose cells are not all
+    /// there, of which no value could be estimated.
     pub fn of(survey: &Survey, parts: &[InstanceTally]) -> Result<Self, Error> {
         let route = parts.first().ok_or(Error::Nothing)?.route;
         let channel = |route: Route| (route.survey, route.label, route.epoch);
@@ -61,6 +64,16 @@ impl Crowd {
         let (present, outside): (Vec<u32>, Vec<u32>) =
             released.iter().copied().partition(|instance| receiving.contains(instance));
         let first = present.first().copied().ok_or(Error::Nothing)?;
+        let positions: Vec<u32> = (0..)
+            .zip(&receiving)
+            .filter(|(_, instance)| present.contains(instance))
+            .map(|(position, _)| position)
+            .collect();
+        if !survey.mechanism()?.estimable(&positions, receiving.len() as u32)? {
+            let absent = receiving.iter().filter(|instance| !present.contains(instance));
+            let absent: Vec<String> = absent.map(u32::to_string).collect();
+            return Err(Error::Waiting(absent.join(" and ")));
+        }
         let counted_by = |instance: &u32| {
             counted().find(|(route, _)| route.instance == *instance).map(|(_, one)| one.tally.respondents())
         };
@@ -79,8 +92,9 @@ impl Crowd {
 impl Release {
     /// Makes a release of what some instances counted.
     ///
-    /// Respondents send fragments to every instance, each of which may have counted a few more of them or fewer: the
-    /// estimates are about as many as there were on average. What is missing of other instances makes errors wider.
+    /// Each of a value's fragments is at one instance, which may have counted a few respondents more or fewer than others: its
+    /// estimate is about the crowds of those that hold it. Values whose fragments are all at instances that are not here are
+    /// missing; where some are here, errors are wider.
     ///
     /// Under a label with a trust profile that is said of the instances in it. Honest respondents send the others no fragment,
     /// so nothing is missing of them; whatever they have, nobody who keeps to the profile has sent it, and it is not counted.
@@ -97,15 +111,16 @@ impl Release {
             return Err(Error::Parts("the entry of the ledger is of another survey or epoch"));
         }
         let mechanism = survey.mechanism()?;
-        let mut sums = mechanism.tally()?;
-        let inside = |part: &&InstanceTally| crowd.present.contains(&part.route.instance);
-        for counted in parts.iter().filter(inside).filter_map(|part| part.counted.as_ref()) {
-            sums.merge(&counted.tally)?;
-        }
-        let present = crowd.present.len() as u64;
-        let average = (u128::from(sums.respondents()) + u128::from(present / 2)) / u128::from(present.max(1));
-        let part = Part::new(present as u32, survey.receiving(crowd.route.label).len() as u32)?;
-        let estimates = mechanism.estimate_in_part(&sums.over(average as u64), part)?;
+        let receiving = survey.receiving(crowd.route.label);
+        let position = |part: &InstanceTally| receiving.iter().position(|&at| at == part.route.instance);
+        let sums: Vec<InstanceSums<'_>> = parts
+            .iter()
+            .filter_map(|part| {
+                let tally = &part.counted.as_ref()?.tally;
+                Some(InstanceSums { position: u32::try_from(position(part)?).ok()?, tally })
+            })
+            .collect();
+        let estimates = mechanism.estimate_from(&sums, receiving.len() as u32)?;
         let label = survey.labels.as_ref().and_then(|labels| labels.epsilon_label);
         let label = label.map(Epsilon::new).transpose()?.map_or(Label::Public, Label::Randomized);
         let floor = LocalGuarantee::pure(label.local(mechanism.floor().epsilon()));

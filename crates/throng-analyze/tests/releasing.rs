@@ -6,9 +6,8 @@ use throng_account::bound::Bound;
 use throng_account::ledger::{Entry, Ledger, Recorded};
 use throng_account::terms::{Kept, Terms};
 use throng_analyze::{Counted, Crowd, Error, InstanceTally, Rejected, Release};
-use throng_dp::estimate::Part;
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
-use throng_wire::survey::Labels;
+use throng_wire::survey::{Encoding, Labels};
 use throng_wire::{Digest, Route, Survey, SurveyHash};
 
 const EPOCH: u64 = 9;
@@ -103,28 +102,55 @@ fn parts_of_different_releases_are_refused() {
     assert_eq!(Crowd::of(&survey(), &[destroyed(1), destroyed(2)]).unwrap_err(), Error::Nothing);
 }
 
-/// Two of three instances, which counted 3,000 and 3,005: the estimates are about 3,003, and scaled.
+/// Two of three instances, which counted 3,000 and 3,005. Value 5 belongs to instance 3: what another has of it nobody sent who
+/// keeps to the routing. Values 1, 4, 7 ... belong to instance 2, and are missing.
 #[test]
-fn a_release_of_some_instances_is_scaled() {
+fn a_release_of_some_instances_lacks_the_values_of_the_others() {
     let survey = survey();
     let hash = survey.hash().unwrap().to_string();
     let parts = [part(1, 3_000, 600), destroyed(2), part(3, 3_005, 650)];
     let (kept, entry) = recorded(3_000, &hash, EPOCH);
     let release = Release::new(&survey, &parts, kept, &entry).unwrap();
     let mechanism = survey.mechanism().unwrap();
-    let mut sums = mechanism.tally().unwrap();
-    sums.add_count(5, 1_250).unwrap();
-    sums.add_respondents(3_003);
-    let expected = mechanism.estimate_in_part(&sums, Part::new(2, 3).unwrap()).unwrap();
-    assert_eq!(release.estimates().counts(), expected.counts());
-    assert_eq!(release.estimates().respondents(), 3_003);
-    assert!(release.estimates().counts()[5] > 1_250.0, "a third is missing");
-    let whole = mechanism.estimate(&sums).unwrap();
-    assert!(release.estimates().standard_error(0) > whole.standard_error(0));
+    let expected = |count: u64, respondents: u64| {
+        let mut sums = mechanism.tally().unwrap();
+        sums.add_count(5, count).unwrap();
+        sums.add_respondents(respondents);
+        mechanism.estimate(&sums).unwrap()
+    };
+    let estimates = release.estimates();
+    let near = |value: usize, of: f64| (estimates.count(value).unwrap() - of).abs() < 1e-9;
+    assert!(near(5, expected(650, 3_005).counts()[5]), "each count is debiased by its own crowd");
+    assert!(near(0, expected(0, 3_000).counts()[0]) && near(2, expected(0, 3_005).counts()[2]));
+    for value in 0..estimates.counts().len() {
+        assert_eq!(estimates.count(value).is_none(), value % 3 == 1, "{value}");
+    }
+    assert_eq!((estimates.respondents(), estimates.missing()), (3_005, 261));
+    // What is here has no wider error for that.
+    assert_eq!(estimates.standard_error(0), expected(0, 3_005).standard_error(0));
     // The guarantee is that of the smallest crowd, and the floor is beside it.
     assert_eq!((release.central(), release.honest()), (kept.central, 2_700));
     assert_eq!(release.floor(), mechanism.floor());
     assert_eq!((release.spent(), release.survey()), (entry.spent(), survey.hash().unwrap()));
+}
+
+/// A sketch is not released without all its cells, and says whom to wait for.
+#[test]
+fn a_sketch_waits_for_its_instances() {
+    let encoding = Encoding::Sketch { domain: 784, rows: 4, cells: 32, seed: 1 };
+    let sketch = Survey { encoding, ..survey() };
+    let tally = |instance| {
+        let mut tally = sketch.mechanism().unwrap().tally().unwrap();
+        tally.add_respondents(3_000);
+        let mut part = part(instance, 3_000, 0);
+        part.route.survey = sketch.hash().unwrap();
+        part.counted.as_mut().unwrap().tally = tally;
+        part
+    };
+    let refused = Crowd::of(&sketch, &[tally(1), tally(3)]).unwrap_err();
+    assert_eq!(refused, Error::Waiting("2".into()));
+    assert!(refused.to_string().contains("wait for the batch of instance 2"), "{refused}");
+    assert_eq!(Crowd::of(&sketch, &[tally(1), tally(2), tally(3)]).unwrap().present, [1, 2, 3]);
 }
 
 /// Under a profile of instances 1 and 3 nothing is missing of instance 2: not in the estimates, not in their errors. Only its
@@ -158,23 +184,27 @@ fn a_trust_profile_is_a_whole_of_its_own() {
     let (kept, entry) = recorded(2_999, &hash.to_string(), EPOCH);
     let release = |parts: &[InstanceTally]| Release::new(&profiles, parts, kept, &entry).unwrap();
     let mechanism = profiles.mechanism().unwrap();
-    let mut sums = mechanism.tally().unwrap();
-    sums.add_count(5, 1_250).unwrap();
-    sums.add_respondents(3_002);
-    let expected = mechanism.estimate(&sums).unwrap();
+    let expected = |count: u64, respondents: u64| {
+        let mut sums = mechanism.tally().unwrap();
+        sums.add_count(5, count).unwrap();
+        sums.add_respondents(respondents);
+        mechanism.estimate(&sums).unwrap()
+    };
+    // Value 5 is at position 1 of the profile, instance 3; value 4 at instance 1.
     let whole = release(&two);
-    assert_eq!(whole.estimates().counts(), expected.counts());
-    assert_eq!(whole.estimates().standard_error(0), expected.standard_error(0), "nothing is missing");
-    // Without instance 2 it is the same; without instance 3, half is missing.
+    let near = |release: &Release, value: usize, of: f64| {
+        (release.estimates().count(value).unwrap() - of).abs() < 1e-9
+    };
+    assert!(near(&whole, 5, expected(650, 3_004).counts()[5]));
+    assert!(near(&whole, 4, expected(0, 3_000).counts()[4]));
+    assert_eq!(whole.estimates().missing(), 0, "nothing is missing");
+    assert_eq!(whole.estimates().standard_error(0), expected(0, 3_004).standard_error(0));
+    // Without instance 2 it is the same; without instance 3, its values are missing.
     let without = [two[0].clone(), two[2].clone()];
-    assert_eq!(release(&without).estimates().counts(), expected.counts());
-    let half = [two[0].clone(), two[1].clone()];
-    let mut sums = mechanism.tally().unwrap();
-    sums.add_count(5, 600).unwrap();
-    sums.add_respondents(3_000);
-    let expected = mechanism.estimate_in_part(&sums, Part::new(1, 2).unwrap()).unwrap();
-    assert_eq!(release(&half).estimates().counts(), expected.counts());
-    assert_eq!(release(&half).estimates().standard_error(0), expected.standard_error(0));
+    assert_eq!(release(&without).estimates().counts(), whole.estimates().counts());
+    let half = release(&[two[0].clone(), two[1].clone()]);
+    assert_eq!((half.estimates().count(5), half.estimates().missing()), (None, 392));
+    assert!(near(&half, 4, expected(0, 3_000).counts()[4]));
     // Under the other label all three count.
     let all = two.clone().map(|part| under(1, part));
     assert_eq!(Crowd::of(&profiles, &all).unwrap().present, [1, 2, 3]);

@@ -42,6 +42,14 @@ pub enum Error {
         /// The size of the domain.
         size: u64,
     },
+    /// A sketch of which some cells have fewer fragments than others.
+    #[error(
+        "a sketch can be estimated from a part of its fragments only if every cell has as many of them: wait for the others"
+    )]
+    PartOfSketch,
+    /// A value of which nothing has come.
+    #[error("no fragment of this value is in the estimates: it is missing")]
+    Missing,
     /// A value of another kind than the survey asks for.
     #[error("this survey asks for {0}")]
     ValueKind(&'static str),

@@ -3,10 +3,12 @@
 //! Attribute fragments are the set bits of one report; report fragments are several noisier reports behind a
 //! backstop, which permanent coins make of every answer.
 
+pub mod assignment;
 pub mod attribute;
 pub mod coins;
 pub mod report;
 
+pub use assignment::Assignment;
 pub use attribute::Attributes;
 pub use coins::{AnswerSeries, KEY_LEN, PermanentCoins};
 pub use report::{Backstop, ReportFragments, exposed_epsilon, fragment_epsilon, fragment_epsilon_as_paper};

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use rand_core::CryptoRng;
 
-use crate::estimate::{BitNoise, Estimates, Part, Spread, Tally};
-use crate::fragmenting::{AnswerSeries, ReportFragments};
+use crate::estimate::{BitNoise, Estimates, InstanceSums, Levelled, Spread, Tally};
+use crate::fragmenting::{AnswerSeries, Assignment, ReportFragments};
 use crate::randomizer::count_sketch::CountSketch;
 use crate::randomizer::one_hot::OneHot;
 use crate::randomizer::record::Record;
@@ -234,35 +234,65 @@ impl Mechanism {
         each!(self, mechanism => mechanism.estimate(tally))
     }
 
-    /// The same from the sums of some shuffler instances alone: scaled up, with wider errors. The tally's respondents are
-    /// those of one instance, each of whom sends fragments to all.
-    pub fn estimate_in_part(&self, tally: &Tally, part: Part) -> Result<Estimates, Error> {
-        let noise = self.coins().noise_in_part(part);
-        match self {
-            Self::OneHot(one_hot) => one_hot.estimate_through(tally, &noise),
-            Self::RepeatedOneHot(repeated) => repeated.run().estimate_through(tally, &noise),
-            Self::FragmentedOneHot(fragments) => fragments.backstop().estimate_through(tally, &noise),
-            Self::Sketch(sketch) => sketch.estimate_through(tally, &noise),
-            Self::FragmentedSketch(fragments) => fragments.backstop().estimate_through(tally, &noise),
-            Self::Record(record) => record.estimate_through(tally, &noise),
-            Self::FragmentedRecord(fragments) => fragments.backstop().estimate_through(tally, &noise),
+    /// The same from the sums of several instances, which may have counted different respondents, and of some of which
+    /// nothing may be here. `instances` is how many receive fragments.
+    ///
+    /// # Utility
+    /// An estimate is about the respondents of the instances that its fragments are at (about their mean, if they are at
+    /// several), without bias. Errors are stated for the attributes with the fewest fragments and the most respondents, so
+    /// others' are smaller than stated. Values of which nothing is here are missing. A sketch needs as many
+    /// fragments of every cell.
+    pub fn estimate_from(&self, parts: &[InstanceSums<'_>], instances: u32) -> Result<Estimates, Error> {
+        let coins = self.coins();
+        let assignment = Assignment::new(coins.draws(), instances)?;
+        let right = self.attributes() as usize;
+        if let Some(part) = parts.iter().find(|part| part.tally.attributes() != right) {
+            return Err(Error::TallyMismatch { left: part.tally.attributes(), right });
         }
+        let Levelled { respondents, draws, sums, even } =
+            Levelled::of(&assignment, coins.noise().flip(), parts)?;
+        if self.sketch().is_some() && !even {
+            return Err(Error::PartOfSketch);
+        }
+        let noise = coins.noise_of(draws);
+        match self {
+            Self::OneHot(one_hot) => one_hot.estimate_sums(&sums, respondents, &noise),
+            Self::RepeatedOneHot(repeated) => repeated.run().estimate_sums(&sums, respondents, &noise),
+            Self::FragmentedOneHot(fragments) => {
+                fragments.backstop().estimate_sums(&sums, respondents, &noise)
+            }
+            Self::Sketch(sketch) => sketch.estimate_sums(&sums, respondents, &noise),
+            Self::FragmentedSketch(fragments) => {
+                fragments.backstop().estimate_sums(&sums, respondents, &noise)
+            }
+            Self::Record(record) => record.estimate_sums(&sums, respondents, &noise),
+            Self::FragmentedRecord(fragments) => {
+                fragments.backstop().estimate_sums(&sums, respondents, &noise)
+            }
+        }
+    }
+
+    /// Whether all that these instances have, by their positions among those that receive fragments, can be estimated
+    /// from: of a sketch every cell has to have as many fragments.
+    pub fn estimable(&self, positions: &[u32], instances: u32) -> Result<bool, Error> {
+        let assignment = Assignment::new(self.coins().draws(), instances)?;
+        let here = |class| positions.iter().map(|&at| assignment.fragments(class, at)).sum::<u32>();
+        let first = here(0);
+        Ok(self.sketch().is_none() || first > 0 && (1..instances).all(|class| here(class) == first))
     }
 }
 
 impl Coins {
     /// What they amount to for an estimator.
     pub fn noise(&self) -> BitNoise {
-        self.noise_in_part(Part::ALL)
+        self.noise_of(self.draws())
     }
 
-    /// The same where only a part of the fragments arrives.
-    pub fn noise_in_part(&self, part: Part) -> BitNoise {
+    /// The same for so many of the fragments of a bit.
+    pub fn noise_of(&self, draws: u32) -> BitNoise {
         match *self {
-            Self::Runs { coin, runs } => BitNoise::repeated_in_part(coin, runs, part),
-            Self::Fragments { backstop, fragment, tau } => {
-                BitNoise::fragmented_in_part(backstop, fragment, tau, part)
-            }
+            Self::Runs { coin, .. } => BitNoise::repeated(coin, draws),
+            Self::Fragments { backstop, fragment, .. } => BitNoise::fragmented(backstop, fragment, draws),
         }
     }
 

@@ -91,6 +91,10 @@ pub trait BitRandomizer: Randomizer {
     fn estimate_through(&self, tally: &Tally, noise: &BitNoise) -> Result<Estimates, Error> {
         noise.estimates(tally)
     }
+    /// The same from sums of several instances that were brought to one crowd; those that are not numbers are missing.
+    fn estimate_sums(&self, sums: &[f64], respondents: u64, noise: &BitNoise) -> Result<Estimates, Error> {
+        noise.estimates_of(sums, respondents, 1)
+    }
 }
 
 impl<R: BitRandomizer> Estimator for R {

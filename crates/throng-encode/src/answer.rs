@@ -41,7 +41,7 @@ impl Answer {
         (fragments, tau): (&[u32], u32),
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Self, Error> {
-        let routed = Zeroizing::new(Routing::of(survey.survey(), label, tau).route(fragments, rng));
+        let routed = Zeroizing::new(Routing::of(survey.survey(), label, tau)?.route(fragments, rng));
         let mut bodies = Vec::with_capacity(routed.len());
         for (instance, attributes) in (1..).zip(routed.iter()) {
             let path = Path::new(survey, label, schedule.epoch(), instance, lists)?;

@@ -515,17 +515,17 @@ mod tests {
         let claim = CheckedClaim::check(&labelled).unwrap();
         let more = claim.central.epsilon().value() - plain.central.epsilon().value();
         assert!((0.3..0.32).contains(&more), "{more}");
-        // Three instances lose at most 420 respondents each: the shift is 207, and noise with a scale of 10 is beyond 213
-        // with a probability of 1e-8/5.5/3.
-        assert_eq!(plain.honest - claim.honest, 3 * 420);
+        // Each instance loses at most 420 respondents: the shift is 207, and noise with a scale of 10 is beyond 213
+        // with a probability of 1e-8/5.5/3. A count is in the crowd of one instance, so they are lost once.
+        assert_eq!(plain.honest - claim.honest, 420);
         assert!((claim.floor.epsilon().value() - 6.75).abs() < 1e-9);
         assert!(claim.sentences().iter().any(|sentence| sentence.contains("epsilon_label 1.5")));
         labelled.claim.epsilon_central = claim.central.epsilon().value() - 0.001;
         refused(&labelled);
     }
 
-    /// Under a profile of two of three instances, and of one: who deletes out of the crowd and who may work against you are
-    /// those instances, deletion is paid for in all three.
+    /// Under a profile of two of three instances, and of one: who may work against you are those instances, deletion is paid for in
+    /// all three.
     #[test]
     fn a_trust_profile_is_accounted_for_by_itself() {
         let profiles = survey(PROFILES);
@@ -534,8 +534,7 @@ mod tests {
         assert_eq!([&all, &two, &one].map(|claim| claim.label), [1, 2, 3]);
         // The noise of a single instance is beyond its bound a little less often than that of any of three.
         let lost = [&all, &two, &one].map(|claim| 90_000 - claim.honest);
-        assert!(lost[0] % 3 == 0 && lost[1] % 2 == 0, "{lost:?}");
-        assert!(lost[2] < lost[1] / 2 + 1 && lost[1] / 2 < lost[0] / 3 + 1 && lost[2] > 350, "{lost:?}");
+        assert!(lost[2] < lost[1] && lost[1] < lost[0] && lost[2] > 350 && lost[0] < 430, "{lost:?}");
         assert!(two.overflow > all.overflow && one.overflow > two.overflow);
         assert_eq!(CheckedClaim::check(&profiles).unwrap(), one, "the fewest instances");
         // A plain survey has three tenths less: deletion in three instances, whatever the profile.

@@ -86,7 +86,7 @@ fn values_become_the_fragments_of_another_implementation() {
         let number = label::draw(&survey, case["label"].as_str(), &mut rng(case, "label")).unwrap();
         assert_eq!(json!(number), case["label_number"], "{what}");
         let tau = encoder.mechanism().coins().draws();
-        let routed = Routing::of(&survey, number, tau).route(&fragments, &mut rng(case, "routing"));
+        let routed = Routing::of(&survey, number, tau).unwrap().route(&fragments, &mut rng(case, "routing"));
         assert_eq!(json!(routed), case["instances"], "{what}");
 
         let when = if case["when"] == "next" { When::NextEpoch } else { When::CurrentEpoch };

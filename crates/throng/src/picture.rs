@@ -86,12 +86,12 @@ impl Picture {
         Self { width: self.width, height: self.height, pixels }
     }
 
-    /// A picture from counts, row by row, the largest of which is white and all that are not positive black. `None` unless
-    /// the rows have this width.
+    /// A picture from counts, row by row, the largest of which is white and all that are not positive black; one that is
+    /// missing (not a number) is gray. `None` unless the rows have this width.
     pub fn of_counts(width: u32, counts: &[f64]) -> Option<Self> {
         let height = u32::try_from(counts.len()).ok()?.checked_div(width)?;
         let largest = counts.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-        let pixels = counts.iter().map(|count| (255.0 * count / largest).clamp(0.0, 255.0).round() as u8);
+        let pixels = counts.iter().map(|&count| light(count, largest));
         (u64::from(width) * u64::from(height) == counts.len() as u64)
             .then(|| Self::new(width, height, pixels.collect()).ok())?
     }
@@ -173,6 +173,16 @@ const DAMAGED: &str = "the PNG is damaged; save it again";
 /// For what the decoder holds beside the picture: a few rows, color profiles, palettes.
 const DECODER_BYTES_MAX: usize = 1 << 30;
 const GAP_WIDTH: usize = 8;
+/// How bright a pixel is that stands for a count, if `white` is the brightest: gray where the count is missing (not a number).
+pub fn light(count: f64, white: f64) -> u8 {
+    if count.is_nan() {
+        return MISSING_GRAY;
+    }
+    (255.0 * count / white).clamp(0.0, 255.0).round() as u8
+}
+
+/// Neither dark nor lit: nothing is known of this pixel.
+pub const MISSING_GRAY: u8 = 96;
 const GAP_GRAY: u8 = 96;
 
 #[cfg(test)]
@@ -239,6 +249,8 @@ mod tests {
     #[test]
     fn counts_become_a_picture() {
         let picture = Picture::new(4, 1, vec![0; 4]).unwrap();
+        let missing = Picture::of_counts(2, &[4.0, f64::NAN, -1.0, 2.0]).unwrap();
+        assert_eq!(missing.pixels(), [255, MISSING_GRAY, 0, 128]);
         assert_eq!(picture.redrawn(&[-3.0, 0.6, 254.4, 900.0]).pixels(), [0, 1, 254, 255]);
     }
 

@@ -45,7 +45,7 @@ const ATTRIBUTE_FRAGMENTS: &str = r#"{ kind = "attribute-fragments", epsilon_loc
 /// What everybody's fragments came to at each instance. Person p holds the square root of p modulo the square of the domain.
 fn answered(survey: &Survey, label: u32, seed: u64) -> Vec<InstanceTally> {
     let encoder = Encoder::of_survey(survey).unwrap();
-    let routing = Routing::of(survey, label, encoder.mechanism().coins().draws());
+    let routing = Routing::of(survey, label, encoder.mechanism().coins().draws()).unwrap();
     let mut tallies = vec![encoder.mechanism().tally().unwrap(); INSTANCES as usize];
     let (mut rng, mut fragments) = (ChaCha20Rng::seed_from_u64(seed), Vec::new());
     for person in 0..PEOPLE {
@@ -85,53 +85,58 @@ fn errors(survey: &Survey, label: u32, instances: &[u32]) -> (f64, f64) {
     let (kept, entry) = recorded(survey, label);
     let truth = |number| (0..PEOPLE).filter(|&person| value(person) == number).count() as f64;
     let truth: Vec<f64> = (0..DOMAIN).map(truth).collect();
-    let (mut sum, mut squares) = (0.0, 0.0);
+    let (mut sum, mut squares, mut all) = (0.0, 0.0, 0.0);
     for seed in 0..EPOCHS {
         let mut parts = answered(survey, label, seed);
         parts.retain(|part| instances.contains(&part.route.instance));
         let release = Release::new(survey, &parts, kept, &entry).unwrap();
         let estimates = release.estimates();
-        for (value, (count, truth)) in estimates.counts().iter().zip(&truth).enumerate() {
+        for (value, truth) in truth.iter().enumerate() {
+            // What is missing has no error.
+            let Some(count) = estimates.count(value) else { continue };
             let error = (count - truth) / estimates.standard_error(value);
             sum += error;
             squares += error * error;
+            all += 1.0;
         }
     }
-    let all = (EPOCHS * DOMAIN) as f64;
     (sum / all, squares / all)
 }
 
-/// With 1,600 errors that are standard normal the mean is off by more than 0.15 (6 standard deviations) with probability
-/// 2e-9, and the mean of squares by more than 0.2 (5.7) with 2e-8; the counts are sums over 2,000 people, near enough. Over the
+/// With 800 errors (half of the values may be missing) that are standard normal the mean is off by more than 0.21 (6 standard
+/// deviations) with probability 2e-9, and the mean of squares by more than 0.3 (6) with 2e-9; the counts are sums over 2,000 people, near enough. Over the
 /// four cases a correct system fails on fresh seeds with a chance below 1e-6.
 #[test]
 fn estimates_under_a_trust_profile_are_unbiased_with_the_stated_error() {
     let survey = survey(ATTRIBUTE_FRAGMENTS);
     for (label, instances) in [(2, &[1, 2, 3][..]), (2, &[1, 3]), (2, &[2, 3]), (1, &[1, 3])] {
         let (mean, squares) = errors(&survey, label, instances);
-        assert!(mean.abs() < 0.15, "label {label} from {instances:?}: {mean}");
-        assert!((squares - 1.0).abs() < 0.2, "label {label} from {instances:?}: {squares}");
+        assert!(mean.abs() < 0.21, "label {label} from {instances:?}: {mean}");
+        assert!((squares - 1.0).abs() < 0.3, "label {label} from {instances:?}: {squares}");
     }
 }
 
-/// An instance outside the profile has nothing, and is missed by nobody; one inside is.
+/// An instance outside the profile has nothing, and is missed by nobody. Without one inside, half of the values are missing where
+/// each is sent once; with four fragments each, half of every value's are, and errors are wider.
 #[test]
-fn only_a_missing_instance_of_the_trust_profile_widens_errors() {
-    for randomizer in [
-        ATTRIBUTE_FRAGMENTS,
-        r#"{ kind = "report-fragments", epsilon_backstop = 2.0, epsilon_fragment = 1.5, fragments = 4 }"#,
-    ] {
+fn only_an_instance_of_the_trust_profile_is_missed() {
+    let fragments =
+        r#"{ kind = "report-fragments", epsilon_backstop = 2.0, epsilon_fragment = 1.5, fragments = 4 }"#;
+    for (randomizer, missing) in [(ATTRIBUTE_FRAGMENTS, 4), (fragments, 0)] {
         let survey = survey(randomizer);
         let (kept, entry) = recorded(&survey, 2);
         let parts = answered(&survey, 2, 1);
         assert_eq!(parts[1].counted.as_ref().unwrap().tally.counts().sum::<u64>(), 0);
-        let error = |instances: &[u32]| {
+        let estimated = |instances: &[u32]| {
             let mut parts = parts.clone();
             parts.retain(|part| instances.contains(&part.route.instance));
-            Release::new(&survey, &parts, kept, &entry).unwrap().estimates().standard_error(0)
+            let estimates = Release::new(&survey, &parts, kept, &entry).unwrap().estimates().clone();
+            (estimates.standard_error(1), estimates.missing())
         };
-        assert_eq!(error(&[1, 2, 3]), error(&[1, 3]));
-        assert!(error(&[2, 3]) > 1.1 * error(&[1, 3]) && error(&[2, 3]) == error(&[3]));
+        assert_eq!(estimated(&[1, 2, 3]), estimated(&[1, 3]));
+        assert_eq!(estimated(&[2, 3]), estimated(&[3]));
+        assert_eq!((estimated(&[1, 3]).1, estimated(&[3]).1), (0, missing));
+        assert!(estimated(&[3]).0 > 1.1 * estimated(&[1, 3]).0 || missing > 0);
     }
 }
 

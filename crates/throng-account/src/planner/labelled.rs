@@ -7,7 +7,7 @@ use throng_dp::{CentralGuarantee, Delta, Epsilon};
 use super::Question;
 use crate::Error;
 use crate::deletion::Deletion;
-use crate::label::{kept_everywhere, with_deletion};
+use crate::label::{kept_by_each, with_deletion};
 use crate::terms::DELETION_SHARE;
 
 /// The labels of a survey, as far as its plan depends on them.
@@ -20,7 +20,7 @@ pub struct Labelled {
 }
 
 /// A plan keeps its target under every label. What differs between labels is to how many instances fragments go: to fewer, and
-/// bodies have to be larger; to more, and deletion takes more people out of the crowd. Both are planned for.
+/// bodies have to be larger; to more, and one of them is likelier to delete many. Both are planned for.
 impl Question {
     /// To how many instances the fragments of one or another label go.
     pub(super) fn receiving(&self) -> impl Iterator<Item = u32> + '_ {
@@ -38,13 +38,13 @@ impl Question {
         self.receiving().max().unwrap_or(self.instances)
     }
 
-    /// The number of respondents that the accountant may count on: those honest ones that no instance deletes.
+    /// The number of respondents that the accountant may count on: the honest ones that each instance keeps.
     pub(super) fn honest(&self) -> u64 {
         let honest = (self.respondents as f64 * self.honest_fraction).floor() as u64;
         let Some(labels) = &self.labels else { return honest };
         // As `Terms` has it: in both worlds that are compared.
         let failure = self.delta.value() * DELETION_SHARE / (1.0 + self.epsilon_central.value().exp());
-        kept_everywhere(honest, &labels.deletion, self.most(), failure).unwrap_or(0)
+        kept_by_each(honest, &labels.deletion, self.most(), failure).unwrap_or(0)
     }
 
     /// What is left of epsilon_central for the counts themselves.
@@ -98,6 +98,27 @@ impl Question {
             ));
         }
         Ok(())
+    }
+
+    /// How fragments are routed, and what that means, in a sentence or two; nothing where there is one instance.
+    pub(super) fn routing_reason(&self) -> Option<String> {
+        let (tau, instances) = (self.report_fragments.max(1), self.most());
+        let what = match tau {
+            1 => format!("the bit of value j goes to instance number j mod {instances}"),
+            _ => format!("fragment t of the bit of value j goes to instance number (j + t) mod {instances}"),
+        };
+        let gets = match tau.div_ceil(self.fewest()) {
+            1 if tau == 1 => "the bits of its own values, of everybody".to_owned(),
+            1 => "one fragment of a bit".to_owned(),
+            count => format!("up to {count} fragments of a bit"),
+        };
+        (instances > 1).then(|| {
+            format!(
+                "Routing by value: {what} (counted from 0, among those that get fragments), so that each count has the crowd of \
+                 one instance, whoever the others counted. An instance whose hops all work with the analyzer ties {gets} to \
+                 people; without an instance, what is only there is missing."
+            )
+        })
     }
 
     /// What labels cost, in sentences.

@@ -1,5 +1,6 @@
 //! How many fragments a respondent sends, and how many envelopes hide that number.
 
+use throng_dp::fragmenting::Assignment;
 use throng_dp::sampling::Bernoulli;
 use throng_dp::{Delta, Epsilon};
 
@@ -7,8 +8,15 @@ use crate::Error;
 
 /// One respondent's fragments in one epoch, spread over the instances.
 ///
-/// With one fragment per bit, each set bit picks an instance at random. With tau of them, the fragments of one bit are
-/// spread by a random balanced assignment: each instance gets the floor or the ceiling of tau/K of them.
+/// Fragment t of attribute j goes to the instance at position (j + t) mod K' ([`Assignment`]), so an instance gets the floor
+/// or the ceiling of tau/K' of a bit's fragments, by its value.
+///
+/// # Load
+/// The law that is bounded is that of the fullest body: at the instance with the most attributes of which it gets the
+/// ceiling, from a respondent whose value is one of these. Every other body has stochastically fewer fragments: an attribute
+/// with one fragment less adds less; a bit that is clear is less likely sent than one that is set (coins flip with probability at
+/// most 1/2); and bits are independent. With tau = 1 that body has Ber(1 - p) + Bin(ceil(width/K') - 1, p).
+/// Of a sketch one row's cells are flipped, whose indices follow one another: the same law, wherever the row begins.
 ///
 /// # Records
 /// A record of several attributes, of which one is sampled, is counted as one bit over the values of all of them
@@ -104,23 +112,29 @@ impl Traffic {
         respondents as f64 * f64::from(self.instances) * (1.0 + epsilon_central.value().exp())
     }
 
-    /// ln E[e^(sN)] for the number N of fragments at one instance.
+    /// ln E[e^(sN)] for the number N of fragments in the fullest body.
     fn ln_moment(&self, s: f64) -> f64 {
         let p = self.coin.probability();
-        // Fragments of one bit at this instance, given that the (backstop's) bit is set, or not, and how many of its
-        // fragments go here.
-        let tau = self.fragments.map_or(1, |(_, tau)| tau);
         let flip = self.fragments.map_or(0.0, |(coin, _)| coin.probability());
         let ln_power = |probability: f64, count: u32| f64::from(count) * (probability * s.exp_m1()).ln_1p();
-        let few = tau / self.instances;
-        let more = f64::from(tau % self.instances) / f64::from(self.instances);
-        let bit = |one: f64| {
-            let cases = [(one, 1.0 - flip), (1.0 - one, flip)].into_iter().flat_map(|(chance, set)| {
-                [(chance * (1.0 - more), ln_power(set, few)), (chance * more, ln_power(set, few + 1))]
-            });
-            ln_mean_exp(cases.filter(|&(chance, _)| chance > 0.0))
+        // Of one bit's fragments as many as go here, given that the (backstop's) bit is set, or not.
+        let bit = |one: f64, here: u32| {
+            let cases = [(one, ln_power(1.0 - flip, here)), (1.0 - one, ln_power(flip, here))];
+            ln_mean_exp(cases.into_iter().filter(|&(chance, _)| chance > 0.0))
         };
-        bit(1.0 - p) + (self.width - 1) as f64 * bit(p)
+        let (few, more) = self.loads();
+        let own = few + u32::from(more > 0);
+        let others = |count: u64, here: u32| if count == 0 { 0.0 } else { count as f64 * bit(p, here) };
+        bit(1.0 - p, own) + others(more.saturating_sub(1), few + 1) + others(self.width - more.max(1), few)
+    }
+
+    /// How many fragments of a bit go to the fullest instance, and of how many bits it gets one more.
+    fn loads(&self) -> (u32, u64) {
+        let tau = self.fragments.map_or(1, |(_, tau)| tau).max(1);
+        // A plan has at least one instance; what it is made from has been checked.
+        let more =
+            Assignment::new(tau, self.instances.max(1)).map_or(self.width, |all| all.busiest(self.width));
+        (tau / self.instances.max(1), more)
     }
 }
 
@@ -144,31 +158,42 @@ mod tests {
         Bernoulli::flip(Epsilon::new(epsilon).unwrap()).unwrap()
     }
 
-    /// The exact tail for small vectors, by enumerating how many fragments each bit has at the instance.
+    /// The exact tail for small vectors: the worst over instances, over the value that is held, and over where the indices
+    /// begin (a sketch's rows begin anywhere).
     fn exact_tail(traffic: &Traffic, envelopes: u32) -> f64 {
         let p = traffic.coin.probability();
-        let mut ones = vec![p; traffic.width as usize];
-        ones[0] = 1.0 - p;
-        exact_tail_of(traffic, envelopes, &ones)
+        let tail = |value: usize, instance: u32, first: u32| {
+            let mut ones = vec![p; traffic.width as usize];
+            ones[value] = 1.0 - p;
+            exact_tail_of(traffic, envelopes, &ones, (instance, first))
+        };
+        let mut worst = 0.0f64;
+        for (value, instance) in (0..traffic.width).flat_map(|v| (0..traffic.instances).map(move |i| (v, i)))
+        {
+            worst = worst.max(tail(value as usize, instance, 0));
+        }
+        // Elsewhere no worse: all classes modulo K' are met at once.
+        for first in 1..traffic.instances.min(4) {
+            let all = (0..traffic.instances).map(|instance| tail(0, instance, first));
+            assert!(all.fold(0.0, f64::max) <= worst * (1.0 + 1e-9));
+        }
+        worst
     }
 
-    /// The same, from the probability that each bit of the (backstop's) report is one.
-    fn exact_tail_of(traffic: &Traffic, envelopes: u32, ones: &[f64]) -> f64 {
+    /// The tail at one instance, from the probability that each bit of the (backstop's) report is one, by enumerating how
+    /// many of each bit's tau fragments are set that go there: fragment t of attribute j goes to (j + t) mod K.
+    fn exact_tail_of(traffic: &Traffic, envelopes: u32, ones: &[f64], (instance, first): (u32, u32)) -> f64 {
         let tau = traffic.fragments.map_or(1, |(_, tau)| tau);
         let flip = traffic.fragments.map_or(0.0, |(coin, _)| coin.probability());
-        let k = traffic.instances;
         let choose = |n: u32, r: u32| (0..r).fold(1.0, |c, i| c * f64::from(n - i) / f64::from(i + 1));
         // Law of one bit's fragments at the instance, given the probability that the backstop is one.
-        let law = |one: f64| -> Vec<f64> {
-            let mut law = vec![0.0; tau as usize + 1];
-            let more = f64::from(tau % k) / f64::from(k);
-            for (count, weight) in [(tau / k, 1.0 - more), (tau / k + 1, more)] {
-                for (set, chance) in [(1.0 - flip, one), (flip, 1.0 - one)] {
-                    for j in 0..=count.min(tau) {
-                        let mass =
-                            choose(count, j) * set.powi(j as i32) * (1.0 - set).powi((count - j) as i32);
-                        law[j as usize] += weight * chance * mass;
-                    }
+        let law = |attribute: u32, one: f64| -> Vec<f64> {
+            let here = (0..tau).filter(|t| (attribute + t) % traffic.instances == instance).count() as u32;
+            let mut law = vec![0.0; here as usize + 1];
+            for (set, chance) in [(1.0 - flip, one), (flip, 1.0 - one)] {
+                for j in 0..=here {
+                    let mass = choose(here, j) * set.powi(j as i32) * (1.0 - set).powi((here - j) as i32);
+                    law[j as usize] += chance * mass;
                 }
             }
             law
@@ -182,15 +207,18 @@ mod tests {
             }
             sum
         };
-        let total = ones.iter().fold(vec![1.0], |total, &one| convolve(&total, &law(one)));
+        let bits = (first..).zip(ones);
+        let total = bits.fold(vec![1.0], |total, (attribute, &one)| convolve(&total, &law(attribute, one)));
         assert!((total.iter().sum::<f64>() - 1.0).abs() < 1e-9);
         total.iter().skip(envelopes as usize + 1).sum()
     }
 
     #[test]
     fn overflow_is_never_understated() {
-        for fragments in [None, Some((coin(2.0), 4)), Some((coin(1.0), 2))] {
-            for (width, epsilon, instances) in [(1, 3.0, 1), (20, 3.0, 3), (40, 4.0, 2), (12, 1.0, 5)] {
+        for fragments in [None, Some((coin(2.0), 4)), Some((coin(1.0), 2)), Some((coin(1.5), 7))] {
+            for (width, epsilon, instances) in
+                [(1, 3.0, 1), (2, 2.0, 3), (20, 3.0, 3), (25, 4.0, 2), (12, 1.0, 5), (14, 2.0, 4)]
+            {
                 let traffic = Traffic { width, coin: coin(epsilon), fragments, instances };
                 for envelopes in 0..12 {
                     let exact = exact_tail(&traffic, envelopes);
@@ -290,7 +318,9 @@ mod tests {
             let traffic = Traffic { width: 12, coin: coin(2.0), fragments, instances: 2 };
             for envelopes in 0..12 {
                 let held = exact_tail(&traffic, envelopes);
-                let missing = exact_tail_of(&traffic, envelopes, &[traffic.coin.probability(); 12]);
+                let none = [traffic.coin.probability(); 12];
+                let missing = (0..2).map(|at| exact_tail_of(&traffic, envelopes, &none, (at, 0)));
+                let missing = missing.fold(0.0, f64::max);
                 assert!(missing <= held + 1e-12, "{envelopes}: {missing} {held}");
                 for share in [0.0, 0.3, 0.9] {
                     let record = share * missing + (1.0 - share) * held;

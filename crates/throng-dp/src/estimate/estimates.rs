@@ -91,9 +91,19 @@ impl Estimates {
         self.respondents
     }
 
-    /// The estimated counts. Each is unbiased, so some are negative.
+    /// The estimated counts. Each is unbiased, so some are negative. One that is missing is not a number.
     pub fn counts(&self) -> &[f64] {
         &self.counts
+    }
+
+    /// The estimated count of a value; `None` if nothing of it came, or there is no such value.
+    pub fn count(&self, value: usize) -> Option<f64> {
+        self.counts.get(value).copied().filter(|count| !count.is_nan())
+    }
+
+    /// How many values are missing, because no instance that holds their fragments is in the estimates.
+    pub fn missing(&self) -> usize {
+        self.counts.iter().filter(|count| count.is_nan()).count()
     }
 
     /// How far they are from the truth.
@@ -101,7 +111,8 @@ impl Estimates {
         self.spread
     }
 
-    /// The standard error of one count, at the estimated count. Panics if there is no such value.
+    /// The standard error of one count, at the estimated count; not a number if it is missing. Panics if there is no such
+    /// value.
     pub fn standard_error(&self, value: usize) -> f64 {
         self.spread.variance(self.counts[value].clamp(0.0, self.respondents as f64)).sqrt()
     }
@@ -120,6 +131,9 @@ impl Estimates {
         let miss = 1.0 - probability("the confidence", confidence)?;
         let size = self.counts.len() as u64;
         let count = *self.counts.get(value).ok_or(Error::OutsideDomain { size })?;
+        if count.is_nan() {
+            return Err(Error::Missing);
+        }
         let spread = &self.spread;
         let normal =
             spread.collisions.is_none() && miss >= 0.999e-3 && spread.noise >= 100.0 * spread.range.powi(2);
@@ -136,7 +150,7 @@ impl Estimates {
         Ok(count - half..=count + half)
     }
 
-    /// With probability 1 − `beta`, no count of the whole domain is further than this from the truth.
+    /// With probability 1 − `beta`, no count of the whole domain that is not missing is further than this from the truth.
     ///
     /// # Paper
     /// Theorem att-frag-accuracy, with its constant. By Bennett's inequality over k values the error is at most

@@ -22,8 +22,6 @@ pub struct BitNoise {
     flip: f64,
     gain: f64,
     variance: f64,
-    per_holder: f64,
-    range: f64,
 }
 
 impl BitNoise {
@@ -34,68 +32,25 @@ impl BitNoise {
 
     /// Several runs of one randomizer on the same value.
     pub fn repeated(coin: Bernoulli, runs: u32) -> Self {
-        Self::repeated_in_part(coin, runs, Part::ALL)
-    }
-
-    /// The same where only a part of the fragments arrives.
-    ///
-    /// # Utility
-    /// A draw that is set with probability μ arrives with probability ρμ, so the sum over a bit's r draws has variance
-    /// rρμ(1 − ρμ), with μ = 1 − p for those who hold the bit and μ = p for the others; the count is that, divided by
-    /// (rρ(1 − 2p))².
-    pub fn repeated_in_part(coin: Bernoulli, runs: u32, part: Part) -> Self {
-        let (runs, share) = (f64::from(runs), part.share());
+        let runs = f64::from(runs);
         let (flip, gain) = (coin.probability(), coin.gain());
-        let variance = |set: f64| set * (1.0 - share * set) / (share * runs * gain * gain);
-        let (variance, holder) = (variance(flip), variance(1.0 - flip));
-        Self {
-            draws: runs * share,
-            encodings: runs,
-            flip,
-            gain,
-            variance,
-            per_holder: part.per_holder(variance, holder),
-            range: 1.0 / (share * gain),
-        }
+        let variance = flip * (1.0 - flip) / (runs * gain * gain);
+        Self { draws: runs, encodings: runs, flip, gain, variance }
     }
 
     /// Several report fragments, all drawn from one backstop.
     pub fn fragmented(backstop: Bernoulli, fragment: Bernoulli, tau: u32) -> Self {
-        Self::fragmented_in_part(backstop, fragment, tau, Part::ALL)
-    }
-
-    /// The same where only a part of the fragments arrives.
-    ///
-    /// # Utility
-    /// Given the backstop's bit, each of tau fragments is set with probability π, which is 1 − p_f or p_f, and arrives
-    /// with probability ρ. Routing spreads them evenly, which makes their sum vary less than if each found its own way;
-    /// the variance is stated for the latter.
-    pub fn fragmented_in_part(backstop: Bernoulli, fragment: Bernoulli, tau: u32, part: Part) -> Self {
         let (pb, pf, tau) = (backstop.probability(), fragment.probability(), f64::from(tau));
-        let share = part.share();
-        let gain = backstop.gain() * fragment.gain();
-        let given = |set: f64| set * (1.0 - share * set) / (share * tau * fragment.gain().powi(2));
-        let variance = |one: f64| {
-            let fragments = one * given(1.0 - pf) + (1.0 - one) * given(pf);
-            (pb * (1.0 - pb) + fragments) / backstop.gain().powi(2)
-        };
-        let (variance, holder) = (variance(pb), variance(1.0 - pb));
+        let fragments = pf * (1.0 - pf) / (tau * fragment.gain().powi(2));
+        let variance = (pb * (1.0 - pb) + fragments) / backstop.gain().powi(2);
         // Two flips in a row are one flip with this probability, and 1 − 2·flip is the product of the gains.
         let flip = pb * (1.0 - pf) + pf * (1.0 - pb);
-        Self {
-            draws: tau * share,
-            encodings: 1.0,
-            flip,
-            gain,
-            variance,
-            per_holder: part.per_holder(variance, holder),
-            range: 1.0 / (share * gain),
-        }
+        Self { draws: tau, encodings: 1.0, flip, gain: backstop.gain() * fragment.gain(), variance }
     }
 
     /// No noise at all: the non-private baseline.
     pub fn noiseless() -> Self {
-        Self { draws: 1.0, encodings: 1.0, flip: 0.0, gain: 1.0, variance: 0.0, per_holder: 0.0, range: 1.0 }
+        Self { draws: 1.0, encodings: 1.0, flip: 0.0, gain: 1.0, variance: 0.0 }
     }
 
     /// The unbiased estimate of how many of `respondents` bits were set, from the sum over all their draws.
@@ -129,11 +84,6 @@ impl BitNoise {
         self.variance
     }
 
-    /// How much more variance a respondent brings who holds the value: only where a part of the fragments is missing.
-    pub fn per_holder(&self) -> f64 {
-        self.per_holder
-    }
-
     /// How often each respondent's value was encoded anew (a new hash function or attribute sampled each time).
     pub fn encodings(&self) -> f64 {
         self.encodings
@@ -149,6 +99,21 @@ impl BitNoise {
         Ok(Estimates::new(tally.respondents(), counts, self.spread(respondents, 1)))
     }
 
+    /// The same from sums that were brought to one crowd, where each counts for `slots`.
+    pub(crate) fn estimates_of(
+        &self,
+        sums: &[f64],
+        respondents: u64,
+        slots: u32,
+    ) -> Result<Estimates, Error> {
+        let (n, s) = (respondents as f64, f64::from(slots));
+        let mut counts = Vec::new();
+        let attributes = sums.len() as u64;
+        counts.try_reserve_exact(sums.len()).map_err(|_| Error::TallyMemory { attributes })?;
+        counts.extend(sums.iter().map(|&sum| s * self.count(sum, n)));
+        Ok(Estimates::new(respondents, counts, self.spread(n, slots)))
+    }
+
     /// How far counts are off where every respondent reports on one of `slots` bits, sampled at random, and counts are
     /// scaled up by as many; with one slot nothing is sampled.
     ///
@@ -157,48 +122,12 @@ impl BitNoise {
     pub fn spread(&self, respondents: f64, slots: u32) -> Spread {
         let s = f64::from(slots);
         let constant = Spread::constant(s * s * respondents * self.variance, s * self.range());
-        // A sampled bit is held by c/s respondents; what they add where fragments are missing is scaled by s², too.
-        Spread { per_holder: (s - 1.0) / self.encodings + s * self.per_holder, ..constant }
+        Spread { per_holder: (s - 1.0) / self.encodings, ..constant }
     }
 
     /// How far one respondent's draws can move a count.
     pub fn range(&self) -> f64 {
-        self.range
-    }
-}
-
-/// Some of the shuffler instances, over which fragments are spread at random: what did not come from the others is missing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
-    present: u32,
-    all: u32,
-}
-
-impl Part {
-    /// Nothing is missing.
-    pub const ALL: Self = Self { present: 1, all: 1 };
-
-    /// `present` of `all` instances.
-    pub fn new(present: u32, all: u32) -> Result<Self, Error> {
-        if present == 0 {
-            return Err(Error::ZeroCount("the number of instances that a release is made from"));
-        }
-        if present > all {
-            let what = "the number of instances that a release is made from";
-            return Err(Error::TooLarge { what, got: u64::from(present), limit: u64::from(all) });
-        }
-        Ok(Self { present, all })
-    }
-
-    /// The chance of a fragment to be among those that came.
-    pub fn share(self) -> f64 {
-        f64::from(self.present) / f64::from(self.all)
-    }
-
-    /// What a holder adds to the variance. Where nothing is missing a coin varies alike for everyone: what would be left
-    /// are roundings.
-    fn per_holder(self, other: f64, holder: f64) -> f64 {
-        if self.present == self.all { 0.0 } else { holder - other }
+        1.0 / self.gain
     }
 }
 
@@ -240,47 +169,6 @@ mod tests {
         }
         assert_eq!(BitNoise::repeated(coin(1.0), 3).encodings(), 3.0);
         assert_eq!(BitNoise::fragmented(coin(1.0), coin(1.0), 3).encodings(), 1.0);
-    }
-
-    /// Mean and variance of a thinned bit, from its whole law: fragments arrive independently of one another.
-    #[test]
-    fn a_part_of_the_fragments_has_the_mean_and_variance_of_its_law() {
-        let part = Part::new(2, 3).unwrap();
-        let (p, pb, pf) = (coin(2.0).probability(), coin(3.0).probability(), coin(1.5).probability());
-        // One run: set with `set` and there with 2/3. Three fragments behind a backstop: the law of a sum, written out.
-        let single = BitNoise::repeated_in_part(coin(2.0), 1, part);
-        let law = |set: f64| {
-            let there = set * 2.0 / 3.0;
-            vec![(0.0, 1.0 - there), (1.0, there)]
-        };
-        let behind = |one: f64| -> Vec<(f64, f64)> {
-            let choose = [1.0, 3.0, 3.0, 1.0];
-            let given = |set: f64, k: i32| {
-                let there = set * 2.0 / 3.0;
-                choose[k as usize] * there.powi(k) * (1.0 - there).powi(3 - k)
-            };
-            (0..4).map(|k| (f64::from(k), one * given(1.0 - pf, k) + (1.0 - one) * given(pf, k))).collect()
-        };
-        let fragmented = BitNoise::fragmented_in_part(coin(3.0), coin(1.5), 3, part);
-        for (noise, holder, other) in
-            [(single, law(1.0 - p), law(p)), (fragmented, behind(1.0 - pb), behind(pb))]
-        {
-            let moments = |law: &[(f64, f64)]| {
-                let mean: f64 = law.iter().map(|(sum, chance)| chance * noise.count(*sum, 1.0)).sum();
-                let square: f64 =
-                    law.iter().map(|(sum, chance)| chance * noise.count(*sum, 1.0).powi(2)).sum();
-                (mean, square - mean * mean)
-            };
-            let ((held, held_variance), (none, variance)) = (moments(&holder), moments(&other));
-            assert!((held - 1.0).abs() < 1e-12 && none.abs() < 1e-12);
-            assert!((noise.variance() / variance - 1.0).abs() < 1e-9, "{noise:?}");
-            assert!(((noise.variance() + noise.per_holder()) / held_variance - 1.0).abs() < 1e-9);
-            let last = holder.last().unwrap().0;
-            assert!((noise.range() - (noise.count(last, 1.0) - noise.count(0.0, 1.0))).abs() < 1e-9);
-        }
-        let all = BitNoise::repeated_in_part(coin(2.0), 1, Part::new(3, 3).unwrap());
-        assert_eq!(all, BitNoise::single(coin(2.0)));
-        assert!(Part::new(0, 3).is_err() && Part::new(4, 3).is_err());
     }
 
     #[test]

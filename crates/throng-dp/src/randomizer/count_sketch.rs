@@ -16,6 +16,7 @@ use crate::estimate::{BitNoise, Estimates, Tally};
 use crate::sampling::{Bernoulli, Flips, distinct_below};
 use crate::{Epsilon, Error, LocalGuarantee, Removal};
 use hashes::{Hashes, Values};
+use sums::estimate_cells;
 pub use sums::{RowCells, SketchSums};
 
 /// The sizes of a sketch and the seed of its public hash functions.
@@ -266,6 +267,10 @@ impl BitRandomizer for CountSketch {
     fn estimate_through(&self, tally: &Tally, noise: &BitNoise) -> Result<Estimates, Error> {
         let domain = Values::Range(0..self.shape().domain);
         estimate_values(&self.hashes, self.per_report, tally, noise, domain)
+    }
+
+    fn estimate_sums(&self, sums: &[f64], respondents: u64, noise: &BitNoise) -> Result<Estimates, Error> {
+        estimate_cells(&self.hashes, self.per_report, sums, (respondents, noise))
     }
 }
 

@@ -131,6 +131,10 @@ impl BitRandomizer for Record {
     fn estimate_through(&self, tally: &Tally, noise: &BitNoise) -> Result<Estimates, Error> {
         self.bits.estimate_through(tally, noise)
     }
+
+    fn estimate_sums(&self, sums: &[f64], respondents: u64, noise: &BitNoise) -> Result<Estimates, Error> {
+        self.bits.estimate_sums(sums, respondents, noise)
+    }
 }
 
 impl ExactDistribution for Record {

@@ -169,6 +169,11 @@ impl BitRandomizer for SetValued {
         let spread = noise.spread(tally.respondents() as f64, self.slots);
         Ok(Estimates::new(tally.respondents(), counts, spread))
     }
+
+    fn estimate_sums(&self, sums: &[f64], respondents: u64, noise: &BitNoise) -> Result<Estimates, Error> {
+        let slots = if self.spend == Spend::Split { 1 } else { self.slots };
+        noise.estimates_of(sums, respondents, slots)
+    }
 }
 
 impl ExactDistribution for SetValued {

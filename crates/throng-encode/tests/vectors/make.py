@@ -179,10 +179,10 @@ def route(survey, number, sent, words):
     tau = survey["randomizer"].get("fragments", 1)
     routed = {instance: [] for instance in range(1, delivery["instances"] + 1)}
     for attribute in sorted(set(sent)):
-        more = words.choose(receiving, tau % len(receiving))
-        slots = [instance for instance in receiving for _ in range(tau // len(receiving))] + more
-        for instance in words.choose(slots, sent.count(attribute)):
-            routed[instance].append(attribute)
+        # Which of the tau fragments are the set ones; nothing is drawn where all are.
+        count, draws = sent.count(attribute), list(range(tau))
+        for t in words.choose(draws, count) if count < tau else draws:
+            routed[receiving[(attribute + t) % len(receiving)]].append(attribute)
     return [words.choose(routed[instance], delivery["envelopes"]) for instance in routed]
 
 

@@ -5,12 +5,14 @@
 export function draw(canvas, picture, mark) {
   const pixels = bytes(picture.pixels);
   const signal = picture.significant ? bytes(picture.significant) : null;
+  const missing = picture.missing ? bytes(picture.missing) : null;
   canvas.width = picture.width;
   canvas.height = picture.height;
   const image = new ImageData(picture.width, picture.height);
   for (let at = 0; at < pixels.length; at++) {
     const light = pixels[at];
-    const [r, g, b] = !mark || !signal ? [light, light, light] : signal[at] ? [light * 0.45, 60 + light * 0.76, 40 + light * 0.6] : [light * 0.72, light * 0.72, light * 0.76];
+    // Nothing is known of a pixel that is missing: it is drawn as neither dark nor lit.
+    const [r, g, b] = missing && missing[at] ? [96, 104, 128] : !mark || !signal ? [light, light, light] : signal[at] ? [light * 0.45, 60 + light * 0.76, 40 + light * 0.6] : [light * 0.72, light * 0.72, light * 0.76];
     image.data.set([r, g, b, 255], 4 * at);
   }
   canvas.getContext("2d").putImageData(image, 0, 0);

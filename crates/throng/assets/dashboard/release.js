@@ -101,7 +101,7 @@ async function ranksView(path) {
     "figure",
     { id: "ranks", "data-value": ranks.points.length },
     rankChart(ranks.points, { floor: ranks.noise_floor, threshold: ranks.noise_threshold }),
-    el("figcaption", {}, "All values, the largest first, on log axes. Estimates below a tenth of the noise floor are not drawn."),
+    el("figcaption", {}, `All values that are known, the largest first, on log axes. Estimates below a tenth of the noise floor are not drawn.`),
     legend("signal", "noise", "floor", "threshold"),
   );
 }
@@ -134,7 +134,7 @@ async function pictureView(path, release, picture_width, fail) {
     el("div", { class: "row" }, el("label", { class: "check" }, mark, "Colour what is signal"), el("label", { class: "check" }, "Width", width)),
     said,
     canvas,
-    el("figcaption", {}, "Every value is a pixel, row by row; the largest estimate is the brightest. Green stands out of the noise; gray may be noise alone."),
+    el("figcaption", {}, `Every value is a pixel, row by row; the largest estimate is the brightest. Green stands out of the noise; gray may be noise alone.${release.missing ? ` Of ${count(release.missing)} values, in blue-gray, nothing is known: their instances have not come.` : ""}`),
   );
 }
 
@@ -167,11 +167,11 @@ async function tableView(path, release, fail) {
         el(
           "tr",
           { class: line.significant ? "" : "noise" },
-          el("td", { class: "number" }, count(line.rank)),
+          el("td", { class: "number" }, line.rank === null ? "" : count(line.rank)),
           el("td", { class: "grow" }, line.name),
-          el("td", { class: "number", "data-value": line.estimate }, tenths(line.estimate)),
-          el("td", { class: "number" }, `± ${tenths(line.standard_error)}`),
-          el("td", {}, el("span", { class: `badge ${line.significant ? "good" : ""}` }, line.significant ? "signal" : "noise")),
+          el("td", { class: "number", "data-value": line.estimate ?? "" }, line.estimate === null ? "" : tenths(line.estimate)),
+          el("td", { class: "number" }, line.estimate === null ? "" : `± ${tenths(line.standard_error)}`),
+          el("td", {}, el("span", { class: `badge ${line.significant ? "good" : ""}` }, line.estimate === null ? "missing" : line.significant ? "signal" : "noise")),
         ),
       ),
     );
@@ -187,7 +187,7 @@ async function tableView(path, release, fail) {
   return [
     el("div", { class: "grid" }, el("label", {}, "Search", search), el("label", {}, "Order", order)),
     said,
-    el("p", { class: "faint", id: "estimates-caption" }, `Estimates in people; ± is one standard error. A value is signal above ${short(release.noise_threshold)}.`),
+    el("p", { class: "faint", id: "estimates-caption" }, `Estimates in people; ± is one standard error. A value is signal above ${short(release.noise_threshold)}.${release.missing ? ` ${count(release.missing)} values are missing: the instances that hold them have not come.` : ""}`),
     el(
       "div",
       { class: "scroll" },

@@ -83,6 +83,8 @@ pub struct Released {
     pub noise_threshold: f64,
     /// How many values exceed it.
     pub significant: u64,
+    /// How many values are missing: of which no instance that has come holds a fragment. Nothing is said of them.
+    pub missing: u64,
     /// The probability that statements about the whole domain are wrong.
     pub beta: f64,
     /// The confidence of the intervals.
@@ -197,6 +199,7 @@ impl Released {
             noise_floor: estimates.noise_floor(),
             noise_threshold: hitters.threshold,
             significant: hitters.values.len() as u64,
+            missing: estimates.missing() as u64,
             beta: BETA,
             confidence,
             top: top.collect(),
@@ -215,9 +218,13 @@ impl Released {
         let estimates = release.estimates();
         let mut table = csv::Writer::from_writer(Vec::new());
         table.write_record(["value", "name", "estimate", "standard_error", "significant"])?;
-        for (value, count) in estimates.counts().iter().enumerate() {
-            let significant = (*count > self.noise_threshold).to_string();
-            let (count, error) = (format!("{count:.3}"), format!("{:.3}", estimates.standard_error(value)));
+        for value in 0..estimates.counts().len() {
+            let count = estimates.count(value);
+            let significant = count.is_some_and(|count| count > self.noise_threshold).to_string();
+            // What is missing has no number.
+            let (count, error) = count.map_or_else(Default::default, |count| {
+                (format!("{count:.3}"), format!("{:.3}", estimates.standard_error(value)))
+            });
             let name = survey.value_name(value as u64);
             table.write_record([&value.to_string(), &name, &count, &error, &significant])?;
         }
@@ -226,7 +233,8 @@ impl Released {
             Some(picture) => files.push((PICTURE, picture.to_png()?)),
             None => {
                 let counts = estimates.counts();
-                let mut by_rank: Vec<usize> = (0..counts.len()).collect();
+                let mut by_rank: Vec<usize> =
+                    (0..counts.len()).filter(|&value| estimates.count(value).is_some()).collect();
                 by_rank.sort_by(|&a, &b| counts[b].total_cmp(&counts[a]).then(a.cmp(&b)));
                 let title = plot_title(
                     (&self.name, self.label.as_deref()),
@@ -264,8 +272,8 @@ fn assumptions(survey: &Survey, release: &Release) -> Vec<String> {
     let deleted = match survey.labels {
         Some(_) if counted_on < honest => {
             format!(
-                " Every instance deletes some at random: {counted_on} of the honest ones are sure to be left everywhere, and the \
-                 guarantee counts on those."
+                " Every instance deletes some at random: each surely leaves {counted_on} of the honest ones, and the guarantee \
+                 counts on those."
             )
         }
         _ => String::new(),
@@ -283,12 +291,15 @@ fn assumptions(survey: &Survey, release: &Release) -> Vec<String> {
     let (least, most) = (release.crowd().respondents, release.crowd().counted.iter().copied().max());
     if most.is_some_and(|most| most - least > least / CROWDS_DIFFER) {
         all.push(
-            "Instances counted crowds that differ by more than a tenth: one of them lost answers, or counts wrongly; the \
-             estimates are about their average."
+            "Instances counted crowds that differ by more than a tenth: one of them lost answers, or counts wrongly; each \
+             estimate is about the crowds of the instances that hold its value's fragments."
                 .into(),
         );
     }
     let label = release.crowd().route.label;
+    if let Some(sentence) = missing(survey, release) {
+        all.push(sentence);
+    }
     if let Some(profile) = survey.labels.as_ref().and_then(|labels| labels.profile(label)) {
         let profile: Vec<String> = profile.iter().map(u32::to_string).collect();
         all.push(format!(
@@ -308,6 +319,22 @@ fn assumptions(survey: &Survey, release: &Release) -> Vec<String> {
         all.push("Enrolment was open: nobody checked that the crowd is one of distinct people.".into());
     }
     all
+}
+
+/// Which values nothing is known of, and for whom to wait.
+fn missing(survey: &Survey, release: &Release) -> Option<String> {
+    let (crowd, missing) = (release.crowd(), release.estimates().missing());
+    let absent = survey.receiving(crowd.route.label).into_iter().filter(|at| !crowd.present.contains(at));
+    let absent: Vec<String> = absent.map(|at| at.to_string()).collect();
+    (missing > 0).then(|| {
+        format!(
+            "Nothing is known of {} of {} values: all their fragments went to what is not here, instance {}. They are left \
+             out of every ranking, threshold and count of signal.",
+            HumanCount(missing as u64),
+            HumanCount(release.estimates().counts().len() as u64),
+            absent.join(" and ")
+        )
+    })
 }
 
 /// The text for a person.
@@ -383,6 +410,13 @@ impl fmt::Display for Released {
                 self.beta
             ),
         )?;
+        if self.missing > 0 {
+            let all = HumanCount(self.domain);
+            line(
+                "missing",
+                format!("{} of {all} values, of which nothing has come", HumanCount(self.missing)),
+            )?;
+        }
         let RejectedCounts { length, key, seal, content, duplicates, chaff: _ } = self.rejected;
         if length + key + seal + content + duplicates > 0 {
             line(

@@ -1,8 +1,8 @@
 //! An empirical lower bound of ε_central: is one respondent in the counts, or did they have nothing to say?
 //!
 //! The analyzer sees of every bit how many fragments came. Only those of the respondent's own bits depend on them, and all
-//! else is known to the attacker (docs/accounting.md, Section 2; over several instances the counts of each are a random
-//! part of it, of which only the total is looked at). So the game is drawn exactly: the respondent's report by the encoder,
+//! else is known to the attacker (docs/accounting.md, Section 2; of the tau fragments of a bit only
+//! the total over all instances is looked at). So the game is drawn exactly: the respondent's report by the encoder,
 //! the others by their law or one by one. Where a survey's δ is too small to be sampled, larger ones on the same curve are
 //! tried as well.
 

@@ -16,6 +16,9 @@ pub(super) struct Drawn {
     /// A byte for each pixel, 1 where it stands out of the noise.
     #[serde(skip_serializing_if = "Option::is_none")]
     significant: Option<String>,
+    /// A byte for each pixel, 1 where nothing is known of it; left out where all are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<String>,
 }
 
 impl Drawn {
@@ -26,6 +29,14 @@ impl Drawn {
             height: picture.height(),
             pixels: BASE64_STANDARD.encode(picture.pixels()),
             significant: significant.map(|mut flags| BASE64_STANDARD.encode(bytes(&mut flags))),
+            missing: None,
         }
+    }
+
+    /// The same picture, of some of whose pixels nothing is known.
+    pub(super) fn without(self, missing: impl Iterator<Item = bool>) -> Self {
+        let flags: Vec<u8> = missing.map(u8::from).collect();
+        let missing = flags.contains(&1).then(|| BASE64_STANDARD.encode(flags));
+        Self { missing, ..self }
     }
 }

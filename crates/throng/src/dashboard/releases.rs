@@ -75,8 +75,7 @@ pub(super) async fn estimates(
     serving
         .work(move |serving| {
             let lines = read(serving.published(&path)?.1.lines())?;
-            let mut ranked: Vec<(usize, &EstimateLine)> =
-                (1..).zip(ranked(&lines).into_iter().map(|at| &lines[at])).collect();
+            let mut ranked = with_ranks(&lines);
             if !by_rank {
                 ranked.sort_by_key(|(_, line)| line.value);
             }
@@ -105,8 +104,9 @@ pub(super) async fn ranks(
         .work(move |serving| {
             let (lines, facts) = read(of_one_release(&serving.published(&path)?.1))?;
             let by_rank = ranked(&lines);
-            let points: Vec<RankedLine> =
-                log_spaced(by_rank.len()).map(|at| RankedLine::of(at + 1, &lines[by_rank[at]])).collect();
+            let points: Vec<RankedLine> = log_spaced(by_rank.len())
+                .map(|at| RankedLine::of(Some(at + 1), &lines[by_rank[at]]))
+                .collect();
             Ok(Json(json!({
                 "domain": lines.len(),
                 "noise_floor": facts.noise_floor,
@@ -128,7 +128,8 @@ pub(super) async fn picture(
         .work(move |serving| {
             let lines = read(serving.published(&path)?.1.lines())?;
             let significant = lines.iter().map(|line| line.significant);
-            Ok(Json(Drawn::of(&drawn(&lines, width)?, Some(significant))))
+            let missing = lines.iter().map(|line| line.estimate.is_none());
+            Ok(Json(Drawn::of(&drawn(&lines, width)?, Some(significant)).without(missing)))
         })
         .await
 }
@@ -145,7 +146,7 @@ pub(super) async fn file(
             let (shown, published) = serving.published(&(survey, label, epoch))?;
             let plot = || -> Result<_, Problem> {
                 let (lines, facts) = read(of_one_release(&published))?;
-                let counts = lines.iter().map(|line| line.estimate).collect();
+                let counts = lines.iter().map(|line| line.estimate.unwrap_or(f64::NAN)).collect();
                 let noise = Spread::constant(facts.noise_floor.powi(2), 1.0);
                 let estimates = Estimates::new(facts.respondents, counts, noise);
                 let title = plot_title(
@@ -161,8 +162,9 @@ pub(super) async fn file(
                 "estimates.csv" => ("text/csv; charset=utf-8", read(published.table())?),
                 "estimates.json" => {
                     let lines = read(published.lines())?;
-                    let ranked = (1..).zip(ranked(&lines)).map(|(rank, at)| RankedLine::of(rank, &lines[at]));
-                    let all: Vec<RankedLine> = ranked.collect();
+                    let ranked = with_ranks(&lines);
+                    let all: Vec<RankedLine> =
+                        ranked.into_iter().map(|(rank, line)| RankedLine::of(rank, line)).collect();
                     (JSON, read(serde_json::to_vec(&all).context("cannot be written"))?)
                 }
                 "ranks.svg" => ("image/svg+xml", read(plot()?.to_svg())?.into_bytes()),
@@ -228,9 +230,9 @@ impl Facts {
 fn of_one_release(published: &Published) -> anyhow::Result<(Vec<EstimateLine>, Facts)> {
     for _ in 0..TRIES {
         let (facts, lines) = (Facts::of(published)?, published.lines()?);
-        let above = |line: &EstimateLine| match line.significant {
-            true => line.estimate >= facts.noise_threshold - TABLE_STEP,
-            false => line.estimate <= facts.noise_threshold + TABLE_STEP,
+        let above = |line: &EstimateLine| match (line.significant, line.estimate) {
+            (true, estimate) => estimate.is_some_and(|one| one >= facts.noise_threshold - TABLE_STEP),
+            (false, estimate) => estimate.is_none_or(|one| one <= facts.noise_threshold + TABLE_STEP),
         };
         if lines.iter().all(above) {
             return Ok((lines, facts));
@@ -240,33 +242,41 @@ fn of_one_release(published: &Published) -> anyhow::Result<(Vec<EstimateLine>, F
     anyhow::bail!("the table and the release are not of one time; ask again")
 }
 
-/// A line of a table with its place among all.
+/// A line of a table with its place among all; without one, and without numbers, where the value is missing.
 #[derive(Serialize)]
 struct RankedLine {
-    rank: usize,
+    rank: Option<usize>,
     value: u64,
     name: String,
-    estimate: f64,
-    standard_error: f64,
+    estimate: Option<f64>,
+    standard_error: Option<f64>,
     significant: bool,
 }
 
 impl RankedLine {
-    fn of(rank: usize, line: &EstimateLine) -> Self {
+    fn of(rank: Option<usize>, line: &EstimateLine) -> Self {
         let EstimateLine { value, name, estimate, standard_error, significant } = line.clone();
         Self { rank, value, name, estimate, standard_error, significant }
     }
 }
 
-/// The places of the lines, the largest estimate first and equal ones by value.
+/// The places of the lines that have an estimate, the largest first and equal ones by value.
 fn ranked(lines: &[EstimateLine]) -> Vec<usize> {
-    let mut by_rank: Vec<usize> = (0..lines.len()).collect();
-    by_rank.sort_by(|&a, &b| lines[b].estimate.total_cmp(&lines[a].estimate).then(a.cmp(&b)));
+    let estimate = |at: usize| lines[at].estimate.unwrap_or(f64::NEG_INFINITY);
+    let mut by_rank: Vec<usize> = (0..lines.len()).filter(|&at| lines[at].estimate.is_some()).collect();
+    by_rank.sort_by(|&a, &b| estimate(b).total_cmp(&estimate(a)).then(a.cmp(&b)));
     by_rank
 }
 
+/// All lines with their ranks, those that have none last.
+fn with_ranks(lines: &[EstimateLine]) -> Vec<(Option<usize>, &EstimateLine)> {
+    let known = (1..).zip(ranked(lines)).map(|(rank, at)| (Some(rank), &lines[at]));
+    let missing = lines.iter().filter(|line| line.estimate.is_none()).map(|line| (None, line));
+    known.chain(missing).collect()
+}
+
 fn drawn(lines: &[EstimateLine], width: u32) -> Result<Picture, Problem> {
-    let counts: Vec<f64> = lines.iter().map(|line| line.estimate).collect();
+    let counts: Vec<f64> = lines.iter().map(|line| line.estimate.unwrap_or(f64::NAN)).collect();
     let drawn = if width == 0 { None } else { Picture::of_counts(width, &counts) };
     drawn.ok_or_else(|| {
         bad(format!("{} values have no rows of {width}; give a width that divides them", lines.len()))
@@ -339,7 +349,7 @@ mod tests {
             refining.write(&[table(30.0)]).unwrap();
         });
         let (lines, facts) = of_one_release(&one).unwrap();
-        assert_eq!((lines[0].estimate, facts.noise_threshold), (30.0, 20.0));
+        assert_eq!((lines[0].estimate, facts.noise_threshold), (Some(30.0), 20.0));
         refined.join().unwrap();
     }
 }

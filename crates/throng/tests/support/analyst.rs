@@ -87,7 +87,7 @@ impl Analyst {
         let survey = signed.survey();
         let encoder = Encoder::of_survey(survey).unwrap();
         let (delivery, tau) = (&survey.delivery, encoder.mechanism().coins().draws());
-        let routing = Routing::of(survey, self.label, tau);
+        let routing = Routing::of(survey, self.label, tau).unwrap();
         let mut tallies: Vec<_> =
             (0..delivery.instances).map(|_| encoder.mechanism().tally().unwrap()).collect();
         let mut rng = ChaCha20Rng::seed_from_u64(people);

@@ -12,7 +12,7 @@ use hyper::Method;
 use throng::analysis::TallyFiles;
 use throng::net::client::SendError;
 use throng_analyze::InstanceTally;
-use throng_dp::estimate::Part;
+use throng_dp::estimate::InstanceSums;
 use throng_dp::{Estimates, Value};
 use throng_encode::{Answer, Encoder, Routing, Schedule, When};
 use throng_wire::{Place, Survey};
@@ -113,15 +113,17 @@ impl Answered {
     /// The estimates and standard errors of an analyzer in memory that has what was routed to these instances.
     pub(crate) fn in_memory(&self, instances: &[u32]) -> Vec<(String, String)> {
         let mechanism = self.survey.mechanism().unwrap();
-        let mut tally = mechanism.tally().unwrap();
+        let mut tallies = vec![mechanism.tally().unwrap(); self.survey.delivery.instances as usize];
         for person in 0..self.people {
-            for &instance in instances {
-                tally.add_fragments(&self.routed(person)[instance as usize - 1]).unwrap();
+            for (tally, fragments) in tallies.iter_mut().zip(self.routed(person)) {
+                tally.add_fragments(&fragments).unwrap();
             }
         }
-        tally.add_respondents(self.people);
-        let part = Part::new(instances.len() as u32, self.survey.delivery.instances).unwrap();
-        formatted(&mechanism.estimate_in_part(&tally, part).unwrap())
+        tallies.iter_mut().for_each(|tally| tally.add_respondents(self.people));
+        let part =
+            |&instance: &u32| InstanceSums { position: instance - 1, tally: &tallies[instance as usize - 1] };
+        let parts: Vec<_> = instances.iter().map(part).collect();
+        formatted(&mechanism.estimate_from(&parts, self.survey.delivery.instances).unwrap())
     }
 
     /// How many fragments were routed to an instance.
@@ -137,18 +139,16 @@ impl Answered {
         let mut fragments = Vec::new();
         encoder.encode(value(person, &self.survey).as_ref(), &mut fragments, &mut rng).unwrap();
         let tau = encoder.mechanism().coins().draws();
-        Routing::of(&self.survey, 0, tau).route(&fragments, &mut rng)
+        Routing::of(&self.survey, 0, tau).unwrap().route(&fragments, &mut rng)
     }
 }
 
 fn formatted(estimates: &Estimates) -> Vec<(String, String)> {
-    let error = |value| format!("{:.3}", estimates.standard_error(value));
-    estimates
-        .counts()
-        .iter()
-        .enumerate()
-        .map(|(value, count)| (format!("{count:.3}"), error(value)))
-        .collect()
+    let line = |value| match estimates.count(value) {
+        Some(count) => (format!("{count:.3}"), format!("{:.3}", estimates.standard_error(value))),
+        None => (String::new(), String::new()),
+    };
+    (0..estimates.counts().len()).map(line).collect()
 }
 
 /// The estimates and standard errors of a release, as its table has them.

@@ -95,17 +95,66 @@ impl<'a> SketchSums<'a> {
     /// The estimator of all sketches: mean over rows, collision correction, errors. Every respondent is in
     /// `per_report` rows, and each bit went through `noise`.
     pub fn estimates(&self, respondents: u64, per_report: u32, noise: &BitNoise) -> Estimates {
-        let SketchShape { rows, cells, .. } = self.hashes.shape();
+        let cells =
+            Cells { total: self.total as f64, squares: self.squares as f64, largest: self.largest as f64 };
+        let sums = self.sums.iter().map(|&sum| sum as f64);
+        cells.estimates(self.hashes.shape(), sums, (respondents, per_report), noise)
+    }
+}
+
+/// The same estimator, for cells that were brought to one crowd and are no whole numbers any more.
+pub(super) fn estimate_cells(
+    hashes: &Hashes,
+    per_report: u32,
+    counts: &[f64],
+    (respondents, noise): (u64, &BitNoise),
+) -> Result<Estimates, Error> {
+    let shape = hashes.shape();
+    let (left, right) = (counts.len(), shape.attributes() as usize);
+    if left != right {
+        return Err(Error::TallyMismatch { left, right });
+    }
+    let mut sums = Vec::new();
+    let memory = |_| Error::TallyMemory { attributes: shape.domain };
+    sums.try_reserve_exact(shape.domain as usize).map_err(memory)?;
+    sums.resize(shape.domain as usize, 0.0);
+    let domain = Values::Range(0..shape.domain);
+    for (row, counts) in (0..).zip(counts.chunks_exact(shape.cells as usize)) {
+        hashes.for_each_cell(row, &domain, |i, cell| sums[i] += counts[cell as usize]);
+    }
+    let cells = Cells {
+        total: counts.iter().sum(),
+        squares: counts.iter().map(|count| count * count).sum(),
+        largest: counts.iter().copied().fold(0.0, f64::max),
+    };
+    Ok(cells.estimates(shape, sums.into_iter(), (respondents, per_report), noise))
+}
+
+/// The moments of all cells of a sketch, as they were counted.
+struct Cells {
+    total: f64,
+    squares: f64,
+    largest: f64,
+}
+
+impl Cells {
+    fn estimates(
+        &self,
+        SketchShape { rows, cells, .. }: SketchShape,
+        sums: impl Iterator<Item = f64>,
+        (respondents, per_report): (u64, u32),
+        noise: &BitNoise,
+    ) -> Estimates {
         let (n, r, h, m) = (respondents as f64, f64::from(per_report), f64::from(rows), f64::from(cells));
         let correction = m / (m - 1.0);
 
         // S(x) = sum over rows of the cell that x hashes to; its debiased mean is c + (n_v - c)/m, where n_v is the
         // number of respondents that hold any value.
-        let moments = Moments::of(n, self.total as f64, self.squares as f64, noise, [r, h, m]);
-        let count = |&sum: &u64| (noise.count(sum as f64, n * r) / r - moments.holders / m) * correction;
-        let counts = self.sums.iter().map(count).collect();
+        let moments = Moments::of(n, self.total, self.squares, noise, [r, h, m]);
+        let count = |sum: f64| (noise.count(sum, n * r) / r - moments.holders / m) * correction;
+        let counts = sums.map(count).collect();
 
-        let range = (noise.count(self.largest as f64, n * r / h) / r * correction).max(0.0);
+        let range = (noise.count(self.largest, n * r / h) / r * correction).max(0.0);
         let spread = moments.spread(n, noise, [r, h, m], range);
         Estimates::new(respondents, counts, spread)
     }
@@ -194,8 +243,7 @@ impl Moments {
             quadratic: -1.0 / (h * (m - 1.0)),
             range,
         };
-        let per_holder = noise.per_holder() / r * correction;
         let spread = Spread::constant(privacy, noise.range() * correction);
-        Spread { per_holder, collisions: Some(collisions), ..spread }
+        Spread { collisions: Some(collisions), ..spread }
     }
 }

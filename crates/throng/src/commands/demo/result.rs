@@ -8,8 +8,7 @@ use anyhow::{Context, Result};
 use indicatif::HumanCount;
 use serde::Serialize;
 use serde_json::Value;
-use throng_analyze::rmse;
-use throng_dp::estimate::Part;
+use throng_dp::fragmenting::Assignment;
 use throng_wire::{Layout, Outcome, Place};
 
 use super::{Demo, Running};
@@ -17,7 +16,7 @@ use crate::analysis::TallyFiles;
 use crate::analysis::published::TABLE;
 use crate::bundle::Bundle;
 use crate::commands::deployment::outcomes;
-use crate::picture::Picture;
+use crate::picture::{Picture, light};
 use crate::rounding::at_most;
 
 /// The result of `throng demo`. The names are stable. Errors are in respondents per pixel.
@@ -51,7 +50,9 @@ pub struct DemoResult {
     pub epsilon_if_instances_compromised: Vec<f64>,
     /// What these leave, as they see the release too.
     pub epsilon_with_release_if_instances_compromised: Vec<f64>,
-    /// Root of the mean squared error over all pixels.
+    /// Pixels of which nothing is known, because the instances that hold them have not come.
+    pub missing: u64,
+    /// Root of the mean squared error over all pixels that are known.
     pub rmse: f64,
     /// What theory says `rmse` is close to.
     pub rmse_expected: f64,
@@ -101,20 +102,19 @@ impl DemoResult {
         let list = |name: &str| serde_json::from_value::<Vec<f64>>(release[name].clone());
         let text = |name: &str| release[name].as_str().unwrap_or_default().to_owned();
         let present: Vec<u32> = serde_json::from_value(release["instances_present"].clone())?;
-        // The truth is that of those who reached every instance that is there.
+        let assignment = Assignment::new(survey.mechanism()?.coins().draws(), survey.delivery.instances)?;
+        // Of each pixel the truth is that of those who reached every instance that is there and holds its fragments.
+        let holds = |value: u64, instance: u32| assignment.fragments(value as u32, instance - 1) > 0;
         let mut truth = vec![0_u64; demo.truth.pixels().len()];
-        let reached = |taken: &BTreeSet<u32>| present.iter().all(|instance| taken.contains(instance));
-        for (&value, _) in demo.values.iter().zip(taken).filter(|(_, taken)| reached(taken)) {
-            truth[value as usize] += 1;
+        for (&value, taken) in demo.values.iter().zip(taken) {
+            let mut holding = present.iter().filter(|&&instance| holds(value, instance));
+            truth[value as usize] += u64::from(holding.all(|instance| taken.contains(instance)));
         }
         let estimates = estimates(release)?;
         let threshold = number("noise_threshold")?;
-        let significant = || (0..truth.len()).filter(|&pixel| estimates[pixel] > threshold);
-        let part = Part::new(present.len() as u32, survey.delivery.instances)?;
-        let noise = survey.mechanism()?.coins().noise_in_part(part);
-        let respondents = release["respondents_estimated"].as_u64().unwrap_or(0);
-        let variance = |held: u64| respondents as f64 * noise.variance() + noise.per_holder() * held as f64;
-        let mean = truth.iter().map(|&held| variance(held)).sum::<f64>() / truth.len() as f64;
+        let known: Vec<usize> = (0..truth.len()).filter(|&pixel| !estimates[pixel].is_nan()).collect();
+        let significant = || known.iter().copied().filter(|&pixel| estimates[pixel] > threshold);
+        let squares = known.iter().map(|&pixel| (estimates[pixel] - truth[pixel] as f64).powi(2));
         Ok(Self {
             respondents: release["respondents"].as_u64().unwrap_or(0),
             respondents_min: survey.crowd.respondents_min,
@@ -132,12 +132,14 @@ impl DemoResult {
             epsilon_with_release_if_instances_compromised: list(
                 "epsilon_with_release_if_instances_compromised",
             )?,
-            rmse: rmse(&estimates, &truth),
-            rmse_expected: mean.sqrt(),
+            missing: (truth.len() - known.len()) as u64,
+            rmse: (squares.sum::<f64>() / known.len().max(1) as f64).sqrt(),
+            // One bit a pixel, whose noise does not depend on how many hold it.
+            rmse_expected: number("noise_floor")?,
             noise_floor: number("noise_floor")?,
             significant: significant().count() as u64,
             significant_held: significant().filter(|&pixel| truth[pixel] > 0).count() as u64,
-            held: truth.iter().filter(|&&held| held > 0).count() as u64,
+            held: known.iter().filter(|&&pixel| truth[pixel] > 0).count() as u64,
             seen,
             processes,
             files: Vec::new(),
@@ -147,10 +149,10 @@ impl DemoResult {
         })
     }
 
-    /// The estimates as a picture, as bright as the truth is.
+    /// The estimates as a picture, as bright as the truth is; what is not known is gray.
     pub(super) fn picture(&self, truth: &Picture) -> Result<Picture> {
-        let light = |count: &f64| (255.0 * count / self.brightest).clamp(0.0, 255.0).round() as u8;
-        Picture::new(truth.width(), truth.height(), self.estimates.iter().map(light).collect())
+        let pixels = self.estimates.iter().map(|&count| light(count, self.brightest)).collect();
+        Picture::new(truth.width(), truth.height(), pixels)
     }
 
     /// The truth with its brightest pixel white.
@@ -160,13 +162,14 @@ impl DemoResult {
     }
 }
 
-/// The estimates of a release, from its table.
+/// The estimates of a release, from its table; what is missing is not a number.
 fn estimates(release: &Value) -> Result<Vec<f64>> {
     let dir = release["directory"].as_str().context("a release without files")?;
     let table = Path::new(dir).join(TABLE);
     let mut reader =
         csv::Reader::from_path(&table).with_context(|| format!("cannot read {}", table.display()))?;
-    reader.records().map(|line| Ok(line?.get(2).context("a line without an estimate")?.parse()?)).collect()
+    let estimate = |text: &str| if text.is_empty() { Ok(f64::NAN) } else { text.parse() };
+    reader.records().map(|line| Ok(estimate(line?.get(2).context("a line without an estimate")?)?)).collect()
 }
 
 /// What hops signed about the epoch, in sentences; and what that left for the analyzer, which alone is told how many
@@ -250,7 +253,15 @@ impl fmt::Display for DemoResult {
             let present: Vec<String> = self.instances_present.iter().map(u32::to_string).collect();
             line(
                 "missing",
-                format!("only batches of instance {} came: errors are wider", present.join(", ")),
+                match self.missing {
+                    0 => format!("only batches of instance {} came: errors are wider", present.join(", ")),
+                    missing => format!(
+                        "only batches of instance {} came: {} of {} pixels are not known, and gray",
+                        present.join(", "),
+                        HumanCount(missing),
+                        HumanCount(self.domain)
+                    ),
+                },
             )?;
         }
         let left = &self.epsilon_with_release_if_instances_compromised;
