@@ -112,6 +112,18 @@ pub(super) fn rebuild(
             return Ok(None);
         }
     };
+    let missing = |line: &&EstimateLine| {
+        line.estimate.is_none() != release.estimates().count(line.value as usize).is_none()
+    };
+    if let Some(line) = published.iter().find(missing) {
+        let what = if line.estimate.is_none() {
+            "is left out, and its instance came"
+        } else {
+            "has an estimate, and its instance did not come"
+        };
+        verdict.failed("table", format!("{TABLE}, value {}: it {what}", line.value));
+        return Ok(None);
+    }
     let release = release.with_counts(counts(&published, &files.release));
     let top = files.release.get("top").and_then(Value::as_array).map_or(0, Vec::len);
     let confidence = number("confidence").unwrap_or_default();
@@ -123,14 +135,17 @@ pub(super) fn rebuild(
         }
     };
     let (estimates, threshold) = (release.estimates(), made.noise_threshold);
-    let line = |(value, &estimate): (usize, &f64)| EstimateLine {
-        value: value as u64,
-        name: survey.survey().value_name(value as u64),
-        estimate,
-        standard_error: estimates.standard_error(value),
-        significant: estimate > threshold,
+    let line = |value: usize| {
+        let estimate = estimates.count(value);
+        EstimateLine {
+            value: value as u64,
+            name: survey.survey().value_name(value as u64),
+            estimate,
+            standard_error: estimate.map(|_| estimates.standard_error(value)),
+            significant: estimate.is_some_and(|estimate| estimate > threshold),
+        }
     };
-    let lines = estimates.counts().iter().enumerate().map(line).collect();
+    let lines = (0..estimates.counts().len()).map(line).collect();
     made.files = Vec::new();
     let Value::Object(mut fields) = serde_json::to_value(&made)? else { bail!("a release is an object") };
     if !in_ledger {
@@ -169,7 +184,7 @@ fn table(files: &Files, values: usize) -> Result<Vec<EstimateLine>> {
 
 /// The counts: of the table, with all digits where the release has them, so that ranks are the same.
 fn counts(table: &[EstimateLine], release: &Map<String, Value>) -> Vec<f64> {
-    let mut counts: Vec<f64> = table.iter().map(|line| line.estimate).collect();
+    let mut counts: Vec<f64> = table.iter().map(|line| line.estimate.unwrap_or(f64::NAN)).collect();
     let top = release.get("top").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     for line in top {
         let value = line.get("value").and_then(Value::as_u64).and_then(|value| usize::try_from(value).ok());
