@@ -112,6 +112,12 @@ pub(super) fn channel(
     Some(Route { survey: survey.hash(), label, epoch, instance: 0 })
 }
 
+/// The fields of a release that are the analyzer's word: another value would not be noticed.
+pub(super) fn words(release: &Map<String, Value>) -> Vec<String> {
+    let words = RULES.iter().filter(|(_, rule)| *rule == Rule::Word).map(|(name, _)| *name);
+    words.filter(|name| release.contains_key(*name)).map(str::to_owned).collect()
+}
+
 /// Compares all fields, and the table.
 pub(super) fn compare(dir: &Path, release: &Map<String, Value>, rebuilt: &Rebuilt, verdict: &mut Verdict) {
     let names: BTreeSet<&str> = release.keys().chain(rebuilt.fields.keys()).map(String::as_str).collect();
@@ -143,7 +149,7 @@ fn compare_field(dir: &Path, name: &str, said: Option<&Value>, rebuilt: &Rebuilt
     let found = rebuilt.fields.get(name).ok_or("it is none of the fields of a release")?;
     let differs = || format!("release.json says {said}, and it has to be {found}");
     let holds = match rule {
-        None => same(said, found, &|a, b| close(a, b)),
+        None => same(said, found, &close),
         Some(Rule::AtLeast) => same(said, found, &|said, found| said >= found - TOLERANCE * found.abs()),
         Some(Rule::Error) if name == "top" => top_holds(said, found, rebuilt.is_sketch),
         Some(Rule::Error) if name == "significant" => {
@@ -153,7 +159,7 @@ fn compare_field(dir: &Path, name: &str, said: Option<&Value>, rebuilt: &Rebuilt
         Some(Rule::Error) if rebuilt.is_sketch => {
             same(said, found, &|said, found| said >= found - TOLERANCE * found.abs())
         }
-        Some(Rule::Error) => same(said, found, &|a, b| close(a, b)),
+        Some(Rule::Error) => same(said, found, &close),
         Some(Rule::Word) => true,
         Some(Rule::Files) => return files_hold(dir, said),
     };

@@ -15,6 +15,8 @@ pub struct Verdict {
     pub holds: bool,
     /// The checks, in order.
     pub checks: Vec<Check>,
+    /// The fields of release.json that are the analyzer's word.
+    pub fields_not_checked: Vec<String>,
     /// What the guarantee rests on that no file shows.
     pub cannot_be_checked: Vec<String>,
 }
@@ -44,7 +46,12 @@ pub enum Mark {
 
 impl Verdict {
     pub(super) fn new() -> Self {
-        Self { holds: true, checks: Vec::new(), cannot_be_checked: Vec::new() }
+        Self {
+            holds: true,
+            checks: Vec::new(),
+            fields_not_checked: Vec::new(),
+            cannot_be_checked: Vec::new(),
+        }
     }
 
     pub(super) fn ok(&mut self, what: &str, reason: String) {
@@ -121,6 +128,7 @@ impl fmt::Display for Verdict {
         if !self.cannot_be_checked.is_empty() {
             writeln!(f, "\nWhat cannot be checked from outside:")?;
             self.cannot_be_checked.iter().try_for_each(|sentence| writeln!(f, "- {sentence}"))?;
+            writeln!(f, "- These fields of release.json: {}.", self.fields_not_checked.join(", "))?;
         }
         let failed = self.failures().count();
         match failed {

@@ -59,7 +59,7 @@ pub(super) const QUESTIONS: &[Question] = &[
         name: "reports_of_equal_variance",
         params: &["eps_l", "eps_f"],
         about: "how many reports at eps_f are worth one at eps_l",
-        answer: |p| Ok(equal_variance(p)?),
+        answer: equal_variance,
     },
     Question {
         name: "paper_reports_of_equal_variance",
