@@ -1,5 +1,7 @@
 //! The release as it has to be, from the survey, the statements, the ledger's lines and the counts of the table.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Map, Value};
 use throng_account::ledger::{Ledger, Recorded};
@@ -121,8 +123,8 @@ pub(super) fn rebuild(
         } else {
             "has an estimate, and its instance did not come"
         };
+        // The rest is compared all the same: an instance that is not here is named there.
         verdict.failed("table", format!("{TABLE}, value {}: it {what}", line.value));
-        return Ok(None);
     }
     let release = release.with_counts(counts(&published, &files.release));
     let top = files.release.get("top").and_then(Value::as_array).map_or(0, Vec::len);
@@ -182,19 +184,28 @@ fn table(files: &Files, values: usize) -> Result<Vec<EstimateLine>> {
     Ok(lines)
 }
 
-/// The counts: of the table, with all digits where the release has them, so that ranks are the same.
+/// The counts: of the table, with all digits where the release has them, so that ranks are the same. A value that is not
+/// ranked, and is equal to one that is as far as the table shows, is no more than that: else it would be ranked.
 fn counts(table: &[EstimateLine], release: &Map<String, Value>) -> Vec<f64> {
     let mut counts: Vec<f64> = table.iter().map(|line| line.estimate.unwrap_or(f64::NAN)).collect();
     let top = release.get("top").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let (mut ranked, mut least) = (Vec::new(), BTreeMap::new());
     for line in top {
         let value = line.get("value").and_then(Value::as_u64).and_then(|value| usize::try_from(value).ok());
         let exact = line.get("estimate").and_then(Value::as_f64);
-        if let (Some(count), Some(exact)) = (value.and_then(|value| counts.get_mut(value)), exact)
-            && (*count - exact).abs() <= ROUNDED
+        if let (Some(value), Some(exact)) = (value, exact)
+            && let Some(shown) = counts.get(value)
+            && (shown - exact).abs() <= ROUNDED
         {
-            *count = exact;
+            ranked.push((value, exact));
+            let least = least.entry(shown.to_bits()).or_insert(exact);
+            *least = least.min(exact);
         }
     }
+    for count in &mut counts {
+        *count = least.get(&count.to_bits()).copied().unwrap_or(*count);
+    }
+    ranked.into_iter().for_each(|(value, exact)| counts[value] = exact);
     counts
 }
 
