@@ -31,7 +31,7 @@ pub struct CheckedClaim {
     pub central: CentralGuarantee<Removal>,
     /// The part of delta that overflowing bodies take.
     pub overflow: Delta,
-    /// The honest respondents that hide each other: those that no instance deletes.
+    /// The honest respondents that hide each other in every count: as many as each instance keeps.
     pub honest: u64,
     /// What a release, or a part of the instances, leaves an attacker with.
     pub exposure: Exposure,

@@ -152,7 +152,8 @@ pub enum Enrolment {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Delivery {
-    /// How many independent shuffler instances.
+    /// How many independent shuffler instances. Fragment t of attribute j goes to the one at position (j + t) mod K' of those that
+    /// receive fragments.
     pub instances: u32,
     /// How many hops each instance is a cascade of.
     pub hops: u32,

@@ -226,12 +226,12 @@ fn assumptions(survey: &Survey, asked: &Asked, label: u32, honest: Option<u64>) 
     }
     if let Some(honest) = honest {
         let follow = (asked.respondents as f64 * asked.honest_fraction).floor() as u64;
-        // Of those beyond the plan nobody need be counted on; of a label's crowd, only those whom nobody deletes.
+        // Of those beyond the plan nobody need be counted on; of a label's crowd, only as many as each instance keeps.
         let counted_on = match (honest < follow, labels.is_some()) {
             (false, _) => String::new(),
             (true, true) => {
                 format!(
-                    " Every instance deletes some at random; {honest} of them stay everywhere, and hide each other."
+                    " Every instance deletes some at random; each keeps {honest} of them at least, who hide each other there."
                 )
             }
             (true, false) => format!(" {honest} of them are counted on."),
@@ -347,7 +347,7 @@ mod tests {
             );
             // How many are honest, and how many of them deletion leaves, are two numbers.
             let (follow, left) = ("90000 of 100000 respondents follow", what.honest_respondents.unwrap());
-            let stay = format!("{left} of them stay everywhere");
+            let stay = format!("each keeps {left} of them at least");
             assert!(left < 90_000);
             assert!(what.assumptions.iter().any(|one| one.contains(follow) && one.contains(&stay)));
         }
