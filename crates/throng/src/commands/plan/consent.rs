@@ -6,6 +6,7 @@ use throng_account::planner::{Encoding, Plan, Question};
 use throng_account::terms::Terms;
 use throng_dp::{CentralGuarantee, Delta, Epsilon};
 use throng_wire::Survey;
+use throng_wire::survey::Randomizer;
 
 /// A few sentences for people who will be asked.
 pub(super) fn summary(question: &Question, plan: &Plan, survey: &Survey) -> Result<String> {
@@ -81,16 +82,23 @@ fn over_time(survey: &Survey) -> Result<String> {
             }
         }
     }
+    // Fresh noise each time adds up for ever; a backstop is the end of it for an answer that never changes.
+    let end = match survey.randomizer {
+        Randomizer::AttributeFragments { .. } => ", without a limit",
+        Randomizer::ReportFragments { .. } => {
+            ", and only an answer that never changes has a limit, named below"
+        }
+    };
     let every = every(survey.epoch_s);
     let mut text = format!(
         "That is about one publication. There may be one every {every}, and if you answer each time they "
     );
     if promises.is_empty() {
-        text += "add up. What is promised grows weaker with each of them, without a limit.";
+        text += &format!("add up. What is promised grows weaker with each of them{end}.");
     } else {
-        text += &format!("add up: {}. It goes on growing, without a limit", promises.join("; "));
+        text += &format!("add up: {}. It goes on growing{end}", promises.join("; "));
         text += &match longer {
-            Some(name) => format!("; after a {name} nothing is promised."),
+            Some(name) => format!("; for a {name} no number is promised."),
             None => ".".to_owned(),
         };
     }

@@ -1,7 +1,6 @@
 //! What people sign, against the definition of what they send: coins that are flipped one after the other.
 
 use throng_account::planner::{Choice, Distribution, plan};
-use throng_wire::survey::Randomizer;
 
 use super::*;
 use crate::cli::PlanArgs;
@@ -87,10 +86,14 @@ fn a_consent_form_promises_no_more_than_the_plan() {
     let floor = plan.exposure.epsilon_floor.value().exp();
     let said = number(&text, "of the odds to a factor of ", 0);
     assert!(said >= floor && said < floor + 1.0, "{said} {floor}: {text}");
-    assert!(text.contains("for each answer that you send"), "{text}");
+    assert!(text.contains("for each answer that you send") && text.contains("without a limit"), "{text}");
     let (_, _, _, text) =
         planned("--epsilon-central 1 --delta 1e-6 --respondents 50000 --domain 500 --report-fragments 4");
     assert!(text.contains("for as long as your answer stays the same"), "{text}");
+    assert!(
+        text.contains("an answer that never changes has a limit") && !text.contains("without a limit"),
+        "{text}"
+    );
 }
 
 /// The probability is that of the definition, over all data of the others that are tried; delta would be too little.
