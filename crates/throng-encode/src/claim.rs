@@ -554,7 +554,7 @@ mod tests {
         labelled.claim.epsilon_central = 1.5;
         let claim = CheckedClaim::check(&labelled).unwrap();
         let more = claim.central.epsilon().value() - plain.central.epsilon().value();
-        assert!((0.001..0.02).contains(&more), "{more}");
+        assert!(more > 0.0 && more < 0.02, "{more}");
         // Up to four counts move, and three deletions of a tenth are paid for.
         let absence = claim.absence.clone().unwrap().epsilon().value();
         assert!(absence > 2.0 * claim.central.epsilon().value() && absence < 4.4, "{absence}");
@@ -586,7 +586,7 @@ mod tests {
         let plain = CheckedClaim::check(&survey(SURVEY)).unwrap().central.epsilon().value();
         for claim in [&all, &two, &one] {
             let more = claim.central.epsilon().value() - plain;
-            assert!((0.001..0.02).contains(&more), "{more}");
+            assert!(more > 0.0 && more < 0.02, "{more}");
         }
         // Fewer counts of others move with somebody's absence where fewer instances get fragments.
         let absent = [&all, &two, &one].map(|claim| claim.absence.clone().unwrap().epsilon().value());
