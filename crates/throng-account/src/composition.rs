@@ -16,7 +16,7 @@ mod sampling;
 mod sgd;
 mod shuffled_pair;
 
-use throng_dp::{CentralGuarantee, Delta, Epsilon, Neighbors, Removal};
+use throng_dp::{CentralGuarantee, Delta, Epsilon, Neighbors, Removal, Replacement};
 
 use crate::Error;
 use crate::amplification::exact;
@@ -32,9 +32,7 @@ pub use shuffled_pair::ShuffledPair;
 /// The sum of all guarantees, which holds for any releases, each chosen after seeing the ones before.
 pub fn basic<N: Neighbors>(releases: impl IntoIterator<Item = CentralGuarantee<N>>) -> CentralGuarantee<N> {
     let nothing = CentralGuarantee::new(Epsilon::ZERO, Delta::ZERO);
-    releases.into_iter().fold(nothing, |sum, release| {
-        CentralGuarantee::new(sum.epsilon() + release.epsilon(), sum.delta() + release.delta())
-    })
+    releases.into_iter().fold(nothing, |sum, release| sum + release)
 }
 
 /// `releases` releases that each have the guarantee of `one`, at an additional failure probability `slack`.
@@ -74,17 +72,20 @@ pub fn advanced<N: Neighbors>(
 /// The ε at `delta` of several releases, each given by its exact trade-off δ(ε) and how often it is made.
 ///
 /// # Privacy
-/// Each curve has to be an upper bound, for both directions of the neighbor relation, of the release's δ at every ε
+/// All under the relation `N`. Each curve has to be an upper bound, for both directions of the neighbor relation, of the release's δ at every ε
 /// from 0 up; the answer is then an upper bound for all of them together, adaptively chosen. It is for split
 /// attributes, several LDP runs and several hash functions, where one respondent moves several counts.
-pub fn curves_epsilon(curves: &[(Curve<'_>, u64)], delta: Delta) -> Result<Epsilon, Error> {
+pub fn curves_epsilon<N: Neighbors>(
+    curves: &[(Curve<'_>, u64)],
+    delta: Delta,
+) -> Result<CentralGuarantee<N>, Error> {
     let releases: f64 = curves.iter().map(|&(_, times)| times as f64).sum();
     let tail = tail_share(delta, releases);
     let mut all = Composition::new();
     for &(curve, times) in curves {
         all = all.with(LossPair::from_curve(curve, tail)?, times);
     }
-    all.epsilon(delta)
+    all.guarantee(delta)
 }
 
 /// The ε of one respondent who moves `counts` counts of n randomized bits each: split attributes, several LDP runs, or
@@ -100,19 +101,35 @@ pub fn counts_epsilon(
     delta: Delta,
 ) -> Result<CentralGuarantee<Removal>, Error> {
     let curve = exact::Curve::new(n, epsilon_each)?;
-    let epsilon = curves_epsilon(&[(&|epsilon| curve.delta(epsilon), counts)], delta)?;
+    let all = curves_epsilon::<Removal>(&[(&|epsilon| curve.delta(epsilon), counts)], delta)?;
     // What the bits guarantee by themselves, which the composition may exceed by its rounding.
     let local = Epsilon::new((epsilon_each.value() * counts as f64).next_up())?;
-    Ok(CentralGuarantee::new(epsilon.min(local), delta))
+    Ok(CentralGuarantee::new(all.epsilon().min(local), delta))
+}
+
+/// The ε between two values of one respondent, of one-hot reports in attribute fragments.
+///
+/// # Privacy
+/// Replacement, certified: the count of the one value and that of the other move, which are independent; the exact
+/// trade-off of a count covers both directions and whatever the others hold, and is composed with itself. It is far
+/// below the conversion from removal, (2ε, (1 + e^ε) δ), which holds of any mechanism.
+pub fn replacement_epsilon(
+    n: u64,
+    epsilon_local: Epsilon,
+    delta: Delta,
+) -> Result<CentralGuarantee<Replacement>, Error> {
+    let curve = exact::Curve::new(n, epsilon_local)?;
+    let both = curves_epsilon::<Replacement>(&[(&|epsilon| curve.delta(epsilon), 2)], delta)?;
+    Ok(CentralGuarantee::new(both.epsilon().min(epsilon_local.times(2)), delta))
 }
 
 /// The ε of `steps` Gaussian releases, by the same convolution as everything else: a check of it against the exact
 /// answer, [`Gaussian::repeated`].
 pub fn gaussian_epsilon(one: Gaussian, steps: u64, delta: Delta) -> Result<Epsilon, Error> {
-    curves_epsilon(&[(&|epsilon| one.delta(epsilon), steps)], delta)
+    Ok(curves_epsilon::<Removal>(&[(&|epsilon| one.delta(epsilon), steps)], delta)?.epsilon())
 }
 
 /// What each of `releases` curves may move from its far end to "no guarantee at all": together a millionth of δ.
-fn tail_share(delta: Delta, releases: f64) -> f64 {
+pub(crate) fn tail_share(delta: Delta, releases: f64) -> f64 {
     (1e-6 * delta.value() / releases.max(1.0)).max(f64::MIN_POSITIVE)
 }

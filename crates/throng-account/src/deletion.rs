@@ -6,7 +6,7 @@
 //! exactly (`throng_dp::sampling::DiscreteLaplace`), and nothing ever aborts.
 
 use throng_dp::sampling::{DeletionNoise, DiscreteLaplace};
-use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal, Replacement};
+use throng_dp::{Absence, CentralGuarantee, Delta, Epsilon, Neighbors, Relabelling};
 
 use crate::Error;
 use crate::composition::{Composition, LossPair};
@@ -15,8 +15,10 @@ use crate::composition::{Composition, LossPair};
 /// ratio a = e^(−ε/2).
 ///
 /// # Privacy
-/// For what is left of each crowd as a number, and nothing else published about it: (ε, δ) when a respondent moves
-/// from one crowd to another (replacement). Only the outcome "nothing dropped" tells n from n − 1 for sure; it has
+/// Which reports are dropped does not depend on what is in them: it says nothing about any value, and where the same
+/// respondents upload in both worlds (removal by R_0, replacement) a deletion costs nothing. It hides who is there. For what
+/// is left of each crowd as a number, and nothing else published about it: (ε, δ) when a respondent moves
+/// from one crowd to another ([`Relabelling`]), and half of that when one was there or not ([`Absence`]). Only the outcome "nothing dropped" tells n from n − 1 for sure; it has
 /// probability a^shift/(1 + a). Back from n − 1 to n the same outcome can exceed e^(ε/2) when ε < 2 ln((1 + √5)/2),
 /// so δ is halved there. The subset must come from a cryptographic generator.
 /// # Utility
@@ -66,18 +68,23 @@ impl Deletion {
         Ok(DeletionNoise::new(self.shift, DiscreteLaplace::new(half)?))
     }
 
-    /// What is promised when a respondent may have been in any other crowd.
-    pub fn guarantee(&self) -> CentralGuarantee<Replacement> {
+    /// What the numbers promise when a respondent may have been in any other crowd.
+    pub fn guarantee(&self) -> CentralGuarantee<Relabelling> {
         CentralGuarantee::new(self.epsilon, self.delta)
     }
 
-    /// What is promised when a respondent may not have been there: one count changes, not two.
-    pub fn removal_guarantee(&self) -> Result<CentralGuarantee<Removal>, Error> {
+    /// What the number promises when a respondent may not have been there: one crowd changes, not two.
+    pub fn absence_guarantee(&self) -> Result<CentralGuarantee<Absence>, Error> {
         let half = Epsilon::new((0.5 * self.epsilon.value()).next_up())?;
         Ok(CentralGuarantee::new(half, Delta::new((self.tail() * self.rounding()).min(1.0))?))
     }
 
-    /// The exact δ at ε under replacement, by summation over the outcomes of the two crowds that change.
+    /// How many are left of a crowd with the respondent, against the same without: the exact laws.
+    pub fn absence_pair(&self) -> Result<LossPair<Absence>, Error> {
+        self.pair()
+    }
+
+    /// The exact δ at ε when a respondent moves to another crowd, by summation over the outcomes of the two crowds that change.
     ///
     /// For crowds larger than the shift; what is left of smaller ones is a post-processing of that.
     pub fn actual_delta(&self) -> Delta {
@@ -102,9 +109,8 @@ impl Deletion {
     /// What the same deletion on each of `instances` guarantees together, at `delta`.
     ///
     /// A respondent whose fragments go through K instances is counted in each of them, with fresh noise.
-    pub fn composed(&self, instances: u64, delta: Delta) -> Result<CentralGuarantee<Replacement>, Error> {
-        let outcomes = self.outcomes();
-        let crowd = LossPair::from_masses(&outcomes.map(|one| one.with), &outcomes.map(|one| one.without))?;
+    pub fn composed(&self, instances: u64, delta: Delta) -> Result<CentralGuarantee<Relabelling>, Error> {
+        let crowd = self.pair::<Relabelling>()?;
         let all = Composition::new().with(crowd.clone(), instances).with(crowd.swapped(), instances);
         let tight = all.epsilon(delta);
         // For a few instances the plain sum may be smaller by what the convolution rounds.
@@ -131,6 +137,12 @@ impl Deletion {
         // Pr[L < −y] <= a^y for each crowd; a whole number of reports is lost, so the bound may be cut off.
         let beyond = 2.0 / self.epsilon.value() * (crowds.max(1) as f64 / failure).ln();
         Ok(self.shift.saturating_add((beyond * (1.0 + 1e-12)) as u64))
+    }
+
+    /// One crowd that changes.
+    fn pair<N: Neighbors>(&self) -> Result<LossPair<N>, Error> {
+        let outcomes = self.outcomes();
+        LossPair::from_masses(&outcomes.map(|one| one.with), &outcomes.map(|one| one.without))
     }
 
     /// What is left of a large crowd, by its probability when the respondent is in it and when not. Outcomes with
@@ -223,7 +235,7 @@ mod tests {
             let deletion = deletion(e, d);
             let exact = deletion.actual_delta().value();
             assert!(exact <= d);
-            let half = deletion.removal_guarantee().unwrap();
+            let half = deletion.absence_guarantee().unwrap();
             let sizes: Vec<u64> =
                 (1..8).chain([deletion.shift, deletion.shift + 1, deletion.shift + 30]).collect();
             let laws: Vec<_> = sizes.iter().map(|&n| (left(&deletion, n), left(&deletion, n - 1))).collect();

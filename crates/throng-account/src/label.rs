@@ -3,7 +3,7 @@
 //! Paper: Section V. A label that the survey lists (a language, an app version) splits the respondents into crowds of
 //! their own, and tells whoever sees a report which crowd it is from.
 
-use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
+use throng_dp::Epsilon;
 
 use crate::Error;
 use crate::deletion::Deletion;
@@ -30,18 +30,6 @@ impl Label {
     }
 }
 
-/// What a release of a labelled crowd guarantees when every one of `instances` deletes reports at random before it
-/// checks the crowd: the release, and the deletions that its size went through.
-pub fn with_deletion(
-    release: CentralGuarantee<Removal>,
-    deletion: &Deletion,
-    instances: u32,
-) -> Result<CentralGuarantee<Removal>, Error> {
-    let one = deletion.removal_guarantee()?;
-    let delta = Delta::new((one.delta().value() * f64::from(instances) * (1.0 + 1e-15)).min(1.0))?;
-    Ok(CentralGuarantee::new(release.epsilon() + one.epsilon().times(instances), release.delta() + delta))
-}
-
 /// How many of `honest` respondents each instance keeps, but for a probability of `failure` that one of them keeps fewer.
 ///
 /// Every count is held by one instance, and hides its respondents in the crowd that this one kept: what others deleted does not
@@ -53,6 +41,7 @@ pub fn kept_by_each(honest: u64, deletion: &Deletion, instances: u32, failure: f
 #[cfg(test)]
 mod tests {
     use super::*;
+    use throng_dp::Delta;
 
     fn epsilon(value: f64) -> Epsilon {
         Epsilon::new(value).unwrap()
@@ -82,15 +71,5 @@ mod tests {
             assert!(missed(lost - 2) > failure, "{instances} {failure}: {lost}");
         }
         assert_eq!(kept_by_each(5, &deletion, 3, 1e-3).unwrap(), 0);
-    }
-
-    #[test]
-    fn every_instance_deletes_and_every_deletion_counts() {
-        let release = CentralGuarantee::new(epsilon(1.0), Delta::new(1e-7).unwrap());
-        let deletion = Deletion::new(epsilon(0.2), Delta::new(1e-9).unwrap()).unwrap();
-        let labelled = with_deletion(release, &deletion, 3).unwrap();
-        assert!((labelled.epsilon().value() - 1.3).abs() < 1e-12, "{labelled}");
-        assert!(labelled.delta().value() > 1e-7 && labelled.delta().value() <= 1e-7 + 3e-9 * (1.0 + 1e-9));
-        assert_eq!(with_deletion(release, &deletion, 0).unwrap(), release);
     }
 }

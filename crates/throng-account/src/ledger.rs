@@ -10,6 +10,8 @@ use crate::composition::{Composition, LossPair, basic};
 
 /// What has been released about each population, under one budget per population.
 ///
+/// Everything in it is for removal by R_0: what others delete at random does not depend on any value, and costs nothing.
+///
 /// A population is a set of people, not a survey: whoever is asked twice, by two surveys, spends twice.
 ///
 /// # Privacy
@@ -21,7 +23,7 @@ pub struct Ledger {
     budget: CentralGuarantee<Removal>,
     populations: BTreeMap<String, Vec<Entry>>,
     /// The loss of each kind of count, which takes a while to work out.
-    losses: Vec<(Source, LossPair)>,
+    losses: Vec<(Source, LossPair<Removal>)>,
 }
 
 /// One release.
@@ -73,8 +75,6 @@ pub struct Hiding {
     pub honest: u64,
     /// The probability that something else happened than is accounted for: that a body overflowed, for example.
     pub miss: Delta,
-    /// What was deleted at random beside it, in a labelled crowd.
-    pub deletion: CentralGuarantee<Removal>,
 }
 
 /// A release that is in a ledger. Without one no release can be made.
@@ -224,7 +224,7 @@ impl Ledger {
 
     /// The epsilon of a composition at the budget's delta, if with probability `miss` something else happened than was
     /// composed: whatever that is, it adds (1 + e^ε) miss to delta.
-    fn epsilon(&self, composition: &Composition, miss: f64) -> Result<Epsilon, Error> {
+    fn epsilon(&self, composition: &Composition<Removal>, miss: f64) -> Result<Epsilon, Error> {
         let delta = self.budget.delta();
         if miss == 0.0 {
             return composition.epsilon(delta);
@@ -249,12 +249,12 @@ impl Ledger {
         )))
     }
 
-    fn composition(&self, sources: &[(Source, u64)]) -> Composition {
+    fn composition(&self, sources: &[(Source, u64)]) -> Composition<Removal> {
         let loss = |source: &Source| self.losses.iter().find(|(known, _)| known == source);
         sources.iter().fold(Composition::new(), |all, (source, times)| match loss(source) {
             Some((_, loss)) => all.with(loss.clone(), *times),
             // Every recorded release has its loss; without one nothing would be known of it.
-            None => all.with(LossPair::from_guarantee(Epsilon::INFINITE, Delta::ZERO), *times),
+            None => all.with(LossPair::from_guarantee(NO_GUARANTEE), *times),
         })
     }
 }
@@ -287,11 +287,6 @@ fn sources(entries: &[Entry], series: Series) -> Vec<(Source, u64)> {
     };
     let mut backstops: BTreeMap<&str, Vec<Spending>> = BTreeMap::new();
     for entry in entries {
-        if let Some(Hiding { deletion, .. }) = entry.spending.crowd()
-            && deletion != NOTHING
-        {
-            add(Source::Known(deletion), 1);
-        }
         match entry.spending {
             Spending::Bits { crowd, epsilon_local, moved } => {
                 add(Source::Count { honest: crowd.honest, epsilon: epsilon_local }, moved);
@@ -324,13 +319,13 @@ fn sources(entries: &[Entry], series: Series) -> Vec<(Source, u64)> {
 
 impl Source {
     /// The pair that bounds it; at most a millionth of a millionth of `delta` is cut off.
-    fn loss(&self, delta: Delta) -> Result<LossPair, Error> {
+    fn loss(&self, delta: Delta) -> Result<LossPair<Removal>, Error> {
         match *self {
             Self::Count { honest, epsilon } => {
                 let curve = Curve::new(honest, epsilon)?;
                 LossPair::from_curve(&|epsilon| curve.delta(epsilon), 1e-12 * delta.value())
             }
-            Self::Known(known) => Ok(LossPair::from_guarantee(known.epsilon(), known.delta())),
+            Self::Known(known) => Ok(LossPair::from_guarantee(known)),
         }
     }
 }
@@ -354,8 +349,7 @@ impl Spending {
         let (mut one, mut two) = (self, other);
         if let (Some(left), Some(right)) = (one.crowd_mut(), two.crowd_mut()) {
             let miss = if left.miss < right.miss { right.miss } else { left.miss };
-            let deletion = worse(left.deletion, right.deletion);
-            *left = Hiding { honest: left.honest.min(right.honest), miss, deletion };
+            *left = Hiding { honest: left.honest.min(right.honest), miss };
             *right = *left;
         }
         if let (Some(left), Some(right)) = (one.known_mut(), two.known_mut()) {
@@ -394,7 +388,7 @@ fn worse(one: CentralGuarantee<Removal>, two: CentralGuarantee<Removal>) -> Cent
     CentralGuarantee::new(epsilon, delta)
 }
 
-const NOTHING: CentralGuarantee<Removal> = CentralGuarantee::new(Epsilon::ZERO, Delta::ZERO);
+const NO_GUARANTEE: CentralGuarantee<Removal> = CentralGuarantee::new(Epsilon::INFINITE, Delta::ZERO);
 
 /// How often an epsilon is raised for what is set aside for it; mostly twice is enough.
 const ROUNDS: usize = 60;

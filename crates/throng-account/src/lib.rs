@@ -9,6 +9,7 @@
 //! | which bound is meant by a name? | [`bound`] |
 //! | what do several releases guarantee together? | [`composition`], [`epochs`], [`ledger`] |
 //! | what does a crowd label cost? | [`label`], [`deletion`] |
+//! | what is it worth that somebody took part at all? | [`absence`] |
 //! | what is left if parties are compromised? | [`attacker`] |
 //! | how often does a loss exceed its ε? | [`exceeded`] |
 //! | which parameters does a survey need? | [`planner`] |
@@ -18,6 +19,7 @@
 //! | what does a frequency say about a probability? | [`clopper_pearson()`] |
 //! | and two of them about ε? | [`distinguishing`] |
 
+pub mod absence;
 pub mod amplification;
 pub mod attacker;
 mod binomial;

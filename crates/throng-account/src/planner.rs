@@ -257,7 +257,7 @@ fn one_bit_floor(question: &Question) -> Result<Epsilon, Error> {
         ));
     }
     remembered::once(question.asked(Epsilon::ZERO, 0, None), || {
-        exact::epsilon_local_certified(question.honest(), question.counts_epsilon(), question.main_delta())
+        exact::epsilon_local_certified(question.honest(), question.epsilon_central, question.main_delta())
             .map(tidy)
     })
 }
@@ -270,7 +270,7 @@ fn fragments_within(question: &Question, rows: Option<u32>, equal: Epsilon) -> R
         still_wanted()?;
         let (honest, tau) = (question.honest(), question.report_fragments);
         let composed = fragments_epsilon(bound, honest, (epsilon, tau), question.main_delta(), rows)?;
-        Ok::<bool, Error>(composed <= question.counts_epsilon())
+        Ok::<bool, Error>(composed <= question.epsilon_central)
     };
     if question.most() == 1 && rows.is_none() {
         return Ok(tidy(equal));
@@ -410,7 +410,7 @@ fn feasible(question: &Question, plan: Plan) -> Result<Plan, Error> {
 impl Question {
     /// What an answer of the accountant about this epsilon depends on.
     fn asked(&self, epsilon: Epsilon, tau: u32, rows: Option<u32>) -> remembered::Asked {
-        let numbers = [self.counts_epsilon().value(), self.main_delta().value(), epsilon.value()];
+        let numbers = [self.epsilon_central.value(), self.main_delta().value(), epsilon.value()];
         (self.honest(), numbers.map(f64::to_bits), tau, rows)
     }
 

@@ -9,7 +9,7 @@ use crate::Error;
 use crate::bound::Bound;
 use crate::composition::counts_epsilon;
 use crate::deletion::Deletion;
-use crate::label::{kept_by_each, with_deletion};
+use crate::label::kept_by_each;
 use crate::ledger::{Hiding, Spending};
 use crate::patience::still_wanted;
 use crate::planner::Traffic;
@@ -53,8 +53,6 @@ pub struct Kept {
     pub honest: u64,
     /// The probability that a body overflows, or that more are deleted than was counted on.
     miss: Delta,
-    /// What the deletions cost.
-    deletion: CentralGuarantee<Removal>,
     /// What may be composed with other epochs. A single epoch is epsilon_backstop-LDP, but epochs of answers that change are
     /// no releases of that kind: theirs is the guarantee of the fragments, with the coins as the data.
     composable: CentralGuarantee<Removal>,
@@ -66,24 +64,23 @@ impl Terms {
     /// # Privacy
     /// Every count is held by one instance (`throng_dp::fragmenting::Assignment`), and `respondents` is at most the crowd of
     /// each of them: it may be a different crowd. Under a trust profile the same is said of its K' instances. Chaff says
-    /// nothing. The other instances see who takes part, which is what deletion hides, in all K.
+    /// nothing. The other instances see who takes part, which is what deletion hides, in all K. Deletion looks
+    /// at no value, and in both worlds that are compared the same respondents upload: given whom each instance keeps, the
+    /// release is that of their counts. It costs no epsilon.
     pub fn guarantee(&self, respondents: u64) -> Result<Kept, Error> {
         still_wanted()?;
         let (delta, twice) = (self.claimed.delta(), 1.0 + self.claimed.epsilon().value().exp());
         let mut honest = (respondents as f64 * self.honest_fraction).floor() as u64;
         let overflow = self.traffic().overflow_delta(self.envelopes, respondents, self.claimed.epsilon());
-        let mut deletion = CentralGuarantee::new(Epsilon::ZERO, Delta::ZERO);
         // That more are deleted than is counted on has a share of delta, in both worlds that are compared.
         let mut beyond = Delta::ZERO;
         if let Some(rule) = &self.deletion {
             beyond = Delta::new(delta.value() * DELETION_SHARE)?;
-            // A count hides its respondents in what its own instance kept. But every instance says how many it kept, so
-            // that is paid for in all of them.
+            // A count hides its respondents in what its own instance kept.
             honest = kept_by_each(honest, rule, self.receiving, beyond.value() / twice)?;
-            deletion = with_deletion(deletion, rule, self.instances)?;
         }
         // What delta has left for the counts themselves.
-        let beside = overflow + beyond + deletion.delta();
+        let beside = overflow + beyond;
         let rest = delta.value() - beside.value();
         if overflow >= delta || rest <= 0.0 {
             return Err(Error::NotApplicable(format!(
@@ -95,19 +92,18 @@ impl Terms {
             )));
         }
         let rest = Delta::new(rest.next_down())?;
-        let counts = self.counts_epsilon(honest, rest)?;
-        let central = CentralGuarantee::new(counts + deletion.epsilon(), delta);
+        let central = CentralGuarantee::new(self.counts_epsilon(honest, rest)?, delta);
         let composable = match self.coins {
             // Where the first report counts, any epoch at epsilon_backstop pays for all others.
             Coins::Fragments { fragment, tau, .. } if !self.answers_kept => {
                 let fragments = (fragment.epsilon(), tau);
                 let counts = fragments_epsilon(self.bound, honest, fragments, rest, self.rows)?;
-                CentralGuarantee::new(counts + deletion.epsilon(), delta)
+                CentralGuarantee::new(counts, delta)
             }
             Coins::Fragments { .. } | Coins::Runs { .. } => central,
         };
         let miss = Delta::new((overflow + beyond).value() / twice * (1.0 + 1e-15))?;
-        Ok(Kept { central, overflow, honest, miss, deletion, composable })
+        Ok(Kept { central, overflow, honest, miss, composable })
     }
 
     /// The same for a crowd that may be larger than what was planned for: those beyond the plan may be counted on, or left
@@ -123,9 +119,9 @@ impl Terms {
 
     /// What a release of one epoch spends, as tightly as it composes with others.
     pub fn spending(&self, kept: &Kept) -> Spending {
-        let Kept { honest, miss, deletion, .. } = *kept;
+        let Kept { honest, miss, .. } = *kept;
         // Crowds of about one size are one, so that a ledger of many epochs has few curves to compose.
-        let crowd = Hiding { honest: on_grid(honest), miss, deletion };
+        let crowd = Hiding { honest: on_grid(honest), miss };
         match (self.coins, self.rows) {
             (Coins::Runs { coin, runs }, None) => {
                 Spending::Bits { crowd, epsilon_local: coin.epsilon(), moved: runs }
@@ -170,7 +166,7 @@ impl Terms {
     }
 
     /// How many fragments a respondent has.
-    fn traffic(&self) -> Traffic {
+    pub(crate) fn traffic(&self) -> Traffic {
         let (coin, fragments) = match self.coins {
             Coins::Runs { coin, .. } => (coin, None),
             Coins::Fragments { backstop, fragment, tau } => (backstop, Some((fragment, tau))),

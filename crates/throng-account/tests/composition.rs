@@ -53,7 +53,7 @@ fn convolution_bounds_all_products_of_outcomes_tightly() {
     let skewed: (&[f64], &[f64]) = (&[0.5, 0.3, 0.15, 0.05], &[0.25, 0.35, 0.2, 0.2]);
     let separating: (&[f64], &[f64]) = (&[0.6, 0.3999, 0.0001, 0.0], &[0.4, 0.5999, 0.0, 0.0001]);
     let coin: (&[f64], &[f64]) = (&[0.75, 0.25], &[0.25, 0.75]);
-    let pair = |(p, q): (&[f64], &[f64])| LossPair::from_masses(p, q).unwrap();
+    let pair = |(p, q): (&[f64], &[f64])| LossPair::<Removal>::from_masses(p, q).unwrap();
     for (a, b, c) in
         [(1, 0, 0), (0, 1, 0), (0, 0, 1), (5, 0, 0), (0, 0, 10), (3, 2, 0), (2, 2, 3), (4, 1, 4), (0, 5, 2)]
     {
@@ -86,7 +86,7 @@ fn convolution_bounds_all_products_of_outcomes_tightly() {
 #[test]
 fn thousands_of_coins_match_the_binomial_down_to_the_smallest_delta() {
     let e0: f64 = 0.02;
-    let pair = LossPair::from_guarantee(epsilon(e0), Delta::ZERO);
+    let pair = LossPair::from_guarantee(CentralGuarantee::<Removal>::new(epsilon(e0), Delta::ZERO));
     for times in [10u64, 1000, 10_000] {
         let all = Composition::new().with(pair.clone(), times);
         let truth = 1.0 / (1.0 + (-e0).exp());
@@ -154,7 +154,8 @@ fn different_releases_match_dp_accounting() {
     ] {
         for (d, theirs) in [1e-3, 1e-5, 1e-8].into_iter().zip(values) {
             let ours =
-                curves_epsilon(&[(&|e| gaussian.delta(e), a), (&laplace, b)], delta(d)).unwrap().value();
+                curves_epsilon::<Removal>(&[(&|e| gaussian.delta(e), a), (&laplace, b)], delta(d)).unwrap();
+            let ours = ours.epsilon().value();
             assert!((ours / theirs - 1.0).abs() < 3e-4, "{a} {b} {d}: {ours} {theirs}");
         }
     }
@@ -375,7 +376,7 @@ fn ldp_sgd_is_monotone_and_survives_extremes() {
 #[test]
 fn known_guarantees_compose_below_both_theorems() {
     let one = CentralGuarantee::<Removal>::new(epsilon(0.1), delta(1e-9));
-    let pair = LossPair::from_guarantee(one.epsilon(), one.delta());
+    let pair = LossPair::from_guarantee(one);
     let mut last = 0.0;
     for k in [1u64, 2, 10, 100, 1000] {
         let ours = Composition::new().with(pair.clone(), k).epsilon(delta(1e-5)).unwrap().value();
@@ -392,7 +393,7 @@ fn known_guarantees_compose_below_both_theorems() {
     let single = Composition::new().with(pair.clone(), 1).epsilon(delta(1e-9)).unwrap().value();
     assert!((single - 0.1).abs() < 1e-4, "{single}");
     assert!(matches!(Composition::new().with(pair, 1).epsilon(delta(1e-10)), Err(Error::NotApplicable(_))));
-    assert_eq!(Composition::new().epsilon(Delta::ZERO).unwrap(), Epsilon::ZERO);
+    assert_eq!(Composition::<Removal>::new().epsilon(Delta::ZERO).unwrap(), Epsilon::ZERO);
 }
 
 #[test]
@@ -417,15 +418,15 @@ fn connected_dots_stay_just_above_their_curves() {
         Ok(delta(p.iter().zip(q).map(|(p, q)| (p - e.value().exp() * q).max(0.0)).sum::<f64>()))
     };
     let (forward, reverse) = (|e| one(&p, &q, e), |e| one(&q, &p, e));
-    let dots = LossPair::from_curves(&forward, &reverse, 1e-12).unwrap();
-    let exact = LossPair::from_masses(&p, &q).unwrap();
+    let dots = LossPair::<Removal>::from_curves(&forward, &reverse, 1e-12).unwrap();
+    let exact = LossPair::<Removal>::from_masses(&p, &q).unwrap();
     for i in 0..400 {
         let e = epsilon(0.005 * f64::from(i));
         let (above, below) = (dots.delta(e).unwrap().value(), exact.delta(e).unwrap().value());
         assert!(above >= below * (1.0 - 1e-12) && above <= below + 2e-3, "{e}: {above} {below}");
     }
     for (a, b) in [(1, 1), (3, 2), (20, 0)] {
-        let composed = |pair: &LossPair| {
+        let composed = |pair: &LossPair<Removal>| {
             Composition::new()
                 .with(pair.clone(), a)
                 .with(pair.clone().swapped(), b)
@@ -445,11 +446,12 @@ fn curves_that_never_reach_zero_leave_their_floor_as_delta() {
         let gap = (0.2f64.exp() - e.value().exp()).max(0.0) / (1.0 + 0.2f64.exp());
         Ok(delta(1e-7 + (1.0 - 1e-7) * gap))
     };
-    let ours = curves_epsilon(&[(&curve, 10)], delta(1e-5)).unwrap().value();
-    let known = Composition::new().with(LossPair::from_guarantee(epsilon(0.2), delta(1e-7)), 10);
+    let ours = curves_epsilon::<Removal>(&[(&curve, 10)], delta(1e-5)).unwrap().epsilon().value();
+    let known = Composition::new()
+        .with(LossPair::from_guarantee(CentralGuarantee::<Removal>::new(epsilon(0.2), delta(1e-7))), 10);
     let known = known.epsilon(delta(1e-5)).unwrap().value();
     assert!((ours / known - 1.0).abs() < 1e-2, "{ours} {known}");
-    assert!(matches!(curves_epsilon(&[(&curve, 10)], delta(1e-7)), Err(Error::NotApplicable(_))));
+    assert!(matches!(curves_epsilon::<Removal>(&[(&curve, 10)], delta(1e-7)), Err(Error::NotApplicable(_))));
     let refusing = |_: Epsilon| Err(Error::NotApplicable("no".into()));
-    assert!(curves_epsilon(&[(&refusing, 1)], delta(1e-7)).is_err());
+    assert!(curves_epsilon::<Removal>(&[(&refusing, 1)], delta(1e-7)).is_err());
 }

@@ -1,7 +1,8 @@
 //! Guarantees as types: an epsilon that cannot be negative, and a neighbor relation that cannot be forgotten.
 //!
-//! Paper: Section II.A, Definitions "Replacement LDP" and "Removal LDP". The two differ by up to a factor of
-//! two, so here the relation is part of the type and the factor is a conversion.
+//! Paper: Section II.A, Definitions ldp-replace, ldp-remove, dp-replace and dp-remove. Guarantees of different relations
+//! compare different worlds: they cannot be added, and what one says about another is a conversion with a proof. So the
+//! relation is part of the type.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -91,6 +92,19 @@ impl Delta {
     }
 }
 
+impl Delta {
+    /// To three digits, rounded up: a bound that is shown is one that holds.
+    pub fn to_three_digits(self) -> f64 {
+        let near = |value: f64| format!("{value:.2e}").parse().unwrap_or(value);
+        let mut shown: f64 = near(self.0);
+        if shown < self.0 {
+            shown = near(shown + 10f64.powf(self.0.log10().floor() - 2.0));
+        }
+        // In the last place of the smallest doubles there are no three digits.
+        if shown < self.0 { self.0 } else { shown.min(1.0) }
+    }
+}
+
 impl Add for Delta {
     type Output = Self;
     fn add(self, other: Self) -> Self {
@@ -104,32 +118,58 @@ impl fmt::Display for Delta {
     }
 }
 
-/// Which two worlds a guarantee compares. Implemented by [`Removal`] and [`Replacement`] only.
+/// Which two worlds a guarantee compares: one of the four types below.
 pub trait Neighbors: sealed::Sealed {
     /// The word for it in every output.
     const NAME: &'static str;
 }
 
-/// The respondent answered, or had nothing to say (the paper's reference report R_0).
+/// The respondent answered, or had nothing to say and sent the reference report R_0. They take part in both worlds.
+///
+/// Paper: Definition ldp-remove; and dp-remove, where whoever is left out sends R_0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Removal {}
 
+/// The respondent took part, or did not: n uploads, or n − 1.
+///
+/// Paper: Definition dp-remove, where nothing is in the place of whoever is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absence {}
+
 /// The respondent held one value, or any other.
+///
+/// Paper: Definitions ldp-replace and dp-replace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replacement {}
 
+/// The respondent was in one crowd, or in another: what the numbers of both crowds say, and nothing but the numbers.
+///
+/// Paper: Section V, Theorem privCrowds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relabelling {}
+
 impl Neighbors for Removal {
     const NAME: &'static str = "removal";
+}
+
+impl Neighbors for Absence {
+    const NAME: &'static str = "absence";
 }
 
 impl Neighbors for Replacement {
     const NAME: &'static str = "replacement";
 }
 
+impl Neighbors for Relabelling {
+    const NAME: &'static str = "another crowd";
+}
+
 mod sealed {
     pub trait Sealed {}
     impl Sealed for super::Removal {}
+    impl Sealed for super::Absence {}
     impl Sealed for super::Replacement {}
+    impl Sealed for super::Relabelling {}
 }
 
 /// What one respondent's report guarantees whatever happens to it afterwards.
@@ -168,6 +208,14 @@ impl<N: Neighbors> LocalGuarantee<N> {
 }
 
 /// What everything that an analyzer sees of a crowd guarantees to each of its members.
+///
+/// Guarantees of one relation add up. Of two relations they do not, which is not a matter of care:
+/// ```compile_fail
+/// use throng_dp::{Absence, CentralGuarantee, Delta, Epsilon, Removal};
+/// let counts = CentralGuarantee::<Removal>::new(Epsilon::ZERO, Delta::ZERO);
+/// let deletion = CentralGuarantee::<Absence>::new(Epsilon::ZERO, Delta::ZERO);
+/// let sum = counts + deletion;
+/// ```
 pub struct CentralGuarantee<N> {
     epsilon: Epsilon,
     delta: Delta,
@@ -188,6 +236,14 @@ impl<N: Neighbors> CentralGuarantee<N> {
     /// The allowance beside e^ε: [`Delta`] says what that is.
     pub fn delta(self) -> Delta {
         self.delta
+    }
+}
+
+/// Basic composition: both releases, each of which may have been chosen after seeing the other.
+impl<N: Neighbors> Add for CentralGuarantee<N> {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self::new(self.epsilon + other.epsilon, self.delta + other.delta)
     }
 }
 
@@ -315,6 +371,82 @@ mod tests {
             (2.0, replacement.delta()),
             "as for one report"
         );
+    }
+
+    #[test]
+    fn a_shown_delta_is_never_below_the_delta() {
+        for (value, shown) in
+            [(0.0, "0e0"), (1.0, "1e0"), (1e-6, "1e-6"), (3.718_281e-6, "3.72e-6"), (1.001e-9, "1.01e-9")]
+        {
+            assert_eq!(format!("{:e}", Delta(value).to_three_digits()), shown);
+        }
+        for step in 1..2000 {
+            for unit in [1e-300, 1e-12, 0.000_456_789] {
+                let value = f64::from(step) * 1.000_123 * unit;
+                let shown = Delta(value).to_three_digits();
+                assert!(shown >= value && shown <= value * 1.010_001, "{value} {shown}");
+            }
+        }
+        assert_eq!(Delta(5e-324).to_three_digits(), 5e-324);
+    }
+
+    #[test]
+    fn guarantees_of_one_relation_add_up_and_say_which() {
+        let of = |epsilon, delta| {
+            CentralGuarantee::<Absence>::new(Epsilon::new(epsilon).unwrap(), Delta::new(delta).unwrap())
+        };
+        let sum = of(0.5, 1e-9) + of(0.25, 2e-9);
+        assert_eq!(sum.epsilon().value(), 0.75);
+        assert!((3e-9..3.000_001e-9).contains(&sum.delta().value()));
+        assert!(
+            sum.to_string().starts_with("(0.75, ") && sum.to_string().ends_with("-DP (absence)"),
+            "{sum}"
+        );
+        assert_eq!((of(1.0, 0.7) + of(1.0, 0.7)).delta().value(), 1.0);
+        let names = [Removal::NAME, Absence::NAME, Replacement::NAME, Relabelling::NAME];
+        assert_eq!(names, ["removal", "absence", "replacement", "another crowd"]);
+    }
+
+    /// One randomized bit in a crowd of two, from the definition: the exact (ε, δ) of removal, and of two values whose bits
+    /// are two such counts. At 2ε the replacement's δ is above that of the removal, and below what the conversion says.
+    #[test]
+    fn twice_epsilon_at_the_same_delta_is_not_enough() {
+        let law = |own: f64, other: f64| {
+            let both = own * other;
+            [(1.0 - own) * (1.0 - other), own + other - 2.0 * both, both]
+        };
+        let stick = |p: &[f64], q: &[f64], epsilon: f64| -> f64 {
+            p.iter().zip(q).map(|(p, q)| (p - epsilon.exp() * q).max(0.0)).sum()
+        };
+        let mut exceeded = false;
+        for local in [1.0f64, 2.0, 4.0] {
+            let p = 1.0 / (1.0 + local.exp());
+            // The other respondent holds neither value, the first, or the second.
+            for (first, second) in [(p, p), (1.0 - p, p), (p, 1.0 - p)] {
+                let [one, zero] = [law(1.0 - p, first), law(p, first)];
+                let [one_too, zero_too] = [law(1.0 - p, second), law(p, second)];
+                let joint = |a: &[f64; 3], b: &[f64; 3]| -> Vec<f64> {
+                    a.iter().flat_map(|x| b.iter().map(move |y| x * y)).collect()
+                };
+                let (held, other) = (joint(&one, &zero_too), joint(&zero, &one_too));
+                for epsilon in [0.01, 0.1, 0.3, 0.6, 1.0, 2.0] {
+                    let counts = [(&one, &zero), (&one_too, &zero_too)];
+                    let removal = counts
+                        .map(|(p, q)| stick(p, q, epsilon).max(stick(q, p, epsilon)))
+                        .into_iter()
+                        .fold(0.0, f64::max);
+                    let truth = stick(&held, &other, 2.0 * epsilon).max(stick(&other, &held, 2.0 * epsilon));
+                    let removed = CentralGuarantee::<Removal>::new(
+                        Epsilon::new(epsilon).unwrap(),
+                        Delta::new(removal).unwrap(),
+                    );
+                    let converted: CentralGuarantee<Replacement> = removed.into();
+                    assert!(truth <= converted.delta().value(), "{local} {epsilon}: {truth}");
+                    exceeded |= truth > removal * 1.01;
+                }
+            }
+        }
+        assert!(exceeded, "somewhere 2 epsilon at delta alone is too little");
     }
 
     #[test]

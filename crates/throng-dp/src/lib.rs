@@ -35,7 +35,9 @@ mod value;
 pub use error::Error;
 pub use estimate::{Estimates, Tally};
 pub use fragmenting::{AnswerSeries, Attributes, Backstop, PermanentCoins, ReportFragments};
-pub use guarantee::{CentralGuarantee, Delta, Epsilon, LocalGuarantee, Neighbors, Removal, Replacement};
+pub use guarantee::{
+    Absence, CentralGuarantee, Delta, Epsilon, LocalGuarantee, Neighbors, Relabelling, Removal, Replacement,
+};
 pub use mechanism::{Coins, Mechanism};
 pub use randomizer::binary::Binary;
 pub use randomizer::count_sketch::{CountSketch, PlainSketch, RowCells, SketchShape, SketchSums};

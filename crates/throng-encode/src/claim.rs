@@ -10,7 +10,9 @@ use throng_account::bound::Bound;
 use throng_account::deletion::Deletion;
 use throng_account::label::Label;
 use throng_account::terms::{Kept, Terms};
-use throng_dp::{AnswerSeries, CentralGuarantee, Coins, Delta, Epsilon, LocalGuarantee, Removal};
+use throng_dp::{
+    Absence, AnswerSeries, CentralGuarantee, Coins, Delta, Epsilon, LocalGuarantee, Removal, Replacement,
+};
 use throng_wire::Survey;
 use throng_wire::survey::{AnswerChanges, Cover, Enrolment, Labels};
 
@@ -29,6 +31,8 @@ pub struct CheckedClaim {
     pub claimed: CentralGuarantee<Removal>,
     /// What our own accountant finds, at the same delta: never more than what is claimed.
     pub central: CentralGuarantee<Removal>,
+    /// What a release says about whether somebody took part at all, or why nothing is claimed of that.
+    pub absence: Result<CentralGuarantee<Absence>, String>,
     /// The part of delta that overflowing bodies take.
     pub overflow: Delta,
     /// The honest respondents that hide each other in every count: as many as each instance keeps.
@@ -124,6 +128,10 @@ impl CheckedClaim {
             fragment: mechanism.fragment_guarantee()?,
             claimed,
             central,
+            absence: terms.absence(survey.crowd.respondents_min).map_err(|error| match error {
+                throng_account::Error::NotApplicable(reason) => reason,
+                other => other.to_string(),
+            }),
             overflow,
             honest,
             exposure: Exposure {
@@ -236,12 +244,41 @@ impl CheckedClaim {
                 all.push("The first hop of each instance sees under which label you answer.".into());
             }
         }
-        all.push(
-            "Removal compares your answer with having nothing to say. Two answers that you could have given \
-             (replacement) are told apart by at most twice that epsilon."
-                .into(),
-        );
+        let (local, central) = self.replacement();
+        all.push(format!(
+            "Removal compares your answer with having nothing to say. Two answers that you could have given (replacement) \
+             are told apart by at most epsilon {} whatever fails, and in what is released of one epoch by at most \
+             epsilon_central {}, delta {:e}.",
+            local.epsilon(),
+            central.epsilon(),
+            central.delta().to_three_digits()
+        ));
+        all.push(self.absence_in_words());
         all
+    }
+
+    /// What the floor and a release guarantee between two answers, by way of none: epsilon is twice as large, and the delta of
+    /// a release 1 + e^epsilon times.
+    pub fn replacement(&self) -> (LocalGuarantee<Replacement>, CentralGuarantee<Replacement>) {
+        (self.floor.into(), self.claimed.into())
+    }
+
+    /// What it is worth that somebody took part at all.
+    pub fn absence_in_words(&self) -> String {
+        match &self.absence {
+            Ok(kept) => format!(
+                "Whether somebody took part at all (absence) is epsilon_central {:.6}, delta {:e} in what is released of one \
+                 epoch, if nobody else in the crowd works against them and first hops do not tell how many came.",
+                rounded_up(kept.epsilon().value()),
+                kept.delta().value()
+            ),
+            Err(reason) if self.survey.label.is_none() => {
+                format!("Whether somebody took part at all (absence) is not hidden: {reason}.")
+            }
+            Err(reason) => {
+                format!("Of whether somebody took part at all (absence) nothing is claimed: {reason}.")
+            }
+        }
     }
 }
 
@@ -382,7 +419,10 @@ mod tests {
             "90000 honest",
             "1 or more of the 3 instances",
             "yours: epsilon 5.25 (removal)",
-            "(replacement) are told apart by at most twice",
+            "(replacement) are told apart by at most epsilon 10.5 whatever fails",
+            // 1 + e is 3.7183.
+            "by at most epsilon_central 2, delta 3.72e-6",
+            "(absence) is not hidden: the first hop of each instance signs how many took part",
         ] {
             assert!(sentences.contains(part), "{part}: {sentences}");
         }
@@ -499,9 +539,9 @@ mod tests {
         }
     }
 
-    /// Deletion in each of three instances costs half its epsilon, as a removal changes one count.
+    /// Deletion takes people out of the crowd and costs nothing under removal; what it hides is stated under absence.
     #[test]
-    fn labels_cost_what_deletion_costs_in_every_instance() {
+    fn labels_cost_the_people_whom_instances_delete() {
         let plain = CheckedClaim::check(&survey(SURVEY)).unwrap();
         let mut labelled = survey(SURVEY);
         labelled.labels = Some(Labels {
@@ -514,7 +554,13 @@ mod tests {
         labelled.claim.epsilon_central = 1.5;
         let claim = CheckedClaim::check(&labelled).unwrap();
         let more = claim.central.epsilon().value() - plain.central.epsilon().value();
-        assert!((0.3..0.32).contains(&more), "{more}");
+        assert!(more > 0.0 && more < 0.02, "{more}");
+        // Up to four counts move, and three deletions of a tenth are paid for.
+        let absence = claim.absence.clone().unwrap().epsilon().value();
+        assert!(absence > 2.0 * claim.central.epsilon().value() && absence < 4.4, "{absence}");
+        let said = claim.absence_in_words();
+        assert!(said.contains("(absence) is epsilon_central ") && said.contains("delta 1e-6"), "{said}");
+        assert!(plain.absence.is_err());
         // Each instance loses at most 420 respondents: the shift is 207, and noise with a scale of 10 is beyond 213
         // with a probability of 1e-8/5.5/3. A count is in the crowd of one instance, so they are lost once.
         assert_eq!(plain.honest - claim.honest, 420);
@@ -524,8 +570,7 @@ mod tests {
         refused(&labelled);
     }
 
-    /// Under a profile of two of three instances, and of one: who may work against you are those instances, deletion is paid for in
-    /// all three.
+    /// Under a profile of two of three instances, and of one: who may work against you are those instances.
     #[test]
     fn a_trust_profile_is_accounted_for_by_itself() {
         let profiles = survey(PROFILES);
@@ -537,12 +582,15 @@ mod tests {
         assert!(lost[2] < lost[1] && lost[1] < lost[0] && lost[2] > 350 && lost[0] < 430, "{lost:?}");
         assert!(two.overflow > all.overflow && one.overflow > two.overflow);
         assert_eq!(CheckedClaim::check(&profiles).unwrap(), one, "the fewest instances");
-        // A plain survey has three tenths less: deletion in three instances, whatever the profile.
+        // A plain survey has a little less: its crowd is larger.
         let plain = CheckedClaim::check(&survey(SURVEY)).unwrap().central.epsilon().value();
         for claim in [&all, &two, &one] {
             let more = claim.central.epsilon().value() - plain;
-            assert!((0.3..0.32).contains(&more), "{more}");
+            assert!(more > 0.0 && more < 0.02, "{more}");
         }
+        // Fewer counts of others move with somebody's absence where fewer instances get fragments.
+        let absent = [&all, &two, &one].map(|claim| claim.absence.clone().unwrap().epsilon().value());
+        assert!(absent[0] > absent[1] && absent[1] > absent[2], "{absent:?}");
 
         let sentences = two.sentences().join("\n");
         for part in [

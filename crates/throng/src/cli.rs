@@ -536,6 +536,14 @@ pub struct AccountArgs {
     #[arg(long, value_name = "K", default_value_t = 3)]
     pub instances: u32,
 
+    /// A labelled crowd, of which each instance deletes some at random with this: what is it worth that somebody took part?
+    #[arg(long, value_name = "E", allow_negative_numbers = true, requires = "delta_deletion")]
+    pub epsilon_deletion: Option<f64>,
+
+    /// The delta of that deletion
+    #[arg(long, value_name = "D", allow_negative_numbers = true, requires = "epsilon_deletion")]
+    pub delta_deletion: Option<f64>,
+
     /// Answer the questions of a file of JSON lines, or of standard input for -
     #[arg(long, value_name = "FILE")]
     pub rows: Option<PathBuf>,

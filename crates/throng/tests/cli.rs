@@ -60,12 +60,24 @@ fn plan_writes_a_survey_that_can_be_read_and_holds() {
         let line = page.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("{page}"));
         line.rsplit("epsilon ").next().unwrap().split(", ").map(str::to_owned).collect()
     };
-    let floor = says("whatever fails")[0].rsplit(' ').next().unwrap().parse::<f64>().unwrap();
+    let floor = says("whatever fails")[0].rsplit(' ').nth(1).unwrap().parse::<f64>().unwrap();
     for (left, tied) in says("bad instances + analyzer").iter().zip(says("  fragments tied alone")) {
         let [left, tied] = [left, &tied].map(|number| number.parse::<f64>().unwrap());
         assert!(left >= floor && left < floor + 1e-4 && tied < floor, "{page}");
     }
     assert!(page.contains("over several epochs") && page.contains("answer_changes = \"never\""), "{page}");
+    // Every guarantee says what it compares: 1 + e is 3.7183.
+    assert!(page.contains("epsilon_central 2, delta 3.72e-6 (replacement)"), "{page}");
+    assert!(
+        page.contains("not hidden (absence): the first hop of each instance signs how many took part"),
+        "{page}"
+    );
+    let labelled =
+        "plan --epsilon-central 1 --delta 1e-6 --respondents 3000 --domain 784 --label a --label b=2 --json";
+    let labelled = throng(&dir, &labelled.split(' ').collect::<Vec<_>>());
+    let labelled: serde_json::Value = serde_json::from_slice(&labelled.stdout).unwrap();
+    let absence = labelled["absence"]["epsilon_central"].as_f64().unwrap();
+    assert!(absence > 1.5 && absence < 4.2, "up to four counts and a tenth for all deletions: {absence}");
     // Ask the accountant whether the file's parameters keep its claim.
     let question = format!("account --respondents 3000 --delta 0.99e-6 --epsilon-local {local} --json");
     let account = throng(&dir, &question.split(' ').collect::<Vec<_>>());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use throng_dp::{Delta, Epsilon};
+use throng_dp::{Delta, Epsilon, Replacement};
 
 use super::loss::LossPair;
 use super::shuffled_pair::{BlanketReports, HalfBinomial};
@@ -68,7 +68,7 @@ impl BoundedPair {
 
     /// The losses of one step in which the crowd is a uniform `share` of all respondents, at most `tail` left out. See
     /// [`super::ShuffledPair::sampled`].
-    pub fn sampled(&self, share: f64, tail: f64) -> Result<LossPair, Error> {
+    pub fn sampled(&self, share: f64, tail: f64) -> Result<LossPair<Replacement>, Error> {
         if !(share > 0.0 && share <= 1.0) {
             return Err(Error::Parameter {
                 what: "the sampled share",

@@ -141,7 +141,7 @@ impl<N: Neighbors> DpSgd<N> {
     }
 
     /// The losses of one step, at most `tail` left out.
-    fn pair(&self, tail: f64) -> Result<LossPair, Error> {
+    fn pair(&self, tail: f64) -> Result<LossPair<N>, Error> {
         let step = self.step()?;
         let full = |epsilon| step.delta(epsilon);
         let sampled = |epsilon| self.share.delta(&full, epsilon);

@@ -1,31 +1,38 @@
 //! Releases put together: one question, answered in both directions.
 
-use throng_dp::{Delta, Epsilon};
+use throng_dp::{CentralGuarantee, Delta, Epsilon, Neighbors};
 
 use super::chernoff::{Sum, further, tilt_to};
 use super::convolve::{Crossing, Summed};
 use super::loss::{LossDistribution, LossPair};
 use crate::Error;
 
-/// Independent or adaptively chosen releases about the same respondents, each by the pair that bounds it.
+/// Independent or adaptively chosen releases about the same respondents, each by the pair that bounds it, and all under one
+/// neighbor relation.
 ///
 /// # Privacy
 /// Answers are upper bounds: pairs are rounded to the grid towards easier ones, what a window leaves out and what a
 /// transform may have rounded away are added to δ. The reduction is proved; its evaluation is in floating point with
 /// bounds on the error, not in interval arithmetic.
-#[derive(Clone, Debug, Default)]
-pub struct Composition {
-    parts: Vec<(LossPair, u64)>,
+#[derive(Clone, Debug)]
+pub struct Composition<N> {
+    parts: Vec<(LossPair<N>, u64)>,
 }
 
-impl Composition {
+impl<N> Default for Composition<N> {
+    fn default() -> Self {
+        Self { parts: Vec::new() }
+    }
+}
+
+impl<N: Neighbors> Composition<N> {
     /// Nothing released yet.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// With `times` more releases that `pair` bounds.
-    pub fn with(mut self, pair: LossPair, times: u64) -> Self {
+    pub fn with(mut self, pair: LossPair<N>, times: u64) -> Self {
         if times > 0 {
             self.parts.push((pair, times));
         }
@@ -54,6 +61,11 @@ impl Composition {
             worst = worst.max(epsilon);
         }
         Ok(Epsilon::new(worst)?)
+    }
+
+    /// What everything guarantees at δ.
+    pub fn guarantee(&self, delta: Delta) -> Result<CentralGuarantee<N>, Error> {
+        Ok(CentralGuarantee::new(self.epsilon(delta)?, delta))
     }
 
     /// The sum of losses in each direction, or the one that is both.

@@ -1,24 +1,28 @@
 //! The privacy loss as a distribution: how likely it is that a release separates two worlds by how much.
 
-use throng_dp::{Delta, Epsilon};
+use std::marker::PhantomData;
+
+use throng_dp::{CentralGuarantee, Delta, Epsilon, Neighbors};
 
 use super::connect::{self, Curve};
 use crate::Error;
 
-/// Two worlds, as an analyzer sees them: the loss of the one against the other, and back.
+/// Two worlds, as an analyzer sees them: the loss of the one against the other, and back. `N` says which two worlds, and
+/// pairs of different relations cannot be composed.
 ///
 /// # Privacy
 /// If for a release and every pair of neighbors both directions are at least as hard to tell apart as this pair's
 /// (at every ε, negative ones included), then compositions of pairs bound compositions of releases (Zhu, Dong and
 /// Wang 2022). Everything here rounds so that a pair becomes easier to tell apart, never harder.
-#[derive(Clone, Debug)]
-pub struct LossPair {
+#[derive(Debug)]
+pub struct LossPair<N> {
     pub(super) forward: LossDistribution,
     /// None if both directions are alike.
     pub(super) reverse: Option<LossDistribution>,
+    neighbors: PhantomData<N>,
 }
 
-impl LossPair {
+impl<N: Neighbors> LossPair<N> {
     /// Two explicit distributions over the same outcomes. What is missing to a sum of 1, but for
     /// rounding, counts as separating.
     pub fn from_masses(first: &[f64], second: &[f64]) -> Result<Self, Error> {
@@ -54,13 +58,13 @@ impl LossPair {
             let missing = Some(1.0 - p.iter().sum::<f64>()).filter(|&gap| gap > rounding).unwrap_or(0.0);
             LossDistribution::new(both.map(|(&p, &q)| Atom { loss: (p / q).ln(), mass: p }), alone + missing)
         };
-        Ok(Self { forward: against(first, second), reverse: Some(against(second, first)) })
+        Ok(Self::both(against(first, second), against(second, first)))
     }
 
     /// The pair that is the worst of all (ε, δ)-releases: randomized response, and δ that tells everything
     /// (Kairouz, Oh and Viswanath 2015). For a release of which no more than its guarantee is known.
-    pub fn from_guarantee(epsilon: Epsilon, delta: Delta) -> Self {
-        let (e, d) = (epsilon.value(), delta.value());
+    pub fn from_guarantee(known: CentralGuarantee<N>) -> Self {
+        let (e, d) = (known.epsilon().value(), known.delta().value());
         if e.is_infinite() {
             return Self::symmetric(LossDistribution::new([], 1.0));
         }
@@ -82,14 +86,13 @@ impl LossPair {
     /// As [`LossPair::from_curve`], with one curve for each direction.
     pub fn from_curves(forward: Curve<'_>, reverse: Curve<'_>, tail: f64) -> Result<Self, Error> {
         let (forward, reverse) = (connect::sample(forward, tail)?, connect::sample(reverse, tail)?);
-        let back = connect::join(&reverse, &forward);
-        Ok(Self { forward: connect::join(&forward, &reverse), reverse: Some(back) })
+        Ok(Self::both(connect::join(&forward, &reverse), connect::join(&reverse, &forward)))
     }
 
     /// The same two worlds, named the other way round.
     pub fn swapped(self) -> Self {
         match self.reverse {
-            Some(reverse) => Self { forward: reverse, reverse: Some(self.forward) },
+            Some(reverse) => Self::both(reverse, self.forward),
             None => self,
         }
     }
@@ -100,11 +103,22 @@ impl LossPair {
     }
 
     pub(super) fn symmetric(loss: LossDistribution) -> Self {
-        Self { forward: loss, reverse: None }
+        Self { forward: loss, reverse: None, neighbors: PhantomData }
+    }
+
+    fn both(forward: LossDistribution, reverse: LossDistribution) -> Self {
+        Self { forward, reverse: Some(reverse), neighbors: PhantomData }
     }
 
     pub(super) fn reverse(&self) -> &LossDistribution {
         self.reverse.as_ref().unwrap_or(&self.forward)
+    }
+}
+
+// Written out because a derive would ask the same of the marker `N`.
+impl<N> Clone for LossPair<N> {
+    fn clone(&self) -> Self {
+        Self { forward: self.forward.clone(), reverse: self.reverse.clone(), neighbors: PhantomData }
     }
 }
 
@@ -191,6 +205,7 @@ impl LossDistribution {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use throng_dp::Removal;
 
     fn distribution(atoms: &[(f64, f64)], infinity: f64) -> LossDistribution {
         LossDistribution::new(atoms.iter().map(|&(loss, mass)| Atom { loss, mass }), infinity)
@@ -221,17 +236,18 @@ mod tests {
 
     #[test]
     fn distributions_that_are_none_are_refused() {
-        let refused =
-            |p: &[f64], q: &[f64]| matches!(LossPair::from_masses(p, q), Err(Error::Parameter { .. }));
+        let refused = |p: &[f64], q: &[f64]| {
+            matches!(LossPair::<Removal>::from_masses(p, q), Err(Error::Parameter { .. }))
+        };
         assert!(refused(&[1.0], &[0.5, 0.5]));
         assert!(refused(&[0.5, 0.4], &[0.5, 0.5]));
         assert!(refused(&[1.5, -0.5], &[0.5, 0.5]));
         assert!(refused(&[f64::NAN, 1.0], &[0.5, 0.5]));
         // A little is missing: it counts as separating.
-        let pair = LossPair::from_masses(&[0.5, 0.5 - 1e-7], &[0.5, 0.5]).unwrap();
+        let pair = LossPair::<Removal>::from_masses(&[0.5, 0.5 - 1e-7], &[0.5, 0.5]).unwrap();
         assert!((pair.forward.infinity - 1e-7).abs() < 1e-15);
         // So does a millionth of a millionth of that: some ask for a delta of 1e-15.
-        let pair = LossPair::from_masses(&[0.5, 0.5 - 1e-13], &[0.5, 0.5]).unwrap();
+        let pair = LossPair::<Removal>::from_masses(&[0.5, 0.5 - 1e-13], &[0.5, 0.5]).unwrap();
         assert!((pair.forward.infinity - 1e-13).abs() < 1e-15);
         assert_eq!(pair.reverse().infinity, 0.0);
     }

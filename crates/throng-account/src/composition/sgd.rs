@@ -112,7 +112,7 @@ impl LdpSgd {
     }
 
     /// The losses of one of at most `steps` steps; none if there is nothing to convolve.
-    fn step(&self, delta: Delta, steps: u64) -> Result<Option<LossPair>, Error> {
+    fn step(&self, delta: Delta, steps: u64) -> Result<Option<LossPair<Replacement>>, Error> {
         if delta == Delta::ZERO || self.pure_step() == 0.0 || steps == 0 {
             return Ok(None);
         }
@@ -125,7 +125,12 @@ impl LdpSgd {
         Ok(Some(pair))
     }
 
-    fn composed(&self, step: Option<&LossPair>, steps: u64, delta: Delta) -> Result<Epsilon, Error> {
+    fn composed(
+        &self,
+        step: Option<&LossPair<Replacement>>,
+        steps: u64,
+        delta: Delta,
+    ) -> Result<Epsilon, Error> {
         // Without any δ: a step's largest loss, as often as there are steps.
         let pure = Epsilon::new(steps as f64 * self.pure_step() * (1.0 + 1e-14))?;
         match step {

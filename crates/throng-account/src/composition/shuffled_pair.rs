@@ -1,6 +1,6 @@
 //! The pair of distributions that bounds a shuffled local randomizer (Feldman, McMillan and Talwar 2021, 2023).
 
-use throng_dp::{Delta, Epsilon};
+use throng_dp::{Delta, Epsilon, Replacement};
 
 use super::loss::{Atom, LossDistribution, LossPair};
 use super::sampling::Share;
@@ -119,7 +119,7 @@ impl ShuffledPair {
     /// Sampling a fixed number without replacement turns δ(ε) into share·δ(ε'), e^ε' = 1 + (e^ε − 1)/share, for ε ≥ 0
     /// under replacement (Balle, Barthe and Gaboardi 2018). Outcome by outcome: where P > Q it becomes share·P +
     /// (1 − share)·Q against Q, the same mirrored, and the rest has no loss.
-    pub fn sampled(&self, share: f64, tail: f64) -> Result<LossPair, Error> {
+    pub fn sampled(&self, share: f64, tail: f64) -> Result<LossPair<Replacement>, Error> {
         let share = Share::new(share)?.value();
         let mut losses = Losses::new();
         let (mut second_mass, mut difference) = (0.0, 0.0);

@@ -9,7 +9,7 @@ fn guarantee(epsilon: f64, delta: f64) -> CentralGuarantee<Removal> {
 }
 
 fn crowd(honest: u64, miss: f64) -> Hiding {
-    Hiding { honest, miss: Delta::new(miss).unwrap(), deletion: NOTHING }
+    Hiding { honest, miss: Delta::new(miss).unwrap() }
 }
 
 fn bits(epoch: u64) -> Entry {
@@ -98,20 +98,6 @@ fn a_miss_counts_at_the_epsilon_that_is_stated() {
     let rest = 1e-6 - 4e-8 * (1.0 + epsilon.value().exp());
     let (low, high) = (spend(0.0, rest * 1.001).unwrap(), spend(0.0, rest * 0.999).unwrap());
     assert!(low.value() <= epsilon.value() * (1.0 + 2e-6) && epsilon <= high, "{low} {epsilon} {high}");
-}
-
-#[test]
-fn deletions_are_composed_beside_the_counts() {
-    let deletion = guarantee(0.3, 1e-9);
-    let mut labelled = bits(1);
-    if let Spending::Bits { crowd, .. } = &mut labelled.spending {
-        crowd.deletion = deletion;
-    }
-    let mut ledger = Ledger::new(guarantee(5.0, 1e-6));
-    let plain = ledger.record("p", bits(1)).unwrap().spent().epsilon().value();
-    labelled.survey = "labelled".into();
-    let more = ledger.record("q", labelled).unwrap().spent().epsilon().value() - plain;
-    assert!((0.2..0.301).contains(&more), "{more}");
 }
 
 #[test]

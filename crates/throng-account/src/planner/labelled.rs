@@ -1,13 +1,13 @@
-//! Crowds that are counted apart, under labels: what deletion leaves of a target, and to how many instances fragments go.
+//! Crowds that are counted apart, under labels: whom deletion leaves in them, and to how many instances fragments go.
 
 use std::collections::BTreeSet;
 
-use throng_dp::{CentralGuarantee, Delta, Epsilon};
+use throng_dp::Delta;
 
 use super::Question;
 use crate::Error;
 use crate::deletion::Deletion;
-use crate::label::{kept_by_each, with_deletion};
+use crate::label::kept_by_each;
 use crate::terms::DELETION_SHARE;
 
 /// The labels of a survey, as far as its plan depends on them.
@@ -47,29 +47,16 @@ impl Question {
         kept_by_each(honest, &labels.deletion, self.most(), failure).unwrap_or(0)
     }
 
-    /// What is left of epsilon_central for the counts themselves.
-    pub(super) fn counts_epsilon(&self) -> Epsilon {
-        let Some(cost) = self.deletion_cost() else { return self.epsilon_central };
-        Epsilon::new((self.epsilon_central.value() - cost.0).max(0.0)).unwrap_or(Epsilon::ZERO)
-    }
-
-    /// What is left of delta for them.
+    /// What is left of delta for the counts themselves: a hundredth is for bodies that overflow, and with labels another for
+    /// crowds that lose more to deletion than is counted on. Deletion itself costs nothing, as it looks at no value.
     pub(super) fn main_delta(&self) -> Delta {
         let delta = self.delta.value();
-        let left = match self.deletion_cost() {
+        let left = match self.labels {
             None => delta * 0.99,
             // A little less than what is left, for roundings.
-            Some(cost) => (delta * (0.99 - DELETION_SHARE) - cost.1) * (1.0 - 1e-9),
+            Some(_) => delta * (0.99 - DELETION_SHARE) * (1.0 - 1e-9),
         };
-        Delta::new(left.max(0.0)).unwrap_or(Delta::ZERO)
-    }
-
-    /// The epsilon and the delta of what all instances delete.
-    fn deletion_cost(&self) -> Option<(f64, f64)> {
-        let nothing = CentralGuarantee::new(Epsilon::ZERO, Delta::ZERO);
-        let all = with_deletion(nothing, &self.labels.as_ref()?.deletion, self.instances);
-        // What cannot be worked out leaves nothing.
-        Some(all.map_or((f64::INFINITY, 1.0), |cost| (cost.epsilon().value(), cost.delta().value())))
+        Delta::new(left).unwrap_or(Delta::ZERO)
     }
 
     pub(super) fn check_labels(&self) -> Result<(), Error> {
@@ -81,21 +68,13 @@ impl Question {
                 expected: "give at least 1, and at most the number of instances",
             });
         }
-        let refused = |reason: String| Err(Error::Infeasible { reason, alternatives: Vec::new() });
-        if self.counts_epsilon() == Epsilon::ZERO || self.main_delta() == Delta::ZERO {
-            return refused(format!(
-                "deleting at random in {} instances takes all of epsilon_central {} or of delta {:e}: delete with less",
-                self.instances,
-                self.epsilon_central,
-                self.delta.value()
-            ));
-        }
         if self.honest() < 2 {
-            return refused(format!(
+            let reason = format!(
                 "what instances delete from a crowd of {} leaves nobody to hide the others: delete with more epsilon, or \
                  plan for larger crowds",
                 self.respondents
-            ));
+            );
+            return Err(Error::Infeasible { reason, alternatives: Vec::new() });
         }
         Ok(())
     }
@@ -123,13 +102,13 @@ impl Question {
 
     /// What labels cost, in sentences.
     pub(super) fn labels_reason(&self) -> Vec<String> {
-        let (Some(labels), Some(cost)) = (&self.labels, self.deletion_cost()) else { return Vec::new() };
+        let Some(labels) = &self.labels else { return Vec::new() };
         let mut reasons = vec![format!(
-            "Labels: each of {} instances deletes about {} of a crowd at random before it is counted. That takes {:.4} of \
-             epsilon_central, and {} honest respondents of each crowd are counted on.",
+            "Labels: each of {} instances deletes about {} of a crowd at random before it is counted, whatever they \
+             answered. That hides who took part (absence) and costs nothing of epsilon_central (removal); {} honest \
+             respondents of each crowd are counted on.",
             self.instances,
             labels.deletion.shift(),
-            cost.0,
             self.honest()
         )];
         if self.fewest() < self.instances {

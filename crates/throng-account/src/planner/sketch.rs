@@ -70,7 +70,7 @@ pub(super) fn best(question: &Question) -> Result<Plan, Error> {
     for rows in ROWS {
         let floor = match exact::cms_revealed_epsilon_local(
             question.honest(),
-            question.counts_epsilon(),
+            question.epsilon_central,
             question.main_delta(),
             rows,
         ) {

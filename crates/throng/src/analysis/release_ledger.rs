@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use throng_account::ledger::{Entry, Hiding, Ledger, Recorded, Spending};
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
@@ -172,7 +173,9 @@ enum StoredSpending {
 struct StoredCrowd {
     honest: u64,
     miss: String,
-    deletion: StoredGuarantee,
+    /// What deletion was said to cost, in ledgers that were written when it was: under removal by R_0 it costs nothing.
+    #[serde(default, skip_serializing, rename = "deletion")]
+    _deletion: Option<IgnoredAny>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -186,7 +189,7 @@ impl StoredSpending {
         let crowd = |crowd: Hiding| StoredCrowd {
             honest: crowd.honest,
             miss: crowd.miss.value().to_string(),
-            deletion: StoredGuarantee::of(crowd.deletion),
+            _deletion: None,
         };
         match *spending {
             Spending::Bits { crowd: hiding, epsilon_local, moved } => {
@@ -230,11 +233,7 @@ impl StoredSpending {
 
 impl StoredCrowd {
     fn read(self) -> Result<Hiding> {
-        Ok(Hiding {
-            honest: self.honest,
-            miss: Delta::new(self.miss.parse()?)?,
-            deletion: self.deletion.read()?,
-        })
+        Ok(Hiding { honest: self.honest, miss: Delta::new(self.miss.parse()?)? })
     }
 }
 
@@ -267,8 +266,7 @@ mod tests {
 
     fn entries() -> Vec<Entry> {
         let third = Epsilon::new(1.0 / 3.0).unwrap();
-        let crowd =
-            Hiding { honest: 90, miss: Delta::new(1.1e-13).unwrap(), deletion: guarantee(0.1, 1e-12) };
+        let crowd = Hiding { honest: 90, miss: Delta::new(1.1e-13).unwrap() };
         let spendings = [
             Spending::Bits { crowd, epsilon_local: third, moved: 1 },
             Spending::Backstop {
@@ -304,6 +302,22 @@ mod tests {
         fs::write(dir.path().join("ledger"), text.replacen("\"epoch\":2", "\"epoch\":-2", 1)).unwrap();
         let error = ReleaseLedger::open(dir.path(), budget).err().unwrap();
         assert!(format!("{error:#}").contains("line 2"), "{error:#}");
+    }
+
+    /// Of a ledger that says what a deletion cost, the rest is read.
+    #[test]
+    fn what_deletion_was_said_to_cost_is_no_longer_counted() {
+        let dir = tempfile::tempdir().unwrap();
+        let budget = guarantee(3.0, 1e-6);
+        ReleaseLedger::open(dir.path(), budget).unwrap().record("people", entries().remove(0)).unwrap();
+        let file = dir.path().join("ledger");
+        let text = fs::read_to_string(&file).unwrap();
+        let miss = "\"miss\":\"0.00000000000011\"";
+        assert!(text.contains(miss) && !text.contains("deletion"), "{text}");
+        let old = format!("{miss},\"deletion\":{{\"epsilon\":\"0.3\",\"delta\":\"1e-9\"}}");
+        fs::write(&file, text.replace(miss, &old)).unwrap();
+        let again = ReleaseLedger::open(dir.path(), budget).unwrap();
+        assert_eq!(again.ledger().entries("people"), &entries()[..1]);
     }
 
     /// Whoever looks on waits for nobody, and leaves a line alone that is just being written.

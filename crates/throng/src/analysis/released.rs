@@ -190,7 +190,7 @@ impl Released {
                 .iter()
                 .map(|left| left.with_release.value())
                 .collect(),
-            assumptions: assumptions(survey, release),
+            assumptions: assumptions(survey, release, &claim),
             population: population.to_owned(),
             epsilon_spent: release.spent().epsilon().value(),
             epsilon_budget: budget.epsilon().value(),
@@ -266,7 +266,7 @@ pub fn plot_title(
 }
 
 /// What the guarantee rests on.
-fn assumptions(survey: &Survey, release: &Release) -> Vec<String> {
+fn assumptions(survey: &Survey, release: &Release, claim: &CheckedClaim) -> Vec<String> {
     let (respondents, counted_on) = (release.crowd().respondents, release.honest());
     let honest = (respondents as f64 * survey.crowd.honest_fraction).floor() as u64;
     let deleted = match survey.labels {
@@ -318,6 +318,7 @@ fn assumptions(survey: &Survey, release: &Release) -> Vec<String> {
     if survey.crowd.enrolment == Enrolment::Open {
         all.push("Enrolment was open: nobody checked that the crowd is one of distinct people.".into());
     }
+    all.push(claim.absence_in_words());
     all
 }
 

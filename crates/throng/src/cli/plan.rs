@@ -66,7 +66,8 @@ pub struct PlanArgs {
     #[arg(long, value_name = "NAME[=I,J]")]
     pub label: Vec<LabelArg>,
 
-    /// What each instance deletes at random from a crowd with a label [default: for all of them a tenth of --epsilon-central]
+    /// What each instance deletes with, at random from a crowd with a label, to hide who took part [default: for all of them a
+    /// fifth of --epsilon-central]
     #[arg(long, value_name = "E", requires = "label", allow_negative_numbers = true)]
     pub epsilon_deletion: Option<f64>,
 

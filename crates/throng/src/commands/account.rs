@@ -8,11 +8,13 @@ use std::fmt::Write as _;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
+use throng_account::absence::Presence;
 use throng_account::amplification::noise_std;
 use throng_account::attacker::Exposure;
 use throng_account::bound::BOUNDS;
+use throng_account::deletion::Deletion;
 use throng_dp::fragmenting::fragment_epsilon;
-use throng_dp::{CentralGuarantee, Delta, Epsilon};
+use throng_dp::{Absence, CentralGuarantee, Delta, Epsilon, Neighbors, Removal, Replacement};
 
 use super::{Format, print};
 use crate::cli::AccountArgs;
@@ -44,6 +46,8 @@ struct Asked {
     fragments: u32,
     epsilon_fragment: Option<Epsilon>,
     instances: u32,
+    /// What each instance deletes of a labelled crowd.
+    deletion: Option<Deletion>,
 }
 
 /// Which epsilon is given.
@@ -86,6 +90,13 @@ impl Asked {
                 .transpose()
                 .context("--epsilon-fragment")?,
             instances: args.instances,
+            deletion: match (args.epsilon_deletion, args.delta_deletion) {
+                (Some(epsilon), Some(delta)) => Some(Deletion::new(
+                    Epsilon::new(epsilon).context("--epsilon-deletion")?,
+                    Delta::new(delta).context("--delta-deletion")?,
+                )?),
+                _ => None,
+            },
         })
     }
 }
@@ -98,6 +109,8 @@ struct Account {
     delta: f64,
     neighbors: &'static str,
     bounds: Vec<Answer>,
+    /// Of the exact bound, under the other relations.
+    other_neighbors: Vec<Other>,
     if_compromised: Vec<Compromise>,
 }
 
@@ -115,6 +128,18 @@ struct Answer {
     noise_std: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     not_applicable: Option<String>,
+}
+
+/// A guarantee under another neighbor relation, or why there is none.
+#[derive(Debug, Serialize)]
+struct Other {
+    neighbors: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    epsilon_central: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delta: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_claimed: Option<String>,
 }
 
 /// What is left when some instances work together with the analyzer.
@@ -174,6 +199,7 @@ impl Account {
             honest_respondents: asked.honest,
             delta: asked.delta.value(),
             neighbors: "removal",
+            other_neighbors: others(asked, &answers[0])?,
             bounds: answers,
             if_compromised,
         })
@@ -208,6 +234,30 @@ impl Account {
                 }
             }
         }
+        if !self.other_neighbors.is_empty() {
+            writeln!(text, "\nThe exact bound under other neighbors:")?;
+        }
+        for other in &self.other_neighbors {
+            let what = match other.neighbors {
+                Replacement::NAME => "two answers that somebody could have given",
+                _ => "somebody took part, or did not",
+            };
+            match (other.epsilon_central, other.delta) {
+                (Some(epsilon), Some(delta)) => writeln!(
+                    text,
+                    "  {what} ({}): epsilon_central {:.6}, delta {:e}",
+                    other.neighbors,
+                    at_most_to(6, epsilon),
+                    Delta::new(delta)?.to_three_digits()
+                )?,
+                _ => writeln!(
+                    text,
+                    "  {what} ({}): {}",
+                    other.neighbors,
+                    other.not_claimed.as_deref().unwrap_or_default()
+                )?,
+            }
+        }
         if !self.if_compromised.is_empty() {
             writeln!(
                 text,
@@ -230,6 +280,53 @@ impl Account {
         }
         Ok(text)
     }
+}
+
+/// What the exact bound's parameters say under replacement and under absence.
+fn others(asked: &Asked, exact: &Answer) -> Result<Vec<Other>> {
+    let (Some(local), Some(central)) = (exact.epsilon_local, exact.epsilon_central) else {
+        return Ok(vec![]);
+    };
+    let removal = CentralGuarantee::<Removal>::new(Epsilon::new(central)?, asked.delta);
+    let replacement = CentralGuarantee::<Replacement>::from(removal);
+    let two_answers = Other {
+        neighbors: Replacement::NAME,
+        epsilon_central: Some(replacement.epsilon().value()),
+        delta: Some(replacement.delta().value()),
+        not_claimed: None,
+    };
+    let mut absent =
+        Other { neighbors: Absence::NAME, epsilon_central: None, delta: None, not_claimed: None };
+    match asked.deletion {
+        None => {
+            absent.not_claimed = Some(
+                "worth nothing, as the first hop of each instance signs how many took part; labelled crowds delete some \
+                 (--epsilon-deletion)"
+                    .into(),
+            );
+        }
+        Some(_) if asked.honest < asked.respondents => {
+            absent.not_claimed =
+                Some("nothing is claimed unless all respondents are honest (--honest-fraction 1)".into());
+        }
+        Some(_) if asked.fragments > 1 && asked.instances > 1 => {
+            absent.not_claimed =
+                Some("nothing is claimed for report fragments over several instances".into());
+        }
+        Some(deletion) => {
+            let presence = Presence {
+                crowd: asked.respondents,
+                epsilon: Epsilon::new(local)?,
+                receiving: asked.instances,
+                instances: asked.instances,
+                deletion,
+            };
+            let kept = presence.guarantee(asked.delta)?;
+            (absent.epsilon_central, absent.delta) =
+                (Some(kept.epsilon().value()), Some(kept.delta().value()));
+        }
+    }
+    Ok(vec![two_answers, absent])
 }
 
 fn compromises(asked: &Asked, floor: Epsilon) -> Result<Vec<Compromise>> {

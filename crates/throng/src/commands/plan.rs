@@ -11,7 +11,7 @@ use serde::Serialize;
 use throng_account::Error;
 use throng_account::planner::cost::{self, Cost};
 use throng_account::planner::{self, Choice, Distribution, Encoding, Plan, Question};
-use throng_dp::{Delta, Epsilon};
+use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal, Replacement};
 use throng_wire::envelope::{body_len, envelope_len};
 use throng_wire::survey::{self, Attribute, Claim, Cover, Crowd, Delivery, Enrolment, Survey};
 
@@ -178,6 +178,10 @@ pub(crate) struct Planned {
     delta: f64,
     neighbors: &'static str,
     bound: &'static str,
+    /// The same between two answers that somebody could have given.
+    replacement: Between,
+    /// What it is worth that somebody took part at all.
+    absence: labels::Absent,
     /// epsilon_local, or epsilon_backstop with report fragments.
     epsilon_floor: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -222,6 +226,13 @@ pub(crate) struct Planned {
     pub(crate) survey: Survey,
 }
 
+/// A guarantee between two answers.
+#[derive(Debug, Serialize)]
+struct Between {
+    epsilon_central: f64,
+    delta: f64,
+}
+
 /// The same plan with one more report fragment.
 #[derive(Debug, Serialize)]
 struct OneMore {
@@ -251,6 +262,8 @@ impl From<Cost> for Prio3 {
 impl Planned {
     fn of(question: &Question, plan: &Plan, hops: u32, survey: Survey) -> Result<Self> {
         let collusions = plan.exposure.collusions()?;
+        let removal = CentralGuarantee::<Removal>::new(question.epsilon_central, question.delta);
+        let replacement = CentralGuarantee::<Replacement>::from(removal);
         let bytes = u64::from(question.instances) * body_len(hops, plan.envelopes);
         let cost = cost::throng(plan, question.instances, hops, bytes);
         let histogram = match plan.encoding {
@@ -262,6 +275,11 @@ impl Planned {
             delta: question.delta.value(),
             neighbors: "removal",
             bound: "exact",
+            replacement: Between {
+                epsilon_central: replacement.epsilon().value(),
+                delta: replacement.delta().to_three_digits(),
+            },
+            absence: labels::absence(&survey)?,
             epsilon_floor: plan.exposure.epsilon_floor.value(),
             epsilon_fragment: plan.exposure.fragments.map(|(epsilon, _)| epsilon.value()),
             overflow_delta: plan.overflow.value(),
@@ -313,7 +331,15 @@ impl Planned {
             "  a larger loss",
             format!("with probability {} at most", consent::one_in(self.exceeded_probability)),
         )?;
-        line("whatever fails", format!("{floor} {}", self.epsilon_floor))?;
+        line(
+            "  between two answers",
+            format!(
+                "epsilon_central {}, delta {:e} (replacement)",
+                self.replacement.epsilon_central, self.replacement.delta
+            ),
+        )?;
+        line("  of having taken part", self.absence.in_words())?;
+        line("whatever fails", format!("{floor} {} (removal)", self.epsilon_floor))?;
         if let Some(fragment) = self.epsilon_fragment {
             line("each report fragment", format!("epsilon_fragment {fragment}"))?;
             line(

@@ -97,6 +97,8 @@ pub(super) struct WhatIf {
     delta: f64,
     /// The same under replacement: what tells two answers apart that somebody could have given.
     replacement: Replaced,
+    /// What it is worth that somebody took part at all, for the crowd that is planned.
+    absence: String,
     /// Why nothing can be said.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
@@ -187,6 +189,7 @@ impl WhatIf {
                 epsilon_central: released.map(|released| released.epsilon().value()),
                 delta: released.map(|released| released.delta().value()),
             },
+            absence: claim.absence_in_words(),
             reason,
             honest_respondents: kept.map(|kept| kept.honest),
             left: remaining(left, kept.map(|kept| kept.central), floor),

@@ -44,7 +44,8 @@ fn what_if_changes_to_what_the_api_says() {
         assert!(note.contains("removal") && note.contains("Replacement: at most"), "{note}");
     }
     assert!(page.text("#left").contains("(removal)"), "{}", page.text("#left"));
-    assert!(page.text("#neighbors").contains("up to twice the ε"), "{}", page.text("#neighbors"));
+    assert!(page.text("#neighbors").contains("up to twice the ε, and of a release 1 + e^ε times the delta"));
+    assert!(page.text("#absence").contains("(absence) is not hidden"), "{}", page.text("#absence"));
     // The 50th of the slider is 50 %: the planned share is above all but one of them.
     page.set("#honest", "49");
     let halved = asked("honest_fraction=0.5");

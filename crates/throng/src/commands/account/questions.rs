@@ -4,6 +4,7 @@ mod as_printed;
 
 use anyhow::{Result, bail, ensure};
 use serde_json::{Map, Value};
+use throng_account::absence::Presence;
 use throng_account::amplification::{self, blanket, clones::Clones, exact, lemma, theorem};
 use throng_account::composition::{self, LdpSgd, ShuffledPair};
 use throng_account::deletion::Deletion;
@@ -302,6 +303,16 @@ const QUESTIONS: &[Question] = &[
         },
     },
     Question {
+        name: "replacement_eps",
+        params: &["n", "eps_l", "delta"],
+        about: "one value for another: two counts move (certified over all data of the others)",
+        answer: |p| {
+            Ok(composition::replacement_epsilon(p.n()?, p.epsilon("eps_l")?, p.delta("delta")?)?
+                .epsilon()
+                .value())
+        },
+    },
+    Question {
         name: "replacement_eps_a0",
         params: &["n", "eps_l", "delta"],
         about: "one value for another (two counts move) if all others hold neither; no guarantee",
@@ -471,6 +482,21 @@ const QUESTIONS: &[Question] = &[
         params: &["eps_cr", "delta_cr"],
         about: "the delta that the discrete mechanism really has",
         answer: |p| Ok(Deletion::new(p.epsilon("eps_cr")?, p.delta("delta_cr")?)?.actual_delta().value()),
+    },
+    Question {
+        name: "absence_eps",
+        params: &["n", "eps_l", "K", "eps_cr", "delta_cr", "delta"],
+        about: "a labelled crowd over K instances, each of which deletes: somebody took part, or did not (absence)",
+        answer: |p| {
+            let presence = Presence {
+                crowd: p.n()?,
+                epsilon: p.epsilon("eps_l")?,
+                receiving: p.small("K")?,
+                instances: p.small("K")?,
+                deletion: Deletion::new(p.epsilon("eps_cr")?, p.delta("delta_cr")?)?,
+            };
+            Ok(presence.guarantee(p.delta("delta")?)?.epsilon().value())
+        },
     },
     // LDP-SGD.
     Question {

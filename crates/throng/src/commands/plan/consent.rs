@@ -20,7 +20,9 @@ pub(super) fn summary(question: &Question, plan: &Plan, survey: &Survey) -> Resu
     };
     let label = match &question.labels {
         Some(_) => " The label that you choose is not hidden from these services either.",
-        None => "",
+        None => {
+            " How many people take part is published exactly, so whether you are one of them is not hidden."
+        }
     };
     let lasting = match plan.exposure.fragments {
         None => "for each answer that you send",

@@ -1,15 +1,19 @@
 //! Crowds that are counted apart: the labels of a planned survey, and their trust profiles.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result};
+use serde::Serialize;
+use throng_account::Error;
 use throng_account::deletion::Deletion;
 use throng_account::planner::Labelled;
-use throng_dp::{Delta, Epsilon};
+use throng_dp::{Absence, Delta, Epsilon, Neighbors};
+use throng_wire::Survey;
 use throng_wire::survey::Labels;
 
 use super::refusal;
 use crate::cli::PlanArgs;
+use crate::rounding::at_most;
 
 /// What a plan depends on of its labels.
 pub(super) fn question(args: &PlanArgs) -> Result<Option<Labelled>> {
@@ -41,6 +45,56 @@ pub(super) fn survey(args: &PlanArgs) -> Option<Labels> {
     })
 }
 
+/// What it is worth that somebody took part at all, under the label of which least can be said.
+#[derive(Debug, Serialize)]
+pub(crate) struct Absent {
+    neighbors: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    epsilon_central: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delta: Option<f64>,
+    /// Why nothing is claimed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_claimed: Option<String>,
+}
+
+impl Absent {
+    pub(super) fn in_words(&self) -> String {
+        match (self.epsilon_central, self.delta, &self.not_claimed) {
+            (Some(epsilon), Some(delta), None) => format!(
+                "epsilon_central {:.4}, delta {delta:e} (absence), if all of the crowd are honest",
+                at_most(epsilon)
+            ),
+            (.., reason) => format!("not hidden (absence): {}", reason.as_deref().unwrap_or_default()),
+        }
+    }
+}
+
+/// What a planned survey says about absence.
+pub(super) fn absence(survey: &Survey) -> Result<Absent> {
+    let mut worst =
+        Absent { neighbors: Absence::NAME, epsilon_central: None, delta: None, not_claimed: None };
+    let mut known = BTreeSet::new();
+    for label in survey.label_numbers() {
+        // Of a label, it depends on how many instances get fragments and on nothing else.
+        if !known.insert(survey.receiving(label).len()) {
+            continue;
+        }
+        match throng_encode::terms(survey, label)?.absence(survey.crowd.respondents_min) {
+            Ok(kept) => {
+                let epsilon = kept.epsilon().value().max(worst.epsilon_central.unwrap_or(0.0));
+                (worst.epsilon_central, worst.delta) = (Some(epsilon), Some(kept.delta().value()));
+            }
+            Err(Error::NotApplicable(reason)) => worst.not_claimed = Some(reason),
+            Err(other) => return Err(other.into()),
+        }
+    }
+    if worst.not_claimed.is_some() {
+        (worst.epsilon_central, worst.delta) = (None, None);
+    }
+    Ok(worst)
+}
+
 /// The labels, where fragments under each go, and what instances delete.
 pub(super) fn in_words(labels: &Labels) -> String {
     let profile = |instances: &[u32]| {
@@ -59,7 +113,7 @@ pub(super) fn in_words(labels: &Labels) -> String {
     )
 }
 
-/// With what each instance deletes. A removal costs half of its epsilon in each.
+/// With what each instance deletes. It costs nothing under removal; under absence half of its epsilon in each.
 fn deletion(args: &PlanArgs) -> (f64, f64) {
     let instances = f64::from(args.instances.max(1));
     let epsilon = args.epsilon_deletion.unwrap_or_else(|| short(0.2 * args.epsilon_central / instances));

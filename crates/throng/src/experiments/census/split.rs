@@ -3,7 +3,7 @@
 use anyhow::Result;
 use throng_account::amplification::exact;
 use throng_account::composition::curves_epsilon;
-use throng_dp::{Delta, Epsilon};
+use throng_dp::{Delta, Epsilon, Removal};
 
 use crate::experiments::lab::exact_local;
 
@@ -65,7 +65,7 @@ fn composed(
         };
         Ok(Delta::new(value.clamp(0.0, 1.0))?)
     };
-    Ok(curves_epsilon(&[(&chord, u64::from(counts))], delta)?.value())
+    Ok(curves_epsilon::<Removal>(&[(&chord, u64::from(counts))], delta)?.epsilon().value())
 }
 
 const POINTS: u32 = 32;

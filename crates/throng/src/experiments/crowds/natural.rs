@@ -8,17 +8,18 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use chacha20::ChaCha20Rng;
+use throng_account::absence::Presence;
 use throng_account::deletion::Deletion;
-use throng_account::label;
 use throng_dp::estimate::BitNoise;
 use throng_dp::sampling::below;
-use throng_dp::{BitRandomizer, CentralGuarantee, Delta, Epsilon, OneHot, Removal};
+use throng_dp::{Absence, BitRandomizer, CentralGuarantee, Delta, Epsilon, OneHot, Removal};
 
 use super::Part;
 use crate::dataset::Dataset;
 use crate::experiments::lab::{exact_local, people, root_mean};
 use crate::experiments::{Figure, Image, Lab, Row};
 use crate::plot::{Axis, Plot, Series, Style};
+use crate::rounding::at_most_to;
 
 pub(super) fn run(lab: &Lab, flights: &Dataset) -> Result<Part> {
     lab.say("natural crowds: deleting reports at random");
@@ -26,8 +27,8 @@ pub(super) fn run(lab: &Lab, flights: &Dataset) -> Result<Part> {
     let deletion = Deletion::new(Epsilon::new(EPSILON_CR)?, Delta::new(DELTA_CR)?)?;
     let labels = crowds.origins.len() as u64;
     let loss_max = deletion.loss_max(labels * INSTANCES as u64, DELTA_CR)?;
-    // The others who hide a respondent's bit are those whom no instance dropped: of a crowd that passes the threshold
-    // at one instance, the other instances have dropped this many at most, but for a probability of DELTA_CR.
+    // Fewer than the crowd of the instance that holds a value's count are relied on: as many as no instance dropped, but
+    // for a probability of DELTA_CR.
     let helpers = CROWD_MIN - (INSTANCES as u64 - 1) * loss_max;
     let local = exact_local(helpers, EPSILON_CENTRAL, Delta::new(DELTA)?)?;
     let one_hot = OneHot::new(crowds.destinations as u64, local)?;
@@ -38,12 +39,20 @@ pub(super) fn run(lab: &Lab, flights: &Dataset) -> Result<Part> {
         Epsilon::new(EPSILON_CENTRAL)?,
         Delta::new(DELTA)? + Delta::new(DELTA_CR)?,
     );
-    let labelled = label::with_deletion(release, &deletion, INSTANCES as u32)?;
+    // Who took part is another question: two worlds with other uploads. Nothing is added across.
+    let presence = Presence {
+        crowd: CROWD_MIN,
+        epsilon: local,
+        receiving: INSTANCES as u32,
+        instances: INSTANCES as u32,
+        deletion,
+    };
+    let absence = presence.guarantee(Delta::new(DELTA)?)?;
 
     let mut rows = losses(&measured, &deletion, labels)?;
     rows.extend(survivors(&crowds, &outcomes, loss_max));
     rows.extend(errors(&measured));
-    rows.extend(guarantees(&release, &labelled, &deletion));
+    rows.extend(guarantees(&release, &absence, &deletion));
     let (printed_rows, printed_text) = printed::compare(lab)?;
     rows.extend(printed_rows);
 
@@ -66,14 +75,16 @@ pub(super) fn run(lab: &Lab, flights: &Dataset) -> Result<Part> {
         ),
         format!(
             "What that costs: the counts of destinations are off by {:.1} flights without deletion and by {:.1} with \
-             it, {:.1} if the analyzer adds back the {} that are missing on average. What it buys: the histograms \
-             alone guarantee epsilon_central {EPSILON_CENTRAL}; with the sizes of the crowds, deleted from at three instances, \
-             {:.2}.",
+             it, {:.1} if the analyzer adds back the {} that are missing on average. What a flight's \
+             destination is worth (removal) is epsilon_central {EPSILON_CENTRAL} with the sizes of the crowds as without them: \
+             what is dropped does not depend on it. What it buys: that there was a flight at all (absence) is \
+             epsilon_central {:.2}, with the sizes of the crowds at three instances and up to four counts that move; \
+             without deletion it would not be hidden.",
             measured.whole,
             measured.deleted,
             measured.added_back,
             deletion.shift(),
-            labelled.epsilon().value(),
+            at_most_to(2, absence.epsilon().value()),
         ),
         printed_text,
     ];
@@ -137,7 +148,7 @@ impl Crowds {
     }
 }
 
-/// Every respondent of one crowd reports, every fragment goes to a random instance, and every instance drops.
+/// Every respondent of one crowd reports, every value's fragments go to one instance, and every instance drops.
 fn collect(counts: &[u64], one_hot: &OneHot, deletion: &Deletion, rng: &mut ChaCha20Rng) -> Result<Outcome> {
     let size: u64 = counts.iter().sum();
     let noise = deletion.noise()?;
@@ -158,7 +169,7 @@ fn collect(counts: &[u64], one_hot: &OneHot, deletion: &Deletion, rng: &mut ChaC
             one_hot.randomize_into(Some(&(value as u32)), &mut fragments, rng)?;
             for &fragment in &fragments {
                 sums.whole[fragment as usize] += 1;
-                let instance = below(INSTANCES as u64, rng) as usize;
+                let instance = fragment as usize % INSTANCES;
                 sums.deleted[fragment as usize] += u64::from(!dropped[instance]);
             }
         }
@@ -310,30 +321,42 @@ fn errors(measured: &Measurement) -> Vec<Row> {
 
 fn guarantees(
     release: &CentralGuarantee<Removal>,
-    labelled: &CentralGuarantee<Removal>,
+    absence: &CentralGuarantee<Absence>,
     deletion: &Deletion,
 ) -> Vec<Row> {
     let table = "crowds-guarantee";
-    let expected = EPSILON_CENTRAL + 0.5 * EPSILON_CR * INSTANCES as f64;
+    let sum = (INSTANCES + 1) as f64 * EPSILON_CENTRAL + 0.5 * EPSILON_CR * INSTANCES as f64;
     vec![
         Row::order(
             table,
-            "histograms and the sizes of their crowds: epsilon_central",
-            (labelled.epsilon().value() - expected).abs() < 1e-9,
-            "1 for the histograms, and half of epsilon_cr for each instance",
+            "histograms and the sizes of their crowds: epsilon_central (removal)",
+            release.epsilon().value() == EPSILON_CENTRAL,
+            "that of the histograms alone",
         )
-        .throng(labelled.epsilon().value())
+        .throng(release.epsilon().value())
         .note(
-            "Removal: one respondent more or less changes one crowd, which costs half of the epsilon that covers a move \
-             from one crowd to another. Each instance counts and deletes by itself, so each costs again.",
+            "Removal: the flight has a destination, or sends the report of none. The same respondents upload in both worlds, \
+             and what is dropped does not depend on what they say: deletion costs nothing.",
         ),
         Row::order(
             table,
             "the same: delta",
-            labelled.delta().value() <= release.delta().value() + INSTANCES as f64 * DELTA_CR,
-            "that of the histograms, and at most delta_cr for each instance",
+            release.delta().value() <= DELTA + 1.001 * DELTA_CR,
+            "that of the histograms, and one delta_cr for crowds that lose more than is counted on",
         )
-        .throng(labelled.delta().value()),
+        .throng(release.delta().value()),
+        Row::order(
+            table,
+            "the same: epsilon_central (absence)",
+            absence.epsilon().value() < sum,
+            "below the sum of four counts and half of epsilon_cr for each instance",
+        )
+        .throng(absence.epsilon().value())
+        .note(
+            "Absence: there was a flight, or there was none. At each instance somebody else is kept in its place, so its own \
+             count moves and at each instance one of somebody else's; and each instance's deletion is paid for. At the delta \
+             of the histograms.",
+        ),
         Row::order(
             table,
             "one deletion by itself: delta over what it promises",
