@@ -28,4 +28,4 @@ pub use batch_head::{BatchCheck, BatchHead};
 pub use error::Error;
 pub use instance_tally::{Counted, HEAD_LEN, InstanceTally};
 pub use ranking::{Ranked, ranking};
-pub use release::{Crowd, Release};
+pub use release::{Announced, Crowd, Release};

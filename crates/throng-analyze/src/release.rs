@@ -9,7 +9,7 @@ use throng_dp::estimate::InstanceSums;
 use throng_dp::{CentralGuarantee, Epsilon, Estimates, LocalGuarantee, Removal};
 use throng_wire::{Route, Survey, SurveyHash};
 
-use crate::{Error, InstanceTally, Rejected};
+use crate::{BatchHead, Error, InstanceTally, Rejected};
 
 /// The crowd of a release, as the tallies of its instances have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +32,28 @@ pub struct Crowd {
     pub rejected: Rejected,
 }
 
+/// What hops have signed about an epoch at one instance. It is known before anything is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Announced {
+    /// Which epoch of which channel and instance.
+    pub route: Route,
+    /// The crowd that they agree on; `None` if they destroyed the epoch.
+    pub respondents: Option<u64>,
+}
+
+impl From<&BatchHead> for Announced {
+    fn from(head: &BatchHead) -> Self {
+        Self { route: head.route(), respondents: head.respondents() }
+    }
+}
+
+impl From<&InstanceTally> for Announced {
+    fn from(tally: &InstanceTally) -> Self {
+        let respondents = tally.counted.as_ref().map(|counted| counted.tally.respondents());
+        Self { route: tally.route, respondents }
+    }
+}
+
 /// A release. It cannot be made without its guarantee, nor without its entry in a ledger.
 #[derive(Clone, Debug)]
 pub struct Release {
@@ -47,6 +69,14 @@ impl Crowd {
     /// one of them at least was released and is of an instance that fragments go to; and a sketch whose cells are not all
     /// there, of which no value could be estimated.
     pub fn of(survey: &Survey, parts: &[InstanceTally]) -> Result<Self, Error> {
+        let announced: Vec<Announced> = parts.iter().map(Announced::from).collect();
+        let rejected = parts.iter().filter_map(|part| part.counted.as_ref()).map(|counted| counted.rejected);
+        let rejected = rejected.fold(Rejected::default(), Rejected::and);
+        Ok(Self { rejected, ..Self::announced(survey, &announced)? })
+    }
+
+    /// The same from what hops have signed alone, when nothing is opened yet.
+    pub fn announced(survey: &Survey, parts: &[Announced]) -> Result<Self, Error> {
         let route = parts.first().ok_or(Error::Nothing)?.route;
         let channel = |route: Route| (route.survey, route.label, route.epoch);
         if parts.iter().any(|part| channel(part.route) != channel(route)) {
@@ -56,8 +86,8 @@ impl Crowd {
         if all.len() < parts.len() {
             return Err(Error::Parts("two are of one instance"));
         }
-        let counted = || parts.iter().filter_map(|part| Some((part.route, part.counted.as_ref()?)));
-        let respondents = counted().map(|(_, counted)| counted.tally.respondents()).min();
+        let counted = || parts.iter().filter_map(|part| Some((part.route, part.respondents?)));
+        let respondents = counted().map(|(_, respondents)| respondents).min();
         let respondents = respondents.ok_or(Error::Nothing)?;
         let released: BTreeSet<u32> = counted().map(|(route, _)| route.instance).collect();
         let receiving = survey.receiving(route.label);
@@ -75,7 +105,7 @@ impl Crowd {
             return Err(Error::Waiting(absent.join(" and ")));
         }
         let counted_by = |instance: &u32| {
-            counted().find(|(route, _)| route.instance == *instance).map(|(_, one)| one.tally.respondents())
+            counted().find(|(route, _)| route.instance == *instance).map(|(_, respondents)| respondents)
         };
         Ok(Self {
             route: Route { instance: first, ..route },
@@ -84,7 +114,7 @@ impl Crowd {
             counted: present.iter().filter_map(counted_by).collect(),
             present,
             outside,
-            rejected: counted().map(|(_, counted)| counted.rejected).fold(Rejected::default(), Rejected::and),
+            rejected: Rejected::default(),
         })
     }
 }

@@ -65,6 +65,60 @@ fn without_cover_bodies_differ_in_length_and_arrive_too() {
     }
 }
 
+/// Two crowds that differ in the number of their fragments alone: what hops publish differs in hashes alone.
+#[test]
+fn what_is_public_does_not_tell_how_many_fragments_there_were() {
+    for cover in [Cover::Chaff, Cover::None] {
+        for hops in 1..=3 {
+            let [few, many] = [&[7][..], &[7, 8, 9]].map(|values| {
+                let mut cascade = Cascade::new(Shape { hops, cover, ..SMALL });
+                for person in 0..8 {
+                    let body = cascade.body(FIRST, values);
+                    cascade.send(FIRST, person, &body, day(EPOCH)).unwrap();
+                }
+                cascade.run(NEXT_DAY);
+                let counts = cascade.pull(FIRST).unwrap().count.envelopes();
+                let said = (1..=hops).map(|hop| cascade.hops[hop as usize - 1].statement(FIRST).unwrap());
+                (counts, said.map(|one| one.to_bytes()).collect::<Vec<_>>())
+            });
+            assert_eq!(few.0 == many.0, hops == 1 && cover == Cover::Chaff, "the batch has them all");
+            for (hop, (few, many)) in (1..).zip(few.1.iter().zip(&many.1)) {
+                // In front of the key lists and the signature: a commitment, or a number that is the same; and the
+                // hash of the batch.
+                let differ: Vec<usize> = (0..few.len()).filter(|&at| few[at] != many[at]).collect();
+                let hashes = |at: &usize| (69..133).contains(at) || *at >= 197;
+                assert!(differ.iter().all(hashes), "hop {hop} of {hops}, {cover:?}: bytes {differ:?}");
+                let committed = Signed::<EpochStatement>::from_bytes(few).unwrap().claimed().outcome;
+                assert_eq!(released(committed).2.is_some(), hop < hops && cover == Cover::Chaff);
+            }
+        }
+    }
+}
+
+/// A hop that is killed anywhere while it decides says one thing, and that opens.
+#[test]
+fn a_commitment_is_made_once_and_opens_after_any_crash() {
+    for operation in 0.. {
+        let mut cascade = Cascade::new(SMALL);
+        cascade.answer_all(FIRST, 6);
+        cascade.close_first();
+        cascade.pass(0, FIRST, NEXT_DAY).unwrap();
+        cascade.stores[1].fail_after(operation);
+        let done = cascade.hops[1].process(FIRST).is_ok();
+        let said = cascade.hops[1].statement(FIRST).ok();
+        cascade.stores[1].fail_after(u64::MAX);
+        cascade.restart(2, 0);
+        cascade.hops[1].process(FIRST).unwrap();
+        let pulled = cascade.pull(FIRST).unwrap();
+        let last = pulled.statements[1].claimed();
+        assert!(said.is_none_or(|said| said.claimed() == last), "operation {operation}: two statements");
+        assert_eq!(check_count(cascade.world.survey.survey(), last, &pulled.count), Ok(()));
+        if done {
+            return assert!(operation > 3);
+        }
+    }
+}
+
 /// Attack 3: one person is one of the crowd, however often they send.
 #[test]
 fn one_person_counts_once() {

@@ -161,6 +161,10 @@ pub struct Delivery {
     pub envelopes: u32,
     /// Whether unused envelopes are filled.
     pub cover: Cover,
+    /// For how many seconds after an epoch's end its analyzer keeps batches of it that are not released: sealed, and erased
+    /// unopened after that. Absent: 30 days.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_sealed_s: Option<u64>,
 }
 
 /// Whether unused envelopes are filled.
@@ -200,6 +204,11 @@ impl Survey {
     pub fn to_toml(&self) -> Result<String, Error> {
         self.check()?;
         toml::to_string(self).map_err(|error| Error::Format(error.to_string()))
+    }
+
+    /// For how many seconds after an epoch's end its batches may wait sealed at the analyzer.
+    pub fn keep_sealed_s(&self) -> u64 {
+        self.delivery.keep_sealed_s.unwrap_or(KEEP_SEALED_S.max(self.epoch_s))
     }
 
     /// The number of values; of a record, those of all attributes together.
@@ -327,6 +336,9 @@ fn sum_of_values(attributes: &[Attribute]) -> u64 {
 
 /// The names of bounds, the same everywhere.
 pub const BOUNDS: [&str; 6] = ["exact", "fmt23", "clones21", "blanket", "lemma", "theorem"];
+
+/// 30 days.
+const KEEP_SEALED_S: u64 = 30 * 86400;
 
 #[cfg(test)]
 mod tests;

@@ -1,29 +1,33 @@
 //! What an analyzer keeps on disk, and the releases that it makes of it.
 //!
-//! `tallies` has a file for every batch that was counted; `ledger` every release, before it was made. Both are only added
-//! to. A release is made of them again whenever somebody asks, and is the same until another batch has come. `releases` has
-//! what was published of them.
+//! `sealed` has the batches that were taken and not opened; `ledger` every epoch that was, before it was opened; `tallies` a
+//! file for every batch that was counted. The last two are only added to. A release is made of them again whenever somebody asks,
+//! and is the same until another batch has come. `releases` has what was published of them.
 
+mod opening;
 pub mod published;
 mod release_ledger;
 mod released;
+mod sealed_files;
 mod tally_files;
 
+pub(crate) use opening::abort_at;
+pub use opening::{Booked, Delivered, Opener};
 pub use published::{Published, PublishedReleases, ReleaseName};
 pub use release_ledger::ReleaseLedger;
 pub use released::{Released, ReleasedValue, plot_title};
+pub use sealed_files::{Arriving, Erased, SealedFiles, SealedLock};
 pub use tally_files::TallyFiles;
 
 use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use throng_account::ledger::Entry;
 use throng_account::terms::Kept;
 use throng_analyze::{Crowd, Release};
-use throng_dp::{CentralGuarantee, Removal};
-use throng_encode::{CheckedClaim, terms};
+use throng_encode::terms;
 use throng_wire::SignedSurvey;
 
 use crate::exit::Refusal;
@@ -43,45 +47,16 @@ pub(crate) fn create_private(directory: &Path) -> Result<()> {
     .with_context(|| format!("cannot make {}", directory.display()))
 }
 
-/// Makes a release of one epoch of a channel: checks what the instances counted, works out what that guarantees, writes it
-/// into the ledger, and only then estimates.
+/// Makes a release of one epoch of a channel: works out what the crowd that hops have signed guarantees, writes that into the
+/// ledger, and only then opens what waits and estimates. Also says of which instances batches stay sealed, since the budget
+/// does not allow what they would cost.
 pub fn release(
-    data: &Path,
-    survey: &SignedSurvey,
-    (label, epoch): (u32, u64),
-    population: &str,
-    budget: CentralGuarantee<Removal>,
-) -> Result<Release> {
-    // A survey that does not keep what it claims is not answered, and not released either.
-    CheckedClaim::check(survey.survey()).map_err(|error| anyhow!(Refusal(error.to_string())))?;
-    let tallies = TallyFiles::new(data, survey.hash());
-    let parts = tallies.of_epoch(survey.survey(), label, epoch)?;
-    if parts.is_empty() {
-        let known: Vec<String> = tallies.epochs(label)?.iter().map(u64::to_string).collect();
-        let known = if known.is_empty() { "none yet".into() } else { known.join(", ") };
-        bail!("no batch of epoch {epoch} has been counted; there are batches of epochs: {known}");
-    }
-    // Whoever keeps to the label's trust profile sends fragments to these alone.
-    let receiving = survey.survey().receiving(label);
-    let mut inside = parts.iter().filter(|part| receiving.contains(&part.route.instance)).peekable();
-    if inside.peek().is_none() {
-        let receiving: Vec<String> = receiving.iter().map(u32::to_string).collect();
-        bail!(
-            "no batch of epoch {epoch} has come from the instances that fragments under this label go to: {}",
-            receiving.join(", ")
-        );
-    }
-    if inside.all(|part| part.counted.is_none()) {
-        let sentence = format!(
-            "epoch {epoch} was destroyed by every instance that has answered: fewer than {} respondents took part",
-            survey.survey().crowd.respondents_min
-        );
-        return Err(Refusal(sentence).into());
-    }
-    let (kept, entry) = promised(survey, &Crowd::of(survey.survey(), &parts)?)?;
-    // Written before the release exists.
-    let recorded = ReleaseLedger::open(data, budget)?.record(population, entry)?;
-    Ok(Release::new(survey.survey(), &parts, kept, &recorded)?)
+    opener: &Opener<'_>,
+    channel: (u32, u64),
+    read: &mut dyn FnMut(u64, u64),
+) -> Result<(Release, Vec<u32>)> {
+    let Booked { kept, recorded, parts, refused } = opener.open(channel, read)?;
+    Ok((Release::new(opener.survey.survey(), &parts, kept, &recorded)?, refused))
 }
 
 /// What a release of a crowd guarantees, and what it spends: the same for the analyzer who makes it and for anyone who

@@ -69,6 +69,10 @@ impl Survey {
         if body_len(self.delivery.hops, self.delivery.envelopes) > BODY_LEN_MAX {
             return wrong("delivery.envelopes", "a body may have at most 2^30 bytes");
         }
+        let keep = self.delivery.keep_sealed_s;
+        if keep.is_some_and(|keep| !(self.epoch_s..=KEEP_SEALED_S_MAX).contains(&keep)) {
+            return wrong("delivery.keep_sealed_s", "give at least one epoch and at most 100 years");
+        }
         epsilon("claim.epsilon_central", self.claim.epsilon_central)?;
         if !(self.claim.delta > 0.0 && self.claim.delta < 1.0) {
             return wrong("claim.delta", "give a number between 0 and 1");
@@ -192,4 +196,5 @@ fn is_name(text: &str) -> bool {
 /// More than anyone runs; so that numbers from a file cannot ask for absurd work.
 const INSTANCES_MAX: u32 = 255;
 const HOPS_MAX: u32 = 16;
+const KEEP_SEALED_S_MAX: u64 = 100 * 366 * 86400;
 const BODY_LEN_MAX: u64 = 1 << 30;

@@ -124,6 +124,22 @@ fn a_survey_says_whether_answers_may_change() {
     assert!(refused.contains("answer_changes"), "{refused}");
 }
 
+#[test]
+fn sealed_batches_are_kept_for_a_month_or_as_long_as_the_survey_says() {
+    let sample = Survey::from_toml(SAMPLE).unwrap();
+    assert_eq!(sample.keep_sealed_s(), 30 * 86400);
+    assert!(!sample.canonical().unwrap().contains("keep_sealed_s"), "older surveys keep their hash");
+    let keep = |seconds: u64| {
+        let mut survey = sample.clone();
+        survey.delivery.keep_sealed_s = Some(seconds);
+        survey.to_toml().and_then(|text| Survey::from_toml(&text)).map(|read| read.keep_sealed_s())
+    };
+    assert_eq!(keep(sample.epoch_s), Ok(sample.epoch_s));
+    assert!(keep(sample.epoch_s - 1).is_err() && keep(u64::MAX).is_err());
+    let long = Survey { epoch_s: 40 * 86400, ..sample.clone() };
+    assert_eq!(long.keep_sealed_s(), 40 * 86400, "no less than an epoch");
+}
+
 /// Values side by side in the order of the file, in one report or in fragments of one.
 #[test]
 fn records_have_the_values_of_all_their_attributes() {

@@ -7,12 +7,14 @@ import { count, delta, epsilon, percent, span, time } from "/assets/format.js";
 const EPOCH = {
   collecting: ["run", "collecting", "People answer. Only the first hops know how many, until the epoch is over."],
   waiting: ["", "waiting for batches", "The epoch is over; the hops shuffle, and the analyzer comes for what they release."],
-  reached: ["warn", "crowd reached, not released", "Enough people answered. Make the release with `throng release`."],
+  sealed: ["warn", "crowd reached, sealed", "Enough people answered. Nobody has opened what they sent, and nothing is spent yet: `throng release` books it in the ledger and opens it."],
+  reached: ["warn", "opened, not released", "It is in the ledger and open. Make the release with `throng release`, which costs nothing more."],
+  erased: ["bad", "erased unopened", "Nobody asked for a release for as long as the survey allows. What waited sealed was erased, and nothing was learnt."],
   damaged: ["bad", "cannot be read", "What an instance gave is a file on the analyzer's machine that cannot be read any more. `throng release` says which."],
   destroyed: ["bad", "destroyed", "Too few people answered: every instance destroyed what it had, and nothing was learnt."],
   released: ["good", "released", "There is a release."],
 };
-const INSTANCE = { counted: "released", destroyed: "destroyed", missing: "not yet heard of", damaged: "cannot be read" };
+const INSTANCE = { sealed: "released, sealed", erased: "erased unopened", counted: "released and opened", destroyed: "destroyed", missing: "not yet heard of", damaged: "cannot be read" };
 const CONTACT = {
   answers: ["good", "answers", "It answers under the certificate of its signed address."],
   fails: ["bad", "does not answer", "The analyzer comes for batches here, and gets no answer."],

@@ -47,6 +47,9 @@ pub struct Released {
     pub instances_outside: Vec<u32>,
     /// Those that destroyed the epoch.
     pub instances_destroyed: Vec<u32>,
+    /// Those whose batches came late and stay sealed, as the budget does not allow what they would cost; absent without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub instances_sealed: Vec<u32>,
     /// What this release guarantees.
     pub epsilon_central: f64,
     /// The allowance beside it: `throng_dp::Delta` says what that is.
@@ -178,6 +181,7 @@ impl Released {
             instances_respondents: crowd.counted.clone(),
             instances_outside: crowd.outside.clone(),
             instances_destroyed: crowd.destroyed.clone(),
+            instances_sealed: Vec::new(),
             epsilon_central: release.central().epsilon().value(),
             delta: release.central().delta().value(),
             neighbors: Removal::NAME,
@@ -372,6 +376,16 @@ impl fmt::Display for Released {
                 self.instances
             ),
         )?;
+        if !self.instances_sealed.is_empty() {
+            let numbers: Vec<String> = self.instances_sealed.iter().map(u32::to_string).collect();
+            line(
+                "left sealed",
+                format!(
+                    "what instance {} gave came late, from a smaller crowd, and would cost more than the budget has",
+                    numbers.join(", ")
+                ),
+            )?;
+        }
         line(
             "this release",
             format!(

@@ -17,8 +17,8 @@ Examples:
   throng release --survey survey.toml --epoch 20500 --wait-s 60
       wait for batches that are on their way, for a minute at most
 
-A release is written into the analyzer's ledger before it is made. If the population's budget does not allow it, it is
-refused (exit code 1). Made again, after a late batch or not, the same release costs nothing more.")]
+An epoch is written into the analyzer's ledger before its batches are opened. If the population's budget does not allow
+it, it is refused (exit code 1), and nothing is opened. Made again, the same release costs nothing more.")]
 pub struct ReleaseArgs {
     /// The analyzer's file, as `throng serve analyzer` reads it
     #[arg(long, value_name = "FILE.toml", default_value = "analyzer.toml")]

@@ -24,7 +24,7 @@ pub enum ServeParty {
     /// in a second order. Stops at Ctrl-C or SIGTERM.
     Shuffler(ShufflerArgs),
 
-    /// Run an analyzer: takes the batches of the surveys that its file lists, opens and counts them
+    /// Run an analyzer: takes the batches of the surveys that its file lists, and keeps them sealed until they are booked
     ///
     /// A batch is acknowledged, and erased where it came from, once its counts cannot be lost. Releases are made of them by
     /// `throng release`. Killed at any moment it goes on where it was. Stops at Ctrl-C or SIGTERM.

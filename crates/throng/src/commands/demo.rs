@@ -19,7 +19,7 @@ use super::deployment::Deployment;
 pub use super::deployment::Running;
 use super::stop::Stop;
 use super::{Format, print};
-use crate::analysis::TallyFiles;
+use crate::analysis::{Delivered, TallyFiles};
 use crate::bundle::Bundle;
 use crate::cli::DemoArgs;
 use crate::clock::{now_ms, now_s};
@@ -130,7 +130,7 @@ impl Demo {
         let end_s = survey.epoch_end_s(timing.epoch);
         stop.wait(Duration::from_secs(60), || Ok(now_s() >= end_s))?;
         say(
-            "tick       first hops close, count and shuffle; last hops drop chaff; the analyzer opens what is left",
+            "tick       first hops close, count and shuffle; last hops drop chaff; the analyzer opens what is booked",
         );
         self.wait_for_batches(deployment, survey, &bundle, timing.epoch, stop)?;
         let release = self.release(deployment, timing.epoch)?;
@@ -213,7 +213,7 @@ impl Demo {
         epoch: u64,
         stop: &Stop,
     ) -> Result<()> {
-        let tallies = TallyFiles::new(&deployment.path("analyzer/data"), bundle.survey().hash());
+        let data = deployment.path("analyzer/data");
         let bar = progress::bar(u64::from(survey.delivery.instances), "instances have delivered")?;
         let all = stop.wait(BATCHES_MAX, || {
             let ended = deployment.ended();
@@ -221,10 +221,9 @@ impl Demo {
             let dead = |instance| {
                 ended.iter().any(|place| matches!(place, Place::Hop { instance: i, .. } if *i == instance))
             };
-            let there: Vec<u32> =
-                tallies.of_epoch(survey, 0, epoch)?.iter().map(|one| one.route.instance).collect();
-            bar.set_position(there.len() as u64);
-            Ok((1..=survey.delivery.instances).all(|instance| there.contains(&instance) || dead(instance)))
+            let there = Delivered::of_epoch(&data, bundle.survey(), 0, epoch)?;
+            bar.set_position(there.instances());
+            Ok((1..=survey.delivery.instances).all(|instance| there.has(instance) || dead(instance)))
         })?;
         bar.finish_and_clear();
         ensure!(all, "not all batches came within {} s", BATCHES_MAX.as_secs());

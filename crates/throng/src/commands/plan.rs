@@ -146,6 +146,7 @@ fn survey(args: &PlanArgs, question: &Question, plan: &Plan) -> Survey {
             enrolment: Enrolment::Credential,
         },
         delivery: Delivery {
+            keep_sealed_s: None,
             instances: question.instances,
             hops: args.hops,
             envelopes: plan.envelopes,

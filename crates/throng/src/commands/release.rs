@@ -1,15 +1,18 @@
 //! `throng release`: what an epoch says, with its errors, under a guarantee, once the ledger has agreed.
 
+use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use throng_analyze::InstanceTally;
-use throng_wire::{Route, Signed, Survey};
+use indicatif::ProgressBar;
+use throng_wire::{Route, Signed, SignedSurvey};
 
 use super::{Format, print};
 use crate::analysis::published::{KEYS, LEDGER, RELEASE, SIGNATURES, STATEMENTS, SURVEY};
-use crate::analysis::{self, PublishedReleases, ReleaseLedger, ReleaseName, Released, TallyFiles};
+use crate::analysis::{
+    self, Delivered, Opener, PublishedReleases, ReleaseLedger, ReleaseName, Released, SealedFiles, TallyFiles,
+};
 use crate::bundle::Bundle;
 use crate::cli::release::ReleaseArgs;
 use crate::out_dir::OutDir;
@@ -41,7 +44,7 @@ pub fn run(args: &ReleaseArgs, format: Format) -> Result<()> {
     let epoch = match args.epoch {
         Some(epoch) => epoch,
         None => {
-            let newest = || newest(&tallies, survey.survey(), label);
+            let newest = || newest(&config.data, survey, label);
             wait(until, 1, || Ok(newest()?.is_some().into()))?;
             newest()?.context("no epoch has been released yet")?
         }
@@ -50,13 +53,25 @@ pub fn run(args: &ReleaseArgs, format: Format) -> Result<()> {
         let attributes = survey.survey().domain();
         ensure!(attributes % u64::from(width) == 0, "--width {width} does not divide {attributes} values");
     }
-    let there = || Ok(tallies.of_epoch(survey.survey(), label, epoch)?.len() as u64);
+    let there = || Ok(Delivered::of_epoch(&config.data, survey, label, epoch)?.instances());
     wait(until, u64::from(survey.survey().delivery.instances), there)?;
 
     let budget = config.budget.guarantee()?;
-    let release = analysis::release(&config.data, survey, (label, epoch), &files.population, budget)?;
+    let opener = Opener {
+        data: &config.data,
+        survey,
+        keys: config.keys(files),
+        population: &files.population,
+        budget,
+        memory: config.memory(),
+    };
+    let mut opening = Opening::begin();
+    let (release, refused) =
+        analysis::release(&opener, (label, epoch), &mut |read, all| opening.note(read, all))?;
+    opening.end();
     let mut released =
         Released::of(survey.survey(), &release, (&files.population, budget), args.top, args.confidence)?;
+    released.instances_sealed = refused;
     let picture = args.width.and_then(|width| Picture::of_counts(width, release.estimates().counts()));
     let published = PublishedReleases::new(&config.data).at(survey.hash(), ReleaseName { epoch, label });
     let dir = args.out.as_deref().unwrap_or(published.dir());
@@ -96,7 +111,10 @@ fn evidence(
     let mut statements = Vec::new();
     for instance in 1..=signed.survey().delivery.instances {
         let route = Route { survey: signed.hash(), label, epoch, instance };
-        statements.extend(tallies.statements(&route)?.iter().flat_map(Signed::to_bytes));
+        // Those of a batch that stays sealed are not about this release.
+        if tallies.was_counted(&route)?.is_some() {
+            statements.extend(tallies.statements(&route)?.iter().flat_map(Signed::to_bytes));
+        }
     }
     let [survey, signatures, _, keys] = bundle.files_after(None)?.map(|(_, text)| text.into_bytes());
     Ok(vec![(SURVEY, survey), (SIGNATURES, signatures), (KEYS, keys), (STATEMENTS, statements)])
@@ -120,16 +138,38 @@ fn survey<'a>(args: &ReleaseArgs, config: &'a AnalyzerConfig) -> Result<(&'a Ana
 }
 
 /// The newest epoch that an instance which gets fragments has released.
-fn newest(tallies: &TallyFiles, survey: &Survey, label: u32) -> Result<Option<u64>> {
-    for epoch in tallies.epochs(label)?.into_iter().rev() {
-        let released = |part: &InstanceTally| {
-            part.counted.is_some() && survey.receiving(label).contains(&part.route.instance)
-        };
-        if tallies.of_epoch(survey, label, epoch)?.iter().any(released) {
+fn newest(data: &Path, survey: &SignedSurvey, label: u32) -> Result<Option<u64>> {
+    let mut epochs = TallyFiles::new(data, survey.hash()).epochs(label)?;
+    epochs.extend(SealedFiles::new(data, survey.hash()).epochs(label)?);
+    for epoch in epochs.into_iter().rev() {
+        if Delivered::of_epoch(data, survey, label, epoch)?.can_be_released(survey.survey(), label) {
             return Ok(Some(epoch));
         }
     }
     Ok(None)
+}
+
+/// How far what waited sealed is opened, shown where that takes more than a moment.
+struct Opening {
+    since: Instant,
+    bar: Option<ProgressBar>,
+}
+
+impl Opening {
+    fn begin() -> Self {
+        Self { since: Instant::now(), bar: None }
+    }
+
+    fn note(&mut self, read: u64, all: u64) {
+        if self.bar.is_none() && self.since.elapsed() > MOMENT {
+            self.bar = progress::bar(all, "bytes opened and counted").ok();
+        }
+        self.bar.iter().for_each(|bar| bar.set_position(read));
+    }
+
+    fn end(self) {
+        self.bar.iter().for_each(ProgressBar::finish_and_clear);
+    }
 }
 
 /// Waits until all are there, or the time is over: what is there by then is taken.
@@ -148,3 +188,4 @@ fn wait(until: Instant, all: u64, there: impl Fn() -> Result<u64>) -> Result<()>
 }
 
 const PAUSE: Duration = Duration::from_millis(200);
+const MOMENT: Duration = Duration::from_secs(2);

@@ -12,7 +12,7 @@ use throng_wire::survey::{Cover, Encoding, Enrolment};
 use throng_wire::{Place, Route, SurveyHash};
 
 use super::{Json, Serving, Shared, Shown, problem};
-use crate::analysis::{ReleaseName, TallyFiles};
+use crate::analysis::{ReleaseName, SealedFiles, TallyFiles};
 use crate::clock::now_s;
 use crate::net::Problem;
 use crate::serve::contacts::Contact;
@@ -133,8 +133,12 @@ enum EpochState {
     Collecting,
     /// It is over, and batches are on their way.
     Waiting,
-    /// The crowd was large enough at an instance; there is no release yet.
+    /// The crowd was large enough at an instance; what it gave waits sealed until a release is asked for.
+    Sealed,
+    /// It is in the ledger and open; there is no release yet.
     Reached,
+    /// Nobody asked for a release in time, and what waited sealed was erased.
+    Erased,
     /// What an instance gave cannot be read any more, so there is no release of the others.
     Damaged,
     /// Too few have answered, and every instance destroyed it.
@@ -148,6 +152,10 @@ enum EpochState {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Outcome {
     Missing,
+    /// Its batch waits, and nobody has opened it.
+    Sealed,
+    /// Its batch was erased, and nobody had opened it.
+    Erased,
     Counted,
     Destroyed,
     /// There is a tally, and it cannot be read.
@@ -206,7 +214,7 @@ impl Serving {
         // A batch is taken with the statements of all hops, each of them checked.
         let signed = |line: &&EpochLine| {
             let outcome = line.instances.get(instance as usize - 1);
-            matches!(outcome, Some(Outcome::Counted | Outcome::Destroyed))
+            matches!(outcome, Some(Outcome::Sealed | Outcome::Erased | Outcome::Counted | Outcome::Destroyed))
         };
         PathLine {
             instance,
@@ -230,11 +238,14 @@ impl Serving {
     /// The newest epochs of every label, the newest first.
     fn epochs(&self, shown: &Shown, labels: &[String], current: u64) -> Result<Vec<EpochLine>> {
         let (survey, hash) = (shown.survey.survey(), shown.survey.hash());
-        let tallies = TallyFiles::new(&self.dashboard.data, hash);
+        let files =
+            (TallyFiles::new(&self.dashboard.data, hash), SealedFiles::new(&self.dashboard.data, hash));
+        let (tallies, sealed) = &files;
         let released: BTreeSet<ReleaseName> = self.releases.of(hash)?.into_iter().collect();
         let mut lines = Vec::new();
         for label in survey.label_numbers() {
             let mut epochs = tallies.epochs(label)?;
+            epochs.extend(sealed.epochs(label)?);
             // One that is over and of which no hop has said anything is waited for all the same.
             let oldest = epochs.first().map_or(current, |&oldest| oldest).min(current.saturating_sub(1));
             epochs.extend((oldest.max(shown.first_epoch)..=current).rev().take(EPOCHS_SHOWN));
@@ -244,14 +255,16 @@ impl Serving {
             let with_release = with_release.take(EPOCHS_SHOWN).map(|name| name.epoch);
             for epoch in newest.chain(with_release).collect::<BTreeSet<u64>>() {
                 let instances: Vec<Outcome> = (1..=survey.delivery.instances)
-                    .map(|instance| self.outcome(&tallies, Route { survey: hash, label, epoch, instance }))
+                    .map(|instance| self.outcome(&files, Route { survey: hash, label, epoch, instance }))
                     .collect();
                 let state = match () {
                     () if released.contains(&ReleaseName { epoch, label }) => EpochState::Released,
                     () if epoch >= current => EpochState::Collecting,
                     () if instances.contains(&Outcome::Damaged) => EpochState::Damaged,
                     () if instances.contains(&Outcome::Counted) => EpochState::Reached,
+                    () if instances.contains(&Outcome::Sealed) => EpochState::Sealed,
                     () if instances.contains(&Outcome::Missing) => EpochState::Waiting,
+                    () if instances.contains(&Outcome::Erased) => EpochState::Erased,
                     () => EpochState::Destroyed,
                 };
                 let label_name = (label as usize).checked_sub(1).and_then(|at| labels.get(at).cloned());
@@ -263,8 +276,8 @@ impl Serving {
         Ok(lines)
     }
 
-    /// Whether a batch was counted: that much of a tally is public.
-    fn outcome(&self, tallies: &TallyFiles, route: Route) -> Outcome {
+    /// What became of a batch: whether it waits, was counted, or was erased. That much of it may be known.
+    fn outcome(&self, (tallies, sealed): &(TallyFiles, SealedFiles), route: Route) -> Outcome {
         let key = (route.survey, route.label, route.epoch, route.instance);
         let known = |outcomes: &Outcomes| outcomes.get(&key).copied();
         if let Some(outcome) = known(&self.outcomes.lock().unwrap_or_else(PoisonError::into_inner)) {
@@ -274,6 +287,8 @@ impl Serving {
             Ok(Some(true)) => Outcome::Counted,
             Ok(Some(false)) => Outcome::Destroyed,
             // These may be otherwise the next time.
+            Ok(None) if sealed.waits(&route) => return Outcome::Sealed,
+            Ok(None) if matches!(sealed.erased(&route), Ok(Some(_))) => return Outcome::Erased,
             Ok(None) => return Outcome::Missing,
             Err(_) => return Outcome::Damaged,
         };

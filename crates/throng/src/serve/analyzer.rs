@@ -1,4 +1,5 @@
-//! `throng serve analyzer`: one process that comes for the batches of any number of surveys, and counts them.
+//! `throng serve analyzer`: one process that comes for the batches of any number of surveys, and keeps them sealed until their
+//! epoch is in the ledger.
 
 mod asking;
 mod config;
@@ -25,7 +26,7 @@ use super::operator_port::{OperatorPort, is_for_one_machine};
 use super::survey_files::SurveyFiles;
 use super::vitals::Vitals;
 use super::waits::Waits;
-use crate::analysis::{TallyFiles, create_private};
+use crate::analysis::{SealedFiles, TallyFiles, create_private};
 use crate::bundle::Bundle;
 use crate::clock::now_s;
 use crate::dashboard::{self, Dashboard, OperatorToken, Shown};
@@ -33,7 +34,7 @@ use crate::entropy::system_rng;
 use crate::keygen::Party;
 use crate::net::{Client, client};
 use asking::Asking;
-pub use config::{AnalyzedSurvey, AnalyzerConfig, Budget};
+pub use config::{AnalyzedSurvey, AnalyzerConfig, Budget, Open};
 use puller::{Puller, Watched};
 
 /// An analyzer whose files were read and found to be right.
@@ -50,6 +51,7 @@ struct Analyzed {
     keys: LayerKeyFiles,
     layers: LayerKeys,
     tallies: TallyFiles,
+    sealed: SealedFiles,
     public: SurveyFiles,
 }
 
@@ -107,6 +109,7 @@ impl AnalyzerServer {
         let (mut stops, (ended, mut ends)) = (Vec::new(), unbounded_channel());
         for survey in &surveys {
             survey.tallies.create()?;
+            survey.sealed.create()?;
             let (name, watched) = (unique_name(survey.bundle.survey()), Watched::new(survey, log, &vitals));
             for instance in 1..=survey.instances() {
                 let puller = Puller {
@@ -115,6 +118,9 @@ impl AnalyzerServer {
                     client: client.clone(),
                     handle: Handle::current(),
                     memory,
+                    data: config.data.clone(),
+                    budget: config.budget.guarantee()?,
+                    open: config.open,
                     late_epochs: config.late_epochs,
                     waits: Waits::default(),
                     started: (Instant::now(), now_s()),
@@ -148,7 +154,7 @@ impl AnalyzerServer {
         }
         vitals.stop();
         log.info("stopping").write();
-        // A batch that it is in the middle of is read again after the next start; one that it has counted is stored first.
+        // A batch that it is in the middle of is read again after the next start; one that it has read is stored first.
         drop(stops);
         let rest = async { while ends.recv().await.is_some() {} };
         // A hop that sends slowly does not keep it from ending.
@@ -203,11 +209,12 @@ impl Analyzed {
         for instance in 1..=survey.delivery.instances {
             bundle.address(Place::hop(instance, survey.delivery.hops))?;
         }
-        let mut keys = LayerKeyFiles::new(files.keys.as_ref().unwrap_or(&config.identity));
+        let mut keys = LayerKeyFiles::new(config.keys(files));
         ensure_writable(keys.dir()).context("layer keys are erased once their epochs are over")?;
         let (layers, _) = keys.read(bundle.survey(), Place::Analyzer, survey.epoch_at(now_s()))?;
         let tallies = TallyFiles::new(&config.data, bundle.survey().hash());
-        Ok(Self { bundle, files: files.clone(), keys, layers, tallies, public })
+        let sealed = SealedFiles::new(&config.data, bundle.survey().hash());
+        Ok(Self { bundle, files: files.clone(), keys, layers, tallies, sealed, public })
     }
 }
 

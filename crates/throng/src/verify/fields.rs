@@ -35,6 +35,7 @@ const RULES: &[(&str, Rule)] = &[
     ("significant", Rule::Error),
     ("top", Rule::Error),
     ("rejected", Rule::Word),
+    ("instances_sealed", Rule::Word),
     ("epsilon_budget", Rule::Word),
     ("files", Rule::Files),
 ];

@@ -5,7 +5,7 @@ use std::fs;
 use throng_wire::Place;
 
 use crate::crowd::{
-    ATTRIBUTE_FRAGMENTS, Answered, ONE_HOT, answer, everyone, ledger, release, survey, table, until_counted,
+    ATTRIBUTE_FRAGMENTS, Answered, ONE_HOT, answer, everyone, ledger, release, survey, table, until_taken,
 };
 use crate::town::Town;
 
@@ -24,7 +24,7 @@ fn number(release: &serde_json::Value, name: &str) -> f64 {
 }
 
 /// Another budget in the analyzer's file.
-fn set_budget(town: &Town, epsilon: f64) {
+pub(crate) fn set_budget(town: &Town, epsilon: f64) {
     let path = town.config(Place::Analyzer);
     let text = fs::read_to_string(&path).unwrap();
     let line = text.lines().find(|line| line.starts_with("epsilon_central")).unwrap();
@@ -42,8 +42,8 @@ fn two_surveys_run_in_the_same_processes_and_share_a_budget() {
     one.start(Place::Analyzer, None);
     let [first, second] = both(&mut one, &two);
     let epoch = first.epoch;
-    until_counted(&one, &[1, 2], epoch);
-    until_counted(&two, &[1, 2], epoch);
+    until_taken(&one, &[1, 2], epoch);
+    until_taken(&two, &[1, 2], epoch);
     let said = one.release(&["--epoch", &epoch.to_string()]).unwrap_err();
     assert!(said.0 == 2 && said.1.contains("say which with --survey"), "{}", said.1);
 
@@ -63,8 +63,8 @@ fn two_surveys_run_in_the_same_processes_and_share_a_budget() {
     set_budget(&one, together * 1.0001);
     let [first, _] = both(&mut one, &two);
     let epoch = first.epoch;
-    until_counted(&one, &[1, 2], epoch);
-    until_counted(&two, &[1, 2], epoch);
+    until_taken(&one, &[1, 2], epoch);
+    until_taken(&two, &[1, 2], epoch);
     let releases = one.path(Place::Analyzer, "data/releases");
     for town in [&one, &two] {
         let survey = town.deployment.survey.display().to_string();
@@ -85,11 +85,11 @@ fn the_ledger_refuses_the_epoch_that_is_one_too_many() {
     town.start_all();
     town.start(Place::Analyzer, None);
     let first = everyone(&mut town, 8, |_, _| {});
-    until_counted(&town, &[1, 2], first.epoch);
+    until_taken(&town, &[1, 2], first.epoch);
     let released = release(&town, first.epoch);
     assert!(number(&released, "epsilon_spent") <= 4.0);
     let second = everyone(&mut town, 8, |_, _| {});
-    until_counted(&town, &[1, 2], second.epoch);
+    until_taken(&town, &[1, 2], second.epoch);
     let refused = town.release(&["--epoch", &second.epoch.to_string()]).unwrap_err();
     assert_eq!(refused.0, 1, "{}", refused.1);
     assert!(refused.1.contains("would have spent"), "{}", refused.1);

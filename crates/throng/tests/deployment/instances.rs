@@ -7,7 +7,7 @@ use throng_wire::{Place, Survey};
 
 use crate::crowd::{
     ATTRIBUTE_FRAGMENTS, Answered, ONE_HOT, REPORT_FRAGMENTS, everyone, ledger, release, side_by_side,
-    survey, table, tally, tick, until_counted,
+    survey, table, tally, tick, until_taken, waiting,
 };
 use crate::town::{Town, now_s, shuffler};
 
@@ -33,7 +33,7 @@ fn without(killed: Place, survey: &Survey) -> (Town, Answered) {
         town.start(killed, None);
     };
     let epoch = answered.epoch;
-    until_counted(&town, &[1, 3], epoch);
+    until_taken(&town, &[1, 3], epoch);
 
     let released = release(&town, epoch);
     assert_eq!((&released["instances_present"], &released["instances"]), (&json!([1, 3]), &json!(3)));
@@ -56,7 +56,7 @@ fn without(killed: Place, survey: &Survey) -> (Town, Answered) {
     assert_eq!(ledger(&town).len(), 1);
 
     // No batch of the dead instance exists.
-    assert!(tally(&town, 2, epoch).is_none());
+    assert!(waiting(&town, 2, epoch).is_none() && tally(&town, 2, epoch).is_none());
     tick(&town, epoch);
     let batch = |name: &String| name.contains(&epoch.to_string()) && name.contains("batch");
     assert!(!files(&town, Place::hop(2, 2)).iter().any(batch), "{:?}", files(&town, Place::hop(2, 2)));
@@ -69,7 +69,7 @@ fn refined(killed: Place, survey: &Survey) {
     let (epoch, before) = (answered.epoch, ledger(&town));
     let first = release(&town, epoch);
     town.start(killed, None);
-    until_counted(&town, &[2], epoch);
+    until_taken(&town, &[2], epoch);
     let released = release(&town, epoch);
     assert_eq!(released["instances_present"], json!([1, 2, 3]));
     assert_eq!(table(&released), answered.in_memory(&[1, 2, 3]), "as if nothing had been late");
@@ -98,7 +98,7 @@ fn destroyed() {
     let reset = shuffler(&town.config(killed)).arg("--reset").output().unwrap();
     assert!(reset.status.success(), "{}", String::from_utf8_lossy(&reset.stderr));
     town.start(killed, None);
-    until_counted(&town, &[2], answered.epoch);
+    until_taken(&town, &[2], answered.epoch);
     assert!(tally(&town, 2, answered.epoch).unwrap().counted.is_none());
     let released = release(&town, answered.epoch);
     assert_eq!(released["instances_present"], json!([1, 3]));

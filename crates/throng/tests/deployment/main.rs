@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
+mod booking;
 mod budgets;
 #[path = "../support/crowd.rs"]
 mod crowd;

@@ -3,7 +3,9 @@
 use hyper::Method;
 use throng_wire::{Digest, Place};
 
-use crate::crowd::{everyone, ledger, one_instance, release, side_by_side, table, tally, tick, until};
+use crate::crowd::{
+    everyone, ledger, one_instance, release, side_by_side, table, tally, tick, until, waiting,
+};
 use crate::town::Town;
 
 const FIRST: Place = Place::Hop { instance: 1, hop: 1 };
@@ -57,7 +59,7 @@ fn killed_at(stage: Stage) {
         }
         Stage::Acknowledgement => {
             until("the last hop has decided", || decided(&town, LAST));
-            town.environment.insert(Place::Analyzer, ("THRONG_TEST_ABORT_AT", "stored"));
+            town.environment.insert(Place::Analyzer, ("THRONG_TEST_ABORT_AT", "sealed"));
             town.start(Place::Analyzer, None);
             town.wait_for_end(Place::Analyzer);
             town.restart(LAST);
@@ -100,15 +102,17 @@ fn analyzer_ends_when(place: &'static str) {
     town.environment.insert(Place::Analyzer, ("THRONG_TEST_ABORT_AT", place));
     town.start(Place::Analyzer, None);
     town.wait_for_end(Place::Analyzer);
-    assert_eq!(tally(&town, 1, epoch).is_some(), place != "counted", "{place}");
+    assert_eq!(waiting(&town, 1, epoch).is_some(), place != "pulled", "{place}");
     assert_eq!(batch(&town), if place == "acknowledged" { 410 } else { 200 }, "{place}");
-    let before = tally(&town, 1, epoch);
+    let before = waiting(&town, 1, epoch);
     town.environment.clear();
     town.start(Place::Analyzer, None);
     until("the batch is taken", || batch(&town) == 410);
-    let stored = tally(&town, 1, epoch).expect("it was stored before it was acknowledged");
-    assert!(before.is_none_or(|before| before == stored));
+    let sealed = waiting(&town, 1, epoch).expect("it was stored before it was acknowledged");
+    assert!(before.is_none_or(|before| before == sealed));
+    assert!(tally(&town, 1, epoch).is_none() && ledger(&town).is_empty(), "nothing is opened");
     assert_eq!(table(&release(&town, epoch)), answered.in_memory(&[1]), "{place}");
+    let stored = tally(&town, 1, epoch).expect("it is open now");
     assert_eq!(town.acknowledge(route, stored.counted.as_ref().unwrap().batch), 204, "that very batch");
     // Another start counts nothing again.
     let ledger_before = ledger(&town);
@@ -119,8 +123,8 @@ fn analyzer_ends_when(place: &'static str) {
 #[test]
 fn an_analyzer_that_ends_between_pull_and_acknowledgement_counts_once() {
     side_by_side(&[
-        ("counted", &|| analyzer_ends_when("counted")),
-        ("stored", &|| analyzer_ends_when("stored")),
+        ("pulled", &|| analyzer_ends_when("pulled")),
+        ("sealed", &|| analyzer_ends_when("sealed")),
         ("acknowledged", &|| analyzer_ends_when("acknowledged")),
     ]);
 }

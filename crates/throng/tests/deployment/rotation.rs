@@ -6,7 +6,7 @@ use std::process::Command;
 use throng::bundle::Bundle;
 use throng_wire::{Lifetime, Place};
 
-use crate::crowd::{ATTRIBUTE_FRAGMENTS, ONE_HOT, everyone, release, survey, table, until_counted};
+use crate::crowd::{ATTRIBUTE_FRAGMENTS, ONE_HOT, everyone, release, survey, table, until_taken};
 use crate::town::Town;
 
 /// A new layer key of a party, which begins at once, and a new list, as an operator makes them.
@@ -56,7 +56,7 @@ fn keys_can_be_rotated_while_an_epoch_runs() {
         assert_eq!(old != new, rotated.contains(place), "{place}");
     }
     let epoch = answered.epoch;
-    until_counted(&town, &[1, 2], epoch);
+    until_taken(&town, &[1, 2], epoch);
     let released = release(&town, epoch);
     assert_eq!((released["respondents"].as_u64(), &released["rejected"]["key"]), (Some(8), &0.into()));
     assert_eq!(table(&released), answered.in_memory(&[1, 2]));
@@ -64,7 +64,7 @@ fn keys_can_be_rotated_while_an_epoch_runs() {
     // And so is everybody in the next epoch, who has the new list.
     let answered = everyone(&mut town, 8, |_, _| {});
     let epoch = answered.epoch;
-    until_counted(&town, &[1, 2], epoch);
+    until_taken(&town, &[1, 2], epoch);
     assert_eq!(table(&release(&town, epoch)), answered.in_memory(&[1, 2]));
 }
 

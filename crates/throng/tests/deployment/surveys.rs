@@ -155,7 +155,7 @@ fn labelled_crowds_are_released_one_by_one() {
         assert!((30..=40).contains(&respondents), "{respondents} of 40 are left");
         verified(&release);
         assert!(release["honest_respondents"].as_u64().unwrap() < respondents);
-        let counted_on = format!("{} of the honest ones are sure to be left", release["honest_respondents"]);
+        let counted_on = format!("surely leaves {} of the honest ones", release["honest_respondents"]);
         let assumed = release["assumptions"][0].as_str().unwrap();
         assert!(assumed.contains(&counted_on), "{assumed}");
     }

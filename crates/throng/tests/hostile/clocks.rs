@@ -7,7 +7,7 @@ use throng::net::client::SendError;
 use throng_wire::Place;
 
 use crate::crowd::{
-    Answered, everyone, ledger, one_instance, release, side_by_side, table, tally, tick, until, until_counted,
+    Answered, everyone, ledger, one_instance, release, side_by_side, table, tally, tick, until, until_taken,
 };
 use crate::town::{Town, sender};
 
@@ -37,7 +37,7 @@ fn goes_on(town: &mut Town) {
 }
 
 fn is_released(town: &Town, answered: &Answered) {
-    until_counted(town, &[1], answered.epoch);
+    until_taken(town, &[1], answered.epoch);
     assert_eq!(table(&release(town, answered.epoch)), answered.in_memory(&[1]));
 }
 

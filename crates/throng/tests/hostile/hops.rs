@@ -13,7 +13,9 @@ use throng_wire::{
     SigningKey, Stop,
 };
 
-use crate::crowd::{batch, everyone, ledger, release, table, tally, two_instances, until, until_counted};
+use crate::crowd::{
+    batch, everyone, ledger, release, table, tally, two_instances, until, until_taken, waiting,
+};
 use crate::fake_hop::{FakeHop, Served};
 use crate::town::Town;
 
@@ -108,8 +110,8 @@ fn what_a_bad_hop_serves_is_not_counted() {
     fake.script().batch = Served::Stalled(bytes[..bytes.len() - 1].to_vec());
     town.start(Place::Analyzer, None);
     until("the bad hop was asked", || fake.script().pulled > 0);
-    until_counted(&town, &[2], epoch);
-    assert!(tally(&town, 1, epoch).is_none());
+    until_taken(&town, &[2], epoch);
+    assert!(waiting(&town, 1, epoch).is_none());
     town.kill(Place::Analyzer);
     fake.script().waiting.clear();
     town.start(Place::Analyzer, None);
@@ -213,7 +215,7 @@ fn refused(town: &Town, fake: &FakeHop, epoch: u64, served: Served, reason: &str
         !said.is_empty()
     });
     assert!(said.contains(reason) && said.contains("\"instance\":1"), "{reason:?} is not why: {said}");
-    assert!(tally(town, 1, epoch).is_none(), "{said}");
+    assert!(waiting(town, 1, epoch).is_none() && tally(town, 1, epoch).is_none(), "{said}");
     assert_eq!(fake.script().acknowledged, [], "{said}");
     // A round without a fault, so that the next one does not wait.
     fake.script().waiting.clear();
@@ -238,7 +240,7 @@ fn counted_once_and_never_replaced(
     }
     // It is still listed after it was acknowledged.
     until("it is acknowledged again and again", || fake.script().acknowledged.len() > 2);
-    let stored = tally(town, 1, epoch).unwrap();
+    let stored = waiting(town, 1, epoch).unwrap();
     assert_eq!(fake.script().pulled, 1, "it was read once");
     let other = honest.clone().with(honest.envelopes[length..].to_vec(), length);
     {
@@ -250,7 +252,7 @@ fn counted_once_and_never_replaced(
     until("the other one is not acknowledged", || !fake.script().acknowledged.is_empty());
     let route = town.route(1, epoch);
     assert!(fake.script().acknowledged.iter().all(|ack| *ack == (route, digest.clone())));
-    assert_eq!((tally(town, 1, epoch), fake.script().pulled), (Some(stored), 1));
+    assert_eq!((waiting(town, 1, epoch), fake.script().pulled), (Some(stored), 1));
     assert!(town.log(Place::Analyzer).contains("the survey has no such label"));
 }
 
@@ -279,11 +281,12 @@ fn envelopes_of_another_survey_are_rejected_one_by_one() {
         script.waiting = vec![Channel { label: 0, epoch }];
     }
     town.start(Place::Analyzer, None);
-    until_counted(&town, &[1, 2], epoch);
+    until_taken(&town, &[1, 2], epoch);
+    let released = release(&town, epoch);
     let counted = tally(&town, 1, epoch).unwrap().counted.unwrap();
     assert_eq!(counted.tally.counts().sum::<u64>(), 0, "nothing is in the sums");
     assert_eq!(counted.rejected.seal, 5);
-    assert_eq!(release(&town, epoch)["rejected"]["seal"], 5);
+    assert_eq!(released["rejected"]["seal"], 5);
 }
 
 /// Who may take a batch: nobody but the analyzer whose certificate its address names.
@@ -321,6 +324,6 @@ fn a_wrong_analyzer_gets_nothing() {
         }
     }
     town.start(Place::Analyzer, None);
-    until_counted(&town, &[1, 2], answered.epoch);
+    until_taken(&town, &[1, 2], answered.epoch);
     assert_eq!(table(&release(&town, answered.epoch)), answered.in_memory(&[1, 2]));
 }

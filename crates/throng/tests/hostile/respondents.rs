@@ -4,7 +4,7 @@ use serde_json::json;
 use throng::net::client::SendError;
 use throng_wire::{Place, Route};
 
-use crate::crowd::{Answered, everyone, release, sealed, tally, two_instances, until_counted};
+use crate::crowd::{Answered, everyone, release, sealed, tally, two_instances, until_taken};
 use crate::town::{Town, sender};
 
 /// What a bad respondent sends besides: a body of somebody else, of another survey, epoch or instance, or sealed to keys
@@ -19,7 +19,7 @@ fn what_a_bad_respondent_sends_is_counted_once_at_most() {
     let answered = everyone(&mut town, 8, |town, epoch| taken = bad_answers(town, &elsewhere, epoch).is_ok());
     assert!(taken, "everyone has answered, so there was time");
     let epoch = answered.epoch;
-    until_counted(&town, &[1, 2], epoch);
+    until_taken(&town, &[1, 2], epoch);
     let released = release(&town, epoch);
     // Person 9 has sent what person 8 did, and is a respondent like others; what 10, 11 and 12 sent does not open.
     assert_eq!(released["respondents"], 10, "{released}");

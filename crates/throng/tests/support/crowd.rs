@@ -191,9 +191,16 @@ pub(crate) fn side_by_side(towns: &[(&str, &(dyn Fn() + Sync))]) {
     });
 }
 
-/// Waits until every one of these instances is counted.
-pub(crate) fn until_counted(town: &Town, instances: &[u32], epoch: u64) {
-    until("they are counted", || instances.iter().all(|&one| tally(town, one, epoch).is_some()));
+/// The bytes of a batch that the analyzer has taken and not opened.
+pub(crate) fn waiting(town: &Town, instance: u32, epoch: u64) -> Option<Vec<u8>> {
+    let hash = town.deployment.bundle.survey().hash();
+    fs::read(town.path(Place::Analyzer, &format!("data/sealed/{hash}/0-{epoch}-{instance}.sealed"))).ok()
+}
+
+/// Waits until the analyzer has what every one of these instances gave, sealed or counted.
+pub(crate) fn until_taken(town: &Town, instances: &[u32], epoch: u64) {
+    let taken = |one| waiting(town, one, epoch).is_some() || tally(town, one, epoch).is_some();
+    until("they are taken", || instances.iter().all(|&one| taken(one)));
 }
 
 /// What a last hop gives to the analyzer, once it is there.

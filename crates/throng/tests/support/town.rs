@@ -317,8 +317,18 @@ impl Town {
 
     /// What `throng release` prints as JSON, or its exit code and what it says.
     pub(crate) fn release(&self, arguments: &[&str]) -> Result<serde_json::Value, (i32, String)> {
+        self.release_until("", arguments)
+    }
+
+    /// The same, but it ends at this place as if it had been killed.
+    pub(crate) fn release_until(
+        &self,
+        place: &str,
+        arguments: &[&str],
+    ) -> Result<serde_json::Value, (i32, String)> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_throng"));
         command.args(["release", "--json", "--config"]).arg(self.config(Place::Analyzer)).args(arguments);
+        command.env("THRONG_TEST_ABORT_AT", place);
         let output = command.stdin(Stdio::null()).output().unwrap();
         if output.status.success() {
             return Ok(serde_json::from_slice(&output.stdout).unwrap());

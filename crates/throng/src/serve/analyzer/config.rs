@@ -15,7 +15,7 @@ use crate::serve::config_file;
 pub struct AnalyzerConfig {
     /// The directory with its identity, made by `throng keygen --out`.
     pub identity: PathBuf,
-    /// The directory for what must not be lost: tallies, and the ledger of releases. Made if it is not there.
+    /// The directory for what must not be lost: sealed batches, tallies, and the ledger of releases. Made if it is not there.
     pub data: PathBuf,
     /// Where its operator asks how it is, and sees the dashboard, for example `127.0.0.1:9444`. Nowhere if it is not given.
     #[serde(default)]
@@ -29,10 +29,24 @@ pub struct AnalyzerConfig {
     /// For how many epochs after their last one layer keys are kept, for batches that come late.
     #[serde(default = "late_epochs")]
     pub late_epochs: u64,
+    /// When batches are opened. Whenever that is, their epoch is in the ledger first.
+    #[serde(default)]
+    pub open: Open,
     /// What all releases about one population may spend together.
     pub budget: Budget,
     /// The surveys that it analyzes.
     pub surveys: Vec<AnalyzedSurvey>,
+}
+
+/// When an analyzer opens batches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Open {
+    /// When a release of their epoch is asked for; until then they wait, sealed.
+    #[default]
+    WhenReleased,
+    /// As soon as they are there: every epoch that is delivered is spent.
+    AtOnce,
 }
 
 /// What all releases about one population may spend together.
@@ -79,6 +93,11 @@ impl AnalyzerConfig {
     /// Where the operator's token is.
     pub fn operator_token(&self) -> PathBuf {
         self.operator_token.clone().unwrap_or_else(|| self.data.join("operator.token"))
+    }
+
+    /// The directory with the layer keys for a survey.
+    pub fn keys<'a>(&'a self, survey: &'a AnalyzedSurvey) -> &'a Path {
+        survey.keys.as_ref().unwrap_or(&self.identity)
     }
 
     /// How many bytes it may use.
@@ -135,6 +154,9 @@ survey = "survey.toml"
         assert_eq!(config.operator_token(), Path::new("/var/lib/throng/operator.token"));
         assert!(config.identity.ends_with("keys") && config.identity.is_absolute());
         assert_eq!(config.surveys[0].population, "everyone");
+        assert_eq!(config.open, Open::WhenReleased);
+        let at_once = SAMPLE.replacen("identity", "open = \"at-once\"\nidentity", 1);
+        assert_eq!(read(&at_once).unwrap().open, Open::AtOnce);
         assert_eq!(config.budget.guarantee().unwrap().epsilon(), Epsilon::new(10.0).unwrap());
     }
 
@@ -145,6 +167,7 @@ survey = "survey.toml"
             ("epsilon_central = 10", "epsilon_central = -10"),
             ("delta = 1e-5", "delta = 2"),
             ("delta = 1e-5", ""),
+            ("identity = \"keys\"", "identity = \"keys\"\nopen = \"never\""),
             ("identity = \"keys\"", "identity = \"keys\"\nmemory_mib = 1"),
             ("identity = \"keys\"", "identity = \"keys\"\nlisten = \"127.0.0.1:1\""),
         ] {

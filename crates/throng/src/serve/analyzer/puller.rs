@@ -1,21 +1,25 @@
-//! What an analyzer does by itself: asks last hops what waits, takes it, counts it, stores that, and only then says so.
+//! What an analyzer does by itself: asks last hops what waits, takes it, stores it sealed, and only then says so; erases what
+//! waits for too long; and, where its operator wants that, opens what is booked.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use hyper::{HeaderMap, Method};
-use throng_analyze::{BatchCounter, BatchHead, InstanceTally};
+use throng_analyze::{BatchHead, InstanceTally};
+use throng_dp::{CentralGuarantee, Removal};
 use throng_shuffle::Channel;
 use throng_wire::batch_count::BATCH_COUNT_LEN;
 use throng_wire::statement::STATEMENT_LEN;
 use throng_wire::{Address, BatchCount, Digest, EpochStatement, Place, Route, Signed};
 use tokio::runtime::Handle;
 
-use super::{Analyzed, Asking};
+use super::{Analyzed, Asking, Open};
+use crate::analysis::{Delivered, Opener, abort_at};
 use crate::clock::{has_jumped_ahead, now_s};
 use crate::net::client::{Client, Reply, SendError};
 use crate::net::{Outgoing, paths};
@@ -34,6 +38,9 @@ pub(super) struct Puller {
     pub(super) client: Client,
     pub(super) handle: Handle,
     pub(super) memory: usize,
+    pub(super) data: PathBuf,
+    pub(super) budget: CentralGuarantee<Removal>,
+    pub(super) open: Open,
     pub(super) late_epochs: u64,
     pub(super) waits: Waits<Work>,
     /// When it began, by two clocks.
@@ -50,6 +57,8 @@ pub(super) enum Work {
     Clock,
     Keys,
     Take,
+    Erase,
+    Open,
 }
 
 impl Work {
@@ -58,6 +67,8 @@ impl Work {
             Self::Clock => "clock",
             Self::Keys => "keys",
             Self::Take => "take",
+            Self::Erase => "erase",
+            Self::Open => "open",
         }
     }
 }
@@ -70,9 +81,10 @@ pub(super) struct Watched {
     key_epochs_left: Arc<AtomicU64>,
     /// The instances that have handed over all that waited there.
     delivered: Arc<Mutex<BTreeSet<u32>>>,
-    counted: Counter,
+    sealed: Counter,
     destroyed: Counter,
-    failures: [(Work, Counter); 3],
+    erased: Counter,
+    failures: [(Work, Counter); 5],
 }
 
 impl Watched {
@@ -92,9 +104,14 @@ impl Watched {
             log: log.of("analyzer", &survey.bundle.survey().survey().name),
             key_epochs_left: Arc::clone(&left),
             delivered: Arc::default(),
-            counted: batch("counted"),
+            sealed: batch("sealed"),
             destroyed: batch("destroyed"),
-            failures: [Work::Clock, Work::Keys, Work::Take].map(failure),
+            erased: vitals.counter(
+                "throng_batches_erased",
+                "Batches that waited sealed for longer than the survey allows, and were erased unopened, since the start.",
+                &whose,
+            ),
+            failures: [Work::Clock, Work::Keys, Work::Take, Work::Erase, Work::Open].map(failure),
         };
         let left_of = Arc::clone(&left);
         vitals.condition(format!("keys of analyzer in {name}"), move || {
@@ -137,6 +154,8 @@ impl Puller {
         }
         let patience = if self.have_all_delivered() { 1 } else { PATIENCE };
         let late = [patience, PATIENCE].map(|times| self.late_epochs.saturating_mul(times));
+        let erased = self.erase_old(late[1]);
+        self.note(Work::Erase, erased);
         let refreshed = self.survey.refresh(late);
         self.note(Work::Keys, refreshed);
         self.watched.key_epochs_left.store(self.survey.key_epochs_left(), Ordering::Relaxed);
@@ -153,6 +172,10 @@ impl Puller {
                 lock(&self.watched.delivered).insert(self.instance);
             }
             self.note(Work::Take, taken);
+        }
+        if self.open == Open::AtOnce && self.waits.are_over(&Work::Open) {
+            let opened = self.open_waiting(stop);
+            self.note(Work::Open, opened);
         }
     }
 
@@ -206,32 +229,16 @@ impl Puller {
         result
     }
 
-    /// Takes one batch: reads and counts it, stores the tally, and acknowledges. What was stored before is acknowledged
-    /// again, and never counted again.
+    /// Takes one batch: reads it, stores it sealed, and acknowledges. What was stored before is acknowledged again, whatever
+    /// became of it since, and never stored again.
     fn take(&self, route: Route) -> Result<()> {
         let survey = &self.survey;
         ensure!(survey.has_label(route.label), "the survey has no such label");
         let current = survey.bundle.survey().survey().epoch_at(now_s());
         ensure!(route.epoch < current, "it is released before it is over by the clock of this machine");
-        let stored = survey.tallies.read(survey.bundle.survey().survey(), &route)?;
-        let batch = match stored {
-            Some(tally) => tally.counted.map_or(Digest::of(&[]), |counted| counted.batch),
-            None => {
-                let (tally, batch, statements) = self.count(route)?;
-                abort_at("counted");
-                // First, so that no tally is without them.
-                survey.tallies.store_statements(&route, &statements)?;
-                survey.tallies.store(&tally)?;
-                abort_at("stored");
-                let (outcome, count) = match tally.counted {
-                    Some(_) => ("counted", &self.watched.counted),
-                    None => ("destroyed", &self.watched.destroyed),
-                };
-                count.add();
-                let entry = self.watched.log.info("batch-taken").instance(route.instance).epoch(route.epoch);
-                entry.label(route.label).outcome(outcome).write();
-                batch
-            }
+        let batch = match self.taken(&route)? {
+            Some(batch) => batch,
+            None => self.store(route)?,
         };
         let path = paths::path(&route, "ack");
         self.call(Method::POST, &path, batch.as_bytes())?;
@@ -239,40 +246,122 @@ impl Puller {
         Ok(())
     }
 
-    /// Reads a batch, as often as its length asks for, and counts it. Also the statements that it was counted by.
-    fn count(&self, route: Route) -> Result<(InstanceTally, Digest, Vec<Signed<EpochStatement>>)> {
+    /// The hash of a batch that was taken before.
+    fn taken(&self, route: &Route) -> Result<Option<Digest>> {
+        let Analyzed { bundle, tallies, sealed, .. } = &self.survey;
+        // In this order: a batch is removed once its tally is stored, or a note that it was erased.
+        if let Some(head) = sealed.head(bundle.survey(), route)? {
+            return Ok(Some(head.batch()));
+        }
+        if let Some(tally) = tallies.read(bundle.survey().survey(), route)? {
+            return Ok(Some(tally.counted.map_or(Digest::of(&[]), |counted| counted.batch)));
+        }
+        Ok(sealed.erased(route)?.map(|erased| erased.batch))
+    }
+
+    /// Reads a batch and stores it as it is. Of an epoch that was destroyed there is nothing to open, so that is noted.
+    fn store(&self, route: Route) -> Result<Digest> {
         let survey = &self.survey;
+        let Begun { head, statements, count, first, mut reply } = self.begin(route)?;
         let covers = survey.layers.public().iter().any(|key| key.lifetime.covers(route.epoch));
-        let mut begun = None;
-        let batch = loop {
-            let (head, statements, first, mut reply) = self.open(route)?;
-            let (counter, _) = match &mut begun {
-                Some(begun) => begun,
-                empty => {
-                    let survey = survey.bundle.survey().survey();
-                    let counter = BatchCounter::new(survey, head, &self.survey.layers, self.memory)?;
-                    empty.insert((counter, statements))
-                }
-            };
-            ensure!(
-                covers || head.is_empty(),
-                "there is no layer key for this epoch: put back a copy of layer.keys"
-            );
-            counter.read(&first)?;
-            let to = survey.last_hop(self.instance)?;
-            while let Some(chunk) = reasons::answer(to, self.handle.block_on(reply.chunk()).map(Ok))? {
-                counter.read(&chunk)?;
+        ensure!(
+            covers || head.is_empty(),
+            "there is no layer key for this epoch: put back a copy of layer.keys"
+        );
+        let mut arriving = survey.sealed.begin(head, &statements, &count)?;
+        arriving.write(&first)?;
+        let to = survey.last_hop(self.instance)?;
+        while let Some(chunk) = reasons::answer(to, self.handle.block_on(reply.chunk()).map(Ok))? {
+            arriving.write(&chunk)?;
+        }
+        abort_at("pulled");
+        // First, so that nothing is without them.
+        survey.tallies.store_statements(&route, &statements)?;
+        let (outcome, counter) = match head.respondents() {
+            Some(_) => {
+                arriving.finish()?;
+                abort_at("sealed");
+                ("sealed", &self.watched.sealed)
             }
-            if !counter.end_pass()? {
-                break head.batch();
+            None => {
+                arriving.discard()?;
+                survey.tallies.store(&InstanceTally { route, counted: None })?;
+                ("destroyed", &self.watched.destroyed)
             }
         };
-        let Some((counter, statements)) = begun else { bail!("there was nothing to count") };
-        Ok((counter.finish()?, batch, statements))
+        counter.add();
+        let entry = self.watched.log.info("batch-taken").instance(route.instance).epoch(route.epoch);
+        entry.label(route.label).outcome(outcome).write();
+        Ok(head.batch())
+    }
+
+    /// Books and opens what waits here, for an operator who wants that at once.
+    fn open_waiting(&self, stop: &Receiver<()>) -> Result<()> {
+        let Analyzed { bundle, files, keys, sealed, .. } = &self.survey;
+        let opener = Opener {
+            data: &self.data,
+            survey: bundle.survey(),
+            keys: keys.dir(),
+            population: &files.population,
+            budget: self.budget,
+            memory: self.memory,
+        };
+        let mut result = Ok(());
+        for (label, epoch, instance) in sealed.waiting()? {
+            if stop.try_recv() != Err(TryRecvError::Empty) {
+                break;
+            }
+            let there = Delivered::of_epoch(&self.data, bundle.survey(), label, epoch)?;
+            if instance != self.instance || !there.can_be_released(bundle.survey().survey(), label) {
+                continue;
+            }
+            let opened = opener.open((label, epoch), &mut |_, _| ()).and_then(|booked| {
+                let log = self.watched.log.info("epoch-opened").epoch(epoch).label(label);
+                log.instance(instance).write();
+                ensure!(!booked.refused.contains(&instance), "the ledger refuses a batch that came late");
+                Ok(())
+            });
+            // A sketch whose cells are not all there says nothing yet.
+            let opened = opened.or_else(|error| match error.downcast_ref() {
+                Some(throng_analyze::Error::Waiting(_)) => Ok(()),
+                _ => Err(error),
+            });
+            result = result.and(opened.with_context(|| format!("epoch {epoch} of label {label}")));
+        }
+        result
+    }
+
+    /// Erases batches of this instance that wait for longer than the survey says, and what a process that was killed left of
+    /// those that were opened or erased. Not by a clock that is not believed.
+    fn erase_old(&self, late_epochs_max: u64) -> Result<()> {
+        let Analyzed { bundle, tallies, sealed, .. } = &self.survey;
+        let (signed, now) = (bundle.survey(), now_s());
+        let waiting = sealed.waiting()?;
+        let mut own = waiting.into_iter().filter(|(.., instance)| *instance == self.instance).peekable();
+        // Whoever opens just now is not disturbed.
+        let Some(_lock) = own.peek().map(|_| sealed.try_lock()).transpose()?.flatten() else { return Ok(()) };
+        for (label, epoch, instance) in own {
+            let route = Route { survey: signed.hash(), label, epoch, instance };
+            let end_s = signed.survey().epoch_end_s(epoch);
+            if tallies.was_counted(&route)?.is_some() || sealed.erased(&route)?.is_some() {
+                sealed.remove(&route)?;
+            } else if now > end_s.saturating_add(signed.survey().keep_sealed_s())
+                && !self.survey.is_past_keys(late_epochs_max.saturating_add(self.survey.keep_sealed_epochs()))
+            {
+                sealed.erase(signed, &route)?;
+                self.watched.erased.add();
+                let entry =
+                    self.watched.log.warn("batch-erased").instance(instance).epoch(epoch).label(label);
+                entry
+                    .reason("it waited sealed for longer than the survey allows, and was never opened")
+                    .write();
+            }
+        }
+        Ok(())
     }
 
     /// Begins to read a batch: what the hops say about it, the first bytes after that, and the rest.
-    fn open(&self, route: Route) -> Result<(BatchHead, Vec<Signed<EpochStatement>>, Vec<u8>, Reply)> {
+    fn begin(&self, route: Route) -> Result<Begun> {
         let signed = self.survey.bundle.survey();
         let len = signed.survey().delivery.hops as usize * STATEMENT_LEN + BATCH_COUNT_LEN;
         let path = paths::path(&route, "batch");
@@ -298,9 +387,9 @@ impl Puller {
         let (statements, count) = head.split_last_chunk().context("the batch has no number of envelopes")?;
         let statements: Result<Vec<Signed<EpochStatement>>, _> =
             statements.chunks_exact(STATEMENT_LEN).map(Signed::from_bytes).collect();
-        let statements = statements?;
-        let head = BatchHead::check(signed, route, &statements, BatchCount::from_bytes(count))?;
-        Ok((head, statements, first, reply))
+        let (statements, count) = (statements?, BatchCount::from_bytes(count));
+        let head = BatchHead::check(signed, route, &statements, count)?;
+        Ok(Begun { head, statements, count, first, reply })
     }
 
     /// Asks the last hop for something short.
@@ -318,6 +407,15 @@ impl Puller {
     }
 }
 
+/// A batch that is about to be read.
+struct Begun {
+    head: BatchHead,
+    statements: Vec<Signed<EpochStatement>>,
+    count: BatchCount,
+    first: Vec<u8>,
+    reply: Reply,
+}
+
 impl Analyzed {
     fn key_epochs_left(&self) -> u64 {
         self.layers.epochs_from(self.bundle.survey().survey().epoch_at(now_s()))
@@ -331,14 +429,33 @@ impl Analyzed {
         self.bundle.address(Place::hop(instance, self.bundle.survey().survey().delivery.hops))
     }
 
-    /// Takes over addresses and keys that are new on disk, and erases keys of epochs that nothing is awaited of. Not by a clock
-    /// that is later than batches come once the last key is over: it may be wrong, and keys do not come back with the time.
+    /// Whether the clock is later than anything of the last layer key can come, or so many epochs later: it may be wrong, and
+    /// what is erased does not come back with the time.
+    fn is_past_keys(&self, late_epochs_max: u64) -> bool {
+        let epoch = self.bundle.survey().survey().epoch_at(now_s());
+        let past = |last: u64| epoch > last.saturating_add(1).saturating_add(late_epochs_max);
+        self.layers.last_epoch().is_some_and(past)
+    }
+
+    /// For how many epochs a batch may wait sealed.
+    fn keep_sealed_epochs(&self) -> u64 {
+        let survey = self.bundle.survey().survey();
+        survey.keep_sealed_s().div_ceil(survey.epoch_s)
+    }
+
+    /// Takes over addresses and keys that are new on disk, and erases keys of epochs that nothing is awaited of and nothing
+    /// waits sealed of.
     fn refresh(&mut self, [late_epochs, late_epochs_max]: [u64; 2]) -> Result<()> {
         let survey = self.bundle.survey();
         let epoch = survey.survey().epoch_at(now_s());
-        let oldest = epoch.saturating_sub(late_epochs);
-        let past_keys = |last: u64| epoch > last.saturating_add(1).saturating_add(late_epochs_max);
-        let expired = !self.layers.last_epoch().is_some_and(past_keys)
+        let waiting = self.sealed.waiting()?.into_iter().map(|(_, epoch, _)| epoch).min();
+        let oldest = epoch.saturating_sub(late_epochs).min(waiting.unwrap_or(u64::MAX));
+        // Keys that were kept for what waited are not needed once that is erased, however late it is.
+        let kept_for = self.sealed.kept()?;
+        let mut lifetimes = self.layers.public().into_iter().map(|key| key.lifetime);
+        let waited = lifetimes.any(|life| kept_for.iter().any(|&epoch| life.covers(epoch)));
+        let wait = if waited { self.keep_sealed_epochs() } else { 0 };
+        let expired = !self.is_past_keys(late_epochs_max.saturating_add(wait))
             && self.layers.public().iter().any(|key| key.lifetime.last_epoch < oldest);
         let refreshed = self.keys.refresh(survey, Place::Analyzer, expired.then_some(oldest), epoch)?;
         if let Some((layers, _)) = refreshed {
@@ -354,14 +471,6 @@ impl Analyzed {
 /// A set is whole whatever became of the thread that held it.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// In a debug build: where the process ends as if it had been killed, for tests.
-fn abort_at(_place: &str) {
-    #[cfg(debug_assertions)]
-    if std::env::var("THRONG_TEST_ABORT_AT").is_ok_and(|wanted| wanted == _place) {
-        std::process::abort();
-    }
 }
 
 /// How often a last hop is asked while an epoch lasts, within these limits.
