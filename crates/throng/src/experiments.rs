@@ -13,6 +13,7 @@ pub mod learning;
 mod map;
 mod no_fragmenting;
 mod real_data;
+mod remarks;
 pub mod report;
 mod runs;
 mod sizes;
@@ -99,6 +100,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "sketch-sizes",
         about: "a deployed sketch size against tuned sizes against one bit per value",
         run: sizes::run,
+    },
+    Experiment {
+        name: "remarks",
+        about: "what the paper says in passing: instances, fragments, resets, errors, dozens of people, Renyi",
+        run: remarks::run,
     },
 ];
 
