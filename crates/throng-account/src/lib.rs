@@ -11,6 +11,7 @@
 //! | what does a crowd label cost? | [`label`], [`deletion`] |
 //! | what is left if parties are compromised? | [`attacker`] |
 //! | how often does a loss exceed its ε? | [`exceeded`] |
+//! | what can one respondent who lies do to an estimate? | [`liar`] |
 //! | which parameters does a survey need? | [`planner`] |
 //! | what do the terms of a survey guarantee, for the crowd that took part? | [`terms`] |
 //! | what would a trusted party have to add? | [`gaussian`], [`composition::DpSgd`] |
@@ -32,6 +33,7 @@ pub mod exceeded;
 pub mod gaussian;
 pub mod label;
 pub mod ledger;
+pub mod liar;
 mod patience;
 pub mod planner;
 pub mod terms;
