@@ -4,6 +4,7 @@
 //! to. A release is made of them again whenever somebody asks, and is the same until another batch has come. `releases` has
 //! what was published of them.
 
+pub mod lies;
 pub mod published;
 mod release_ledger;
 mod released;
@@ -11,7 +12,7 @@ mod tally_files;
 
 pub use published::{Published, PublishedReleases, ReleaseName};
 pub use release_ledger::ReleaseLedger;
-pub use released::{Released, ReleasedValue, plot_title};
+pub use released::{Released, ReleasedValue, Wanted, plot_title};
 pub use tally_files::TallyFiles;
 
 use std::fs::{DirBuilder, File};

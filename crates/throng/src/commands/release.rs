@@ -9,7 +9,7 @@ use throng_wire::{Route, Signed, Survey};
 
 use super::{Format, print};
 use crate::analysis::published::{KEYS, LEDGER, RELEASE, SIGNATURES, STATEMENTS, SURVEY};
-use crate::analysis::{self, PublishedReleases, ReleaseLedger, ReleaseName, Released, TallyFiles};
+use crate::analysis::{self, PublishedReleases, ReleaseLedger, ReleaseName, Released, TallyFiles, Wanted};
 use crate::bundle::Bundle;
 use crate::cli::release::ReleaseArgs;
 use crate::out_dir::OutDir;
@@ -55,9 +55,11 @@ pub fn run(args: &ReleaseArgs, format: Format) -> Result<()> {
 
     let budget = config.budget.guarantee()?;
     let release = analysis::release(&config.data, survey, (label, epoch), &files.population, budget)?;
-    let mut released =
-        Released::of(survey.survey(), &release, (&files.population, budget), args.top, args.confidence)?;
-    let picture = args.width.and_then(|width| Picture::of_counts(width, release.estimates().counts()));
+    let wanted = Wanted { top: args.top, confidence: args.confidence, liars: args.liars };
+    let mut released = Released::of(survey.survey(), &release, (&files.population, budget), wanted)?;
+    let given = (0..release.estimates().counts().len()).map(|value| release.given(value));
+    let counts: Vec<f64> = given.map(|count| count.unwrap_or(f64::NAN)).collect();
+    let picture = args.width.and_then(|width| Picture::of_counts(width, &counts));
     let published = PublishedReleases::new(&config.data).at(survey.hash(), ReleaseName { epoch, label });
     let dir = args.out.as_deref().unwrap_or(published.dir());
     let out = OutDir::open(dir)?;
