@@ -407,6 +407,7 @@ const COUNTS: usize = 160;
 
 fn labelled(coins: Coins, receiving: u32) -> Terms {
     Terms {
+        answers_kept: false,
         coins,
         width: 784,
         rows: None,

@@ -152,7 +152,7 @@ impl Says {
 
 fn epoch(coins: Coins, honest: u64, answers_kept: bool) -> Spending {
     Spending::Backstop {
-        crowd: Hiding { honest, miss: Delta::ZERO, deletion: pure(0.0) },
+        crowd: Hiding { honest, miss: Delta::ZERO },
         epsilon_backstop: epsilon(coins.backstop),
         epsilon_fragment: epsilon(coins.fragment),
         fragments: coins.tau as u32,

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use rayon::prelude::*;
 use throng_dp::Tally;
+use throng_dp::fragmenting::Assignment;
 use throng_wire::peel::open_fragment;
 use throng_wire::{Digest, LayerKeys, Layout, Opened, Rejection, Route, Stop, Survey};
 
@@ -30,7 +31,7 @@ impl<'a> BatchCounter<'a> {
     pub fn new(survey: &Survey, head: BatchHead, keys: &'a LayerKeys, memory: usize) -> Result<Self, Error> {
         let seen_max = (memory.saturating_sub(PART_LEN) / SEEN_LEN).max(1) as u64;
         Ok(Self {
-            opener: BatchOpener::new(survey, head.route(), keys),
+            opener: BatchOpener::new(survey, head.route(), keys)?,
             passes: head.envelopes().div_ceil(seen_max).max(1),
             check: BatchCheck::new(head),
             pass: 0,
@@ -92,6 +93,8 @@ pub struct BatchOpener<'a> {
     layout: Layout,
     attributes: u64,
     keys: &'a LayerKeys,
+    /// How fragments find their instances, and at which position this one is; `None` if nobody sends it any.
+    bound: Option<(Assignment, u32)>,
     /// The hashes of all envelopes so far: one that comes again is dropped.
     seen: HashSet<[u8; 16]>,
 }
@@ -109,19 +112,22 @@ pub struct Rejected {
     pub content: u64,
     /// There before.
     pub duplicates: u64,
+    /// Fragments of attributes that are bound to other instances: whoever keeps to the survey sends them there.
+    pub foreign: u64,
     /// Chaff, which is no fault: it comes here if an instance has a single hop.
     pub chaff: u64,
 }
 
 impl Rejected {
     /// All of them, in the order in which they are stored.
-    pub(crate) fn to_array(self) -> [u64; 6] {
-        let Self { length, key, seal, content, duplicates, chaff } = self;
-        [length, key, seal, content, duplicates, chaff]
+    pub(crate) fn to_array(self) -> [u64; REASONS] {
+        let Self { length, key, seal, content, duplicates, foreign, chaff } = self;
+        [length, key, seal, content, duplicates, foreign, chaff]
     }
 
-    pub(crate) fn from_array([length, key, seal, content, duplicates, chaff]: [u64; 6]) -> Self {
-        Self { length, key, seal, content, duplicates, chaff }
+    pub(crate) fn from_array(all: [u64; REASONS]) -> Self {
+        let [length, key, seal, content, duplicates, foreign, chaff] = all;
+        Self { length, key, seal, content, duplicates, foreign, chaff }
     }
 
     /// The sums over two batches.
@@ -135,9 +141,19 @@ impl Rejected {
 
 impl<'a> BatchOpener<'a> {
     /// For the batches of a route.
-    pub fn new(survey: &Survey, route: Route, keys: &'a LayerKeys) -> Self {
+    pub fn new(survey: &Survey, route: Route, keys: &'a LayerKeys) -> Result<Self, Error> {
         let (layout, attributes) = (Layout::of(survey), survey.attributes());
-        Self { route, layout, attributes, keys, seen: HashSet::new() }
+        let receiving = survey.receiving(route.label);
+        let assignment = Assignment::new(survey.mechanism()?.coins().draws(), receiving.len() as u32)?;
+        let position = receiving.iter().position(|&instance| instance == route.instance);
+        let bound = position.map(|position| (assignment, position as u32));
+        Ok(Self { route, layout, attributes, keys, bound, seen: HashSet::new() })
+    }
+
+    /// Whether those who keep to the survey send fragments of an attribute here. What others send is not counted, so that
+    /// nobody has more envelopes for a value than the bodies of the instances that it is bound to have.
+    fn is_bound(&self, attribute: u32) -> bool {
+        self.bound.is_some_and(|(assignment, position)| assignment.fragments(attribute, position) > 0)
     }
 
     /// How many bytes an envelope has.
@@ -177,7 +193,10 @@ impl<'a> BatchOpener<'a> {
         let mut fragments = Vec::with_capacity(opened.len());
         for one in opened {
             match one {
-                Ok(Opened::Fragment(fragment)) => fragments.push(fragment.attribute()),
+                Ok(Opened::Fragment(fragment)) if self.is_bound(fragment.attribute()) => {
+                    fragments.push(fragment.attribute());
+                }
+                Ok(Opened::Fragment(_)) => rejected.foreign += 1,
                 Ok(Opened::Chaff) => rejected.chaff += 1,
                 Err(Rejection::Length) => rejected.length += 1,
                 Err(Rejection::Key) => rejected.key += 1,
@@ -198,6 +217,9 @@ fn short(envelope: &[u8]) -> [u8; 16] {
 fn part(name: &[u8; 16], passes: u64) -> u64 {
     u64::from_be_bytes(*name.first_chunk().unwrap_or(&[0; 8])) % passes
 }
+
+/// How many reasons there are not to count an envelope.
+pub(crate) const REASONS: usize = 7;
 
 /// How much is read before it is opened on all cores.
 const PART_LEN: usize = 1 << 20;

@@ -5,6 +5,7 @@ use throng_wire::codec::Reader;
 use throng_wire::route::ROUTE_LEN;
 use throng_wire::{Digest, Hasher, Route, Survey};
 
+use crate::batch::REASONS;
 use crate::{Error, Rejected};
 
 /// One epoch of a channel at one instance: destroyed, or counted. Once it is stored the batch can be acknowledged, and is
@@ -86,7 +87,7 @@ impl InstanceTally {
             }
             let batch = Digest::new(reader.take()?);
             let envelopes = number(&mut reader)?;
-            let mut rejected = [0; 6];
+            let mut rejected = [0; REASONS];
             for count in &mut rejected {
                 *count = number(&mut reader)?;
             }
@@ -127,7 +128,7 @@ fn number(reader: &mut Reader<'_>) -> Option<u64> {
     None
 }
 
-const MAGIC: &[u8] = b"throng-v1 tally\n";
+const MAGIC: &[u8] = b"throng-v2 tally\n";
 /// A line that says what it is, the route, and what became of it.
 pub const HEAD_LEN: usize = MAGIC.len() + ROUTE_LEN + 1;
 
@@ -148,7 +149,7 @@ mod tests {
         tally.add_count(5, 127).unwrap();
         tally.add_count(6, 128).unwrap();
         tally.add_count(783, 5 << 40).unwrap();
-        let rejected = Rejected { seal: 3, duplicates: 300, ..Rejected::default() };
+        let rejected = Rejected { seal: 3, duplicates: 300, foreign: 7, ..Rejected::default() };
         let counted = Counted { batch: Digest::of(b"batch"), envelopes: 70_000, rejected, tally };
         InstanceTally { route: route(), counted: Some(counted) }
     }
@@ -199,7 +200,7 @@ mod tests {
             bytes.extend(route().to_bytes());
             bytes.push(1);
             bytes.extend(Digest::of(b"batch").as_bytes());
-            bytes.extend([0; 8]);
+            bytes.extend([0; REASONS + 2]);
             bytes.extend(tail);
             let digest = Digest::of(&bytes);
             bytes.extend(digest.as_bytes());

@@ -22,12 +22,24 @@ pub struct Ranked {
 /// The `top` values with the largest estimates, with intervals of this confidence. A value is significant if its
 /// estimate exceeds what a value that nobody holds exceeds anywhere in the domain with probability `beta` at most.
 pub fn ranking(estimates: &Estimates, top: usize, confidence: f64, beta: f64) -> Result<Vec<Ranked>, Error> {
+    ranking_among(estimates, |_| true, top, confidence, beta)
+}
+
+/// The same among those values alone that are given.
+pub fn ranking_among(
+    estimates: &Estimates,
+    given: impl Fn(usize) -> bool,
+    top: usize,
+    confidence: f64,
+    beta: f64,
+) -> Result<Vec<Ranked>, Error> {
     let counts = estimates.counts();
     let threshold = estimates.heavy_hitters(beta)?.threshold;
     // The largest estimates first, and equal ones by value, so that the order is the same everywhere.
     let order = |&a: &usize, &b: &usize| counts[b].total_cmp(&counts[a]).then(a.cmp(&b));
     // What is missing has no rank.
-    let mut values: Vec<usize> = (0..counts.len()).filter(|&value| !counts[value].is_nan()).collect();
+    let mut values: Vec<usize> =
+        (0..counts.len()).filter(|&value| given(value) && !counts[value].is_nan()).collect();
     if top < values.len() {
         values.select_nth_unstable_by(top, order);
         values.truncate(top);
@@ -70,6 +82,8 @@ mod tests {
             [2, 0],
             "no rank for what is missing"
         );
+        let given = ranking_among(&estimates, |value| value != 4, 2, 0.95, 0.001).unwrap();
+        assert_eq!(given.iter().map(|line| line.value).collect::<Vec<_>>(), [1, 3]);
         assert!(ranking(&estimates, 3, 1.0, 0.001).is_err());
     }
 }

@@ -4,11 +4,14 @@ use std::collections::BTreeSet;
 
 use throng_account::label::Label;
 use throng_account::ledger::Recorded;
+use throng_account::liar::OneLiar;
 use throng_account::terms::Kept;
 use throng_dp::estimate::InstanceSums;
-use throng_dp::{CentralGuarantee, Epsilon, Estimates, LocalGuarantee, Removal};
+use throng_dp::fragmenting::Assignment;
+use throng_dp::{CentralGuarantee, Epsilon, Estimates, LocalGuarantee, Mechanism, Removal};
 use throng_wire::{Route, Survey, SurveyHash};
 
+use crate::plausible::{InstanceCounts, Plausibility};
 use crate::{BatchHead, Error, InstanceTally, Rejected};
 
 /// The crowd of a release, as the tallies of its instances have it.
@@ -62,6 +65,8 @@ pub struct Release {
     floor: LocalGuarantee<Removal>,
     spent: CentralGuarantee<Removal>,
     estimates: Estimates,
+    plausibility: Plausibility,
+    one_liar: OneLiar,
 }
 
 impl Crowd {
@@ -151,17 +156,20 @@ impl Release {
             })
             .collect();
         let estimates = mechanism.estimate_from(&sums, receiving.len() as u32)?;
+        let (plausibility, one_liar) = lies(survey, &mechanism, &crowd, parts, &estimates)?;
         let label = survey.labels.as_ref().and_then(|labels| labels.epsilon_label);
         let label = label.map(Epsilon::new).transpose()?.map_or(Label::Public, Label::Randomized);
         let floor = LocalGuarantee::pure(label.local(mechanism.floor().epsilon()));
-        Ok(Self { crowd, kept, floor, spent: recorded.spent(), estimates })
+        Ok(Self { crowd, kept, floor, spent: recorded.spent(), estimates, plausibility, one_liar })
     }
 
-    /// The same release with these counts, as somebody read them in its table.
+    /// The same release with these counts, as somebody read them in its table: not a number where one is missing or withheld.
     #[must_use]
     pub fn with_counts(self, counts: Vec<f64>) -> Self {
         let (respondents, spread) = (self.estimates.respondents(), self.estimates.spread());
-        Self { estimates: Estimates::new(respondents, counts, spread), ..self }
+        // What cannot come from the crowd is seen in the counts of each instance, which a table does not have.
+        let plausibility = Plausibility::default();
+        Self { estimates: Estimates::new(respondents, counts, spread), plausibility, ..self }
     }
 
     /// Which survey.
@@ -194,8 +202,48 @@ impl Release {
         self.spent
     }
 
-    /// The estimates.
+    /// The estimates. Some of them are not to be given: see [`Release::plausibility`].
     pub fn estimates(&self) -> &Estimates {
         &self.estimates
     }
+
+    /// What in it cannot come from its crowd.
+    pub fn plausibility(&self) -> &Plausibility {
+        &self.plausibility
+    }
+
+    /// The estimate of a value; `None` where it is missing, or withheld.
+    pub fn given(&self, value: usize) -> Option<f64> {
+        let withheld = self.plausibility.withheld.contains_key(&value);
+        self.estimates.count(value).filter(|_| !withheld)
+    }
+
+    /// What one respondent who lies can have done to one estimate.
+    pub fn one_liar(&self) -> OneLiar {
+        self.one_liar
+    }
+}
+
+/// What cannot come from the crowd, and what one liar can have done.
+fn lies(
+    survey: &Survey,
+    mechanism: &Mechanism,
+    crowd: &Crowd,
+    parts: &[InstanceTally],
+    estimates: &Estimates,
+) -> Result<(Plausibility, OneLiar), Error> {
+    fn counted<'a>(receiving: &[u32], part: &'a InstanceTally) -> Option<InstanceCounts<'a>> {
+        let (instance, counted) = (part.route.instance, part.counted.as_ref()?);
+        let position = receiving.iter().position(|&one| one == instance)? as u32;
+        Some(InstanceCounts { instance, position, tally: &counted.tally })
+    }
+    let receiving = survey.receiving(crowd.route.label);
+    let counts: Vec<InstanceCounts<'_>> = parts.iter().filter_map(|part| counted(&receiving, part)).collect();
+    let assignment = Assignment::new(mechanism.coins().draws(), receiving.len() as u32)?;
+    let envelopes = survey.delivery.envelopes;
+    let positions: Vec<u32> = counts.iter().map(|part| part.position).collect();
+    Ok((
+        Plausibility::of(mechanism, assignment, envelopes, &counts, estimates),
+        OneLiar::in_part(mechanism, envelopes, assignment, &positions),
+    ))
 }

@@ -33,7 +33,7 @@ fn envelopes(world: &World, values: &[u32]) -> Vec<u8> {
 }
 
 fn open(world: &World, keys: &LayerKeys, parts: &[&[u8]]) -> (Vec<u32>, Rejected) {
-    let mut opener = BatchOpener::new(world.survey.survey(), world.route(), keys);
+    let mut opener = BatchOpener::new(world.survey.survey(), world.route(), keys).unwrap();
     let mut rejected = Rejected::default();
     let mut values: Vec<u32> = parts.iter().flat_map(|part| opener.open(part, &mut rejected)).collect();
     values.sort_unstable();
@@ -45,9 +45,9 @@ fn fragments_are_counted_and_the_rest_has_its_reason() {
     for hops in 1..=2 {
         let world = World::new(Shape { hops, ..SHAPE });
         let keys = &world.layers[&Place::Analyzer];
-        let honest = envelopes(&world, &[5, 6, 7]);
+        let honest = envelopes(&world, &[3, 6, 9]);
         let (values, rejected) = open(&world, keys, &[&honest]);
-        assert_eq!(values, [5, 6, 7]);
+        assert_eq!(values, [3, 6, 9]);
         assert_eq!(rejected, Rejected { chaff: u64::from(hops == 1), ..Rejected::default() });
 
         let length = honest.len() / if hops == 1 { 4 } else { 3 };
@@ -65,6 +65,15 @@ fn fragments_are_counted_and_the_rest_has_its_reason() {
         let (values, rejected) = open(&elsewhere, keys, &[&honest]);
         assert!(values.is_empty() && rejected.seal > 0, "another survey");
     }
+}
+
+/// Of three instances the first counts the attributes 0, 3, 6, ...
+#[test]
+fn values_that_other_instances_count_are_not_counted() {
+    let world = World::new(Shape { hops: 2, ..SHAPE });
+    let (values, rejected) =
+        open(&world, &world.layers[&Place::Analyzer], &[&envelopes(&world, &[3, 4, 5, 6])]);
+    assert_eq!((values, rejected), (vec![3, 6], Rejected { foreign: 2, ..Rejected::default() }));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! file for every batch that was counted. The last two are only added to. A release is made of them again whenever somebody asks,
 //! and is the same until another batch has come. `releases` has what was published of them.
 
+pub mod lies;
 mod opening;
 pub mod published;
 mod release_ledger;
@@ -15,7 +16,7 @@ pub(crate) use opening::abort_at;
 pub use opening::{Booked, Delivered, Opener};
 pub use published::{Published, PublishedReleases, ReleaseName};
 pub use release_ledger::ReleaseLedger;
-pub use released::{Released, ReleasedValue, plot_title};
+pub use released::{Released, ReleasedValue, Wanted, plot_title};
 pub use sealed_files::{Arriving, Erased, SealedFiles, SealedLock};
 pub use tally_files::TallyFiles;
 

@@ -41,6 +41,12 @@ impl Tally {
         self.counts.iter().zip(0..).map(|(&low, attribute)| u64::from(low) + (self.carry(attribute) << 32))
     }
 
+    /// How often one attribute was set; `None` if there is no such attribute.
+    pub fn count(&self, attribute: u32) -> Option<u64> {
+        let low = *self.counts.get(attribute as usize)?;
+        Some(u64::from(low) + (self.carry(attribute) << 32))
+    }
+
     /// The lower 32 bits of each count, and what is missing from them (nearly always nothing).
     pub(crate) fn parts(&self) -> (&[u32], &BTreeMap<u32, u64>) {
         (&self.counts, &self.carries)
@@ -155,6 +161,10 @@ mod tests {
         let other = tally.clone();
         tally.merge(&other).unwrap();
         assert_eq!(tally.counts().collect::<Vec<_>>(), [2 * ((5 << 40) + 1), 2 * ((1 << 32) + 1)]);
+        assert_eq!(
+            [0, 1, 2].map(|j| tally.count(j)),
+            [Some(2 * ((5 << 40) + 1)), Some(2 * ((1 << 32) + 1)), None]
+        );
         assert!(tally.add_count(2, 1).is_err());
         tally.add_count(0, u64::MAX).unwrap();
         tally.add_count(0, u64::MAX).unwrap();

@@ -48,7 +48,12 @@ pub(crate) const SHAPE: Shape = Shape {
 
 impl World {
     pub(crate) fn new(shape: Shape) -> Self {
-        let mut draft = draft(shape);
+        Self::of(draft(shape))
+    }
+
+    /// With the parties of a draft that has none.
+    pub(crate) fn of(mut draft: Survey) -> Self {
+        let (instances, hops) = (draft.delivery.instances, draft.delivery.hops);
         let rng = &mut ChaCha20Rng::from_seed([5; 32]);
         let places: Vec<Place> = draft.places().collect();
         let signing: BTreeMap<Place, SigningKey> =
@@ -60,9 +65,9 @@ impl World {
         };
         draft.parties = Some(Parties {
             analyzer: Some(party(Place::Analyzer)),
-            instances: (1..=shape.instances)
+            instances: (1..=instances)
                 .map(|instance| Instance {
-                    hops: (1..=shape.hops).map(|hop| party(Place::Hop { instance, hop })).collect(),
+                    hops: (1..=hops).map(|hop| party(Place::Hop { instance, hop })).collect(),
                 })
                 .collect(),
         });

@@ -3,7 +3,7 @@
 import { download, lastOnly, partly } from "/assets/api.js";
 import { legend, rankChart } from "/assets/chart.js";
 import { el, facts, figure, message, show } from "/assets/dom.js";
-import { bytes, collusions, count, epsilon, short, upTo } from "/assets/format.js";
+import { atMost, bytes, collusions, count, epsilon, short, tenths, upTo } from "/assets/format.js";
 import { draw } from "/assets/picture.js";
 import { slider } from "/assets/slider.js";
 
@@ -145,6 +145,7 @@ function planned({ plan, domain, sample }, mark) {
         ["processor time", `${short(plan.respondent_ms)} ms of each respondent, ${short(plan.servers_ms)} ms of all servers`],
         ["each fragment", plan.epsilon_fragment && `epsilon_fragment ${epsilon(plan.epsilon_fragment)} (removal)`],
         ["if they collude", el("span", { id: "collusions" }, collusions(plan))],
+        ["one liar", el("span", { id: "one-liar", "data-value": plan.one_liar.estimate_up_max }, `can make one count ${tenths(atMost(plan.one_liar.estimate_up_max, 1))} people too high, or ${tenths(atMost(plan.one_liar.estimate_down_max, 1))} too low, with ${count(plan.one_liar.envelopes)} envelopes`)],
       ]),
       el("ul", { class: "points small" }, plan.reasons.map((text) => el("li", {}, text))),
       plan.another_design && message("", el("p", {}, plan.another_design)),

@@ -3,7 +3,7 @@
 import { ask, download, lastOnly, partly } from "/assets/api.js";
 import { bars, legend, rankChart } from "/assets/chart.js";
 import { el, facts, figure, message, show } from "/assets/dom.js";
-import { budget, collusions, count, delta, epsilon, percent, promise, short, tenths, time } from "/assets/format.js";
+import { atMost, budget, collusions, count, delta, epsilon, percent, promise, short, tenths, time } from "/assets/format.js";
 import { draw } from "/assets/picture.js";
 
 export async function render(page, parameters, fail) {
@@ -35,10 +35,46 @@ export async function render(page, parameters, fail) {
       figure("epsilon-central", "promise of this release", release.epsilon_central, `ε ${epsilon(release.epsilon_central)}`, `epsilon_central (removal) at delta ${delta(release.delta)}, bound ${release.bound}`, "good"),
       figure("epsilon-local", "whatever fails", release.epsilon_local, `ε ${epsilon(release.epsilon_local)}`, release.backstop ? "epsilon_backstop (removal), in one epoch, and over all while an answer stays the same" : "epsilon_local (removal), in each epoch"),
     ),
+    doubts(release),
     tabs(views, first, fail),
     downloads(path, release, picture_width, fail),
     promises(release, label),
   );
+}
+
+/// What cannot come from the crowd: in doubt as a whole, or withheld.
+function doubts(release) {
+  const withheld = release.withheld_values ?? 0;
+  if (withheld === 0 && !release.doubts?.length) return null;
+  const more = withheld - release.withheld.length;
+  return el(
+    "section",
+    { class: "panel", id: "doubts", "aria-labelledby": "doubts-title", "data-value": release.doubts.length + withheld },
+    el("h2", { id: "doubts-title" }, "Not what this crowd can have sent"),
+    el(
+      "ul",
+      { class: "points" },
+      release.doubts.map((doubt) => el("li", {}, `In doubt (${doubt.mark}): ${doubt.reason}`)),
+      release.withheld.map((value) => el("li", {}, `${value.name} is withheld (${value.mark}): ${value.reason}.`)),
+      more > 0 && el("li", {}, `${count(more)} more values are withheld; the table has them.`),
+    ),
+    el("p", { class: "faint small" }, `An honest crowd is marked like this in one release of ${count(Math.round(1 / release.false_alarm))} at most.`),
+  );
+}
+
+/// What one liar can do, in words.
+function oneLiar(release) {
+  const { envelopes, estimate_up_max, estimate_down_max } = release.one_liar;
+  const up = `can have ${count(envelopes)} envelopes counted for one value: its estimate is up to ${tenths(atMost(estimate_up_max, 1))} people too high, or ${tenths(atMost(estimate_down_max, 1))} too low`;
+  if (release.liars === 0) return up;
+  return `${up}. With ${count(release.liars)} of them, ${count(release.significant_with_liars)} values still stand out, above ${tenths(atMost(release.noise_threshold_with_liars, 1))}`;
+}
+
+/// What a line of the table is.
+function badge(line) {
+  if (line.estimate === null) return line.mark === "missing" || !line.mark ? ["missing", ""] : [`withheld: ${line.mark}`, "bad"];
+  if (line.mark === "liars") return ["signal, or liars", ""];
+  return line.significant ? ["signal", "good"] : ["noise", ""];
 }
 
 /// Tabs that the arrow keys move between.
@@ -171,7 +207,7 @@ async function tableView(path, release, fail) {
           el("td", { class: "grow" }, line.name),
           el("td", { class: "number", "data-value": line.estimate ?? "" }, line.estimate === null ? "" : tenths(line.estimate)),
           el("td", { class: "number" }, line.estimate === null ? "" : `± ${tenths(line.standard_error)}`),
-          el("td", {}, el("span", { class: `badge ${line.significant ? "good" : ""}` }, line.estimate === null ? "missing" : line.significant ? "signal" : "noise")),
+          el("td", {}, el("span", { class: `badge ${badge(line)[1]}` }, badge(line)[0])),
         ),
       ),
     );
@@ -187,7 +223,7 @@ async function tableView(path, release, fail) {
   return [
     el("div", { class: "grid" }, el("label", {}, "Search", search), el("label", {}, "Order", order)),
     said,
-    el("p", { class: "faint", id: "estimates-caption" }, `Estimates in people; ± is one standard error. A value is signal above ${short(release.noise_threshold)}.${release.missing ? ` ${count(release.missing)} values are missing: the instances that hold them have not come.` : ""}`),
+    el("p", { class: "faint", id: "estimates-caption" }, `Estimates in people; ± is one standard error. A value is signal above ${short(release.noise_threshold)}.${release.one_liar ? ` “Signal, or liars”: ${release.liars > 1 ? `${count(release.liars)} liars` : "one liar"} could have made it.` : ""}${release.missing ? ` ${count(release.missing)} values are missing: the instances that hold them have not come.` : ""}`),
     el(
       "div",
       { class: "scroll" },
@@ -238,6 +274,7 @@ function promises(release, label) {
       ["rests on", `${count(release.honest_respondents)} honest respondents`],
       ["if they collude", el("span", { id: "collusions" }, collusions(release))],
       ["spent", `epsilon ${epsilon(release.epsilon_spent)} of ${budget(release.epsilon_budget)} (removal) at delta ${delta(release.delta_budget)}, on ${release.population}`],
+      ["one liar", release.one_liar && el("span", { id: "one-liar" }, oneLiar(release))],
       ["noise floor", `${short(release.noise_floor)} people, the standard error of a value that nobody holds`],
       ["not counted", rejected.length > 0 && `envelopes ${rejected.map(([name, value]) => `${REJECTED[name] ?? name}: ${count(value)}`).join(", ")}`],
     ]),
@@ -259,4 +296,5 @@ const REJECTED = {
   seal: "whose seal does not open",
   content: "with no answer inside",
   duplicates: "that were there before",
+  foreign: "for values that other instances count",
 };

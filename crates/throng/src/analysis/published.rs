@@ -39,12 +39,16 @@ pub struct EstimateLine {
     pub value: u64,
     /// What it is called.
     pub name: String,
-    /// How many are estimated to hold it; `None` if it is missing, because no instance that holds its fragments has come.
+    /// How many are estimated to hold it; `None` if it is missing, because no instance that holds its fragments has come, or
+    /// withheld.
     pub estimate: Option<f64>,
     /// The standard error of that.
     pub standard_error: Option<f64>,
     /// Whether it stands out of the noise.
     pub significant: bool,
+    /// Why it is withheld or to be doubted: `impossible`, `implausible`, `liars`, `missing`, or nothing.
+    #[serde(default)]
+    pub mark: String,
 }
 
 impl PublishedReleases {
@@ -152,8 +156,8 @@ mod tests {
         let (releases, survey) = (PublishedReleases::new(data.path()), SurveyHash::new([7; 32]));
         assert_eq!(releases.of(survey).unwrap(), []);
         let name = |label, epoch| ReleaseName { epoch, label };
-        let table =
-            b"value,name,estimate,standard_error,significant\n0,\"a, b\",-1.250,3.000,false\n1,c,,,false\n";
+        let table = b"value,name,estimate,standard_error,significant,mark\n0,\"a, b\",-1.250,3.000,false,\n\
+            1,c,,,false,impossible\n";
         for (label, epoch) in [(1, 9), (2, 9), (1, 100)] {
             let files = [(RELEASE, b"{}\n".to_vec()), (TABLE, table.to_vec())];
             releases.at(survey, name(label, epoch)).write(&files).unwrap();
@@ -165,9 +169,10 @@ mod tests {
         assert_eq!(releases.of(SurveyHash::new([8; 32])).unwrap(), []);
         let one = releases.at(survey, name(2, 9));
         assert_eq!((one.json().unwrap(), one.picture_width()), (b"{}\n".to_vec(), None));
-        let [line, missing] = <[_; 2]>::try_from(one.lines().unwrap()).unwrap();
+        let [line, withheld] = <[_; 2]>::try_from(one.lines().unwrap()).unwrap();
         assert_eq!((line.name.as_str(), line.estimate, line.significant), ("a, b", Some(-1.25), false));
-        assert_eq!((missing.estimate, missing.standard_error, missing.significant), (None, None, false));
+        assert_eq!((withheld.estimate, withheld.standard_error, withheld.significant), (None, None, false));
+        assert_eq!((line.mark.as_str(), withheld.mark.as_str()), ("", "impossible"));
         assert!(releases.at(survey, name(3, 9)).json().is_err());
     }
 }

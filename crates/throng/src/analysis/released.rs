@@ -6,11 +6,13 @@ use std::path::Path;
 use anyhow::Result;
 use indicatif::HumanCount;
 use serde::Serialize;
-use throng_analyze::{Rejected, Release, ranking};
+use throng_analyze::plausible::Mark;
+use throng_analyze::{Rejected, Release, ranking_among};
 use throng_dp::{CentralGuarantee, Coins, Neighbors, Removal};
 use throng_encode::CheckedClaim;
 use throng_wire::survey::{Cover, Enrolment, Survey};
 
+use super::lies::{Lies, interval_with_liars, liars, mark_of};
 use super::published::{PICTURE, TABLE};
 use crate::picture::Picture;
 use crate::rank_plot::estimates_by_rank;
@@ -84,7 +86,7 @@ pub struct Released {
     pub noise_floor: f64,
     /// A value that nobody holds exceeds this, anywhere in the domain, with probability `beta` at most.
     pub noise_threshold: f64,
-    /// How many values exceed it.
+    /// How many values exceed it whose estimates are given.
     pub significant: u64,
     /// How many values are missing: of which no instance that has come holds a fragment. Nothing is said of them.
     pub missing: u64,
@@ -92,7 +94,10 @@ pub struct Released {
     pub beta: f64,
     /// The confidence of the intervals.
     pub confidence: f64,
-    /// The values with the largest estimates.
+    /// What cannot come from the crowd, and what liars can do.
+    #[serde(flatten)]
+    pub lies: Lies,
+    /// The values with the largest estimates, of those that are given.
     pub top: Vec<ReleasedValue>,
     /// The names of the files that were written. Where they are on somebody's machine is not part of a release.
     pub files: Vec<String>,
@@ -118,6 +123,26 @@ pub struct ReleasedValue {
     pub high: f64,
     /// Whether it stands out of the noise.
     pub significant: bool,
+    /// The lower end of the interval if as many respondents lie as are allowed for.
+    pub low_with_liars: f64,
+    /// The upper end then.
+    pub high_with_liars: f64,
+    /// Whether it stands out of the noise and what these can do.
+    pub significant_with_liars: bool,
+    /// `liars` where it stands out of the noise, and one liar, or as many as are allowed for, could have made it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mark: Option<&'static str>,
+}
+
+/// How a release is to be shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// How many of the largest estimates.
+    pub top: usize,
+    /// The confidence of the intervals.
+    pub confidence: f64,
+    /// How many liars are allowed for.
+    pub liars: u64,
 }
 
 /// Envelopes that were not counted.
@@ -133,14 +158,16 @@ pub struct RejectedCounts {
     pub content: u64,
     /// There before.
     pub duplicates: u64,
+    /// For values that are counted elsewhere.
+    pub foreign: u64,
     /// Chaff, which is no fault.
     pub chaff: u64,
 }
 
 impl From<Rejected> for RejectedCounts {
     fn from(rejected: Rejected) -> Self {
-        let Rejected { length, key, seal, content, duplicates, chaff } = rejected;
-        Self { length, key, seal, content, duplicates, chaff }
+        let Rejected { length, key, seal, content, duplicates, foreign, chaff } = rejected;
+        Self { length, key, seal, content, duplicates, foreign, chaff }
     }
 }
 
@@ -150,22 +177,33 @@ impl Released {
         survey: &Survey,
         release: &Release,
         (population, budget): (&str, CentralGuarantee<Removal>),
-        top: usize,
-        confidence: f64,
+        Wanted { top, confidence, liars }: Wanted,
     ) -> Result<Self> {
         let (crowd, estimates) = (release.crowd(), release.estimates());
         let hitters = estimates.heavy_hitters(BETA)?;
         let claim = CheckedClaim::under(survey, crowd.route.label)?;
         let collusions = claim.exposure.collusions()?;
-        let top = ranking(estimates, top, confidence, BETA)?.into_iter().map(|line| ReleasedValue {
-            value: line.value,
-            name: survey.value_name(line.value as u64),
-            estimate: line.count,
-            standard_error: line.standard_error,
-            low: line.low,
-            high: line.high,
-            significant: line.significant,
+        let lies = Lies::of(survey, release, hitters.threshold, liars);
+        let largest =
+            ranking_among(estimates, |value| release.given(value).is_some(), top, confidence, BETA)?;
+        let top = largest.into_iter().map(|line| {
+            let (low_with_liars, high_with_liars) =
+                interval_with_liars(release, liars, line.value, confidence)?;
+            Ok(ReleasedValue {
+                value: line.value,
+                name: survey.value_name(line.value as u64),
+                estimate: line.count,
+                standard_error: line.standard_error,
+                low: line.low,
+                high: line.high,
+                significant: line.significant,
+                low_with_liars,
+                high_with_liars,
+                significant_with_liars: line.count > lies.noise_threshold_with_liars,
+                mark: lies.mark(line.count, hitters.threshold).map(Mark::name),
+            })
         });
+        let top = top.collect::<Result<Vec<ReleasedValue>>>()?;
         let label = survey.labels.as_ref().and_then(|labels| labels.name(crowd.route.label));
         Ok(Self {
             survey: release.survey().to_string(),
@@ -202,11 +240,13 @@ impl Released {
             rejected: crowd.rejected.into(),
             noise_floor: estimates.noise_floor(),
             noise_threshold: hitters.threshold,
-            significant: hitters.values.len() as u64,
+            significant: hitters.values.iter().filter(|&&value| release.given(value).is_some()).count()
+                as u64,
             missing: estimates.missing() as u64,
             beta: BETA,
             confidence,
-            top: top.collect(),
+            lies,
+            top,
             files: Vec::new(),
             directory: None,
         })
@@ -221,16 +261,17 @@ impl Released {
     ) -> Result<Vec<(&'static str, Vec<u8>)>> {
         let estimates = release.estimates();
         let mut table = csv::Writer::from_writer(Vec::new());
-        table.write_record(["value", "name", "estimate", "standard_error", "significant"])?;
+        table.write_record(["value", "name", "estimate", "standard_error", "significant", "mark"])?;
         for value in 0..estimates.counts().len() {
-            let count = estimates.count(value);
+            let count = release.given(value);
             let significant = count.is_some_and(|count| count > self.noise_threshold).to_string();
-            // What is missing has no number.
+            // What is missing or withheld has no number.
             let (count, error) = count.map_or_else(Default::default, |count| {
                 (format!("{count:.3}"), format!("{:.3}", estimates.standard_error(value)))
             });
             let name = survey.value_name(value as u64);
-            table.write_record([&value.to_string(), &name, &count, &error, &significant])?;
+            let mark = mark_of(release, &self.lies, value, self.noise_threshold);
+            table.write_record([&value.to_string(), &name, &count, &error, &significant, mark])?;
         }
         let mut files = vec![(TABLE, table.into_inner()?)];
         match picture {
@@ -238,7 +279,7 @@ impl Released {
             None => {
                 let counts = estimates.counts();
                 let mut by_rank: Vec<usize> =
-                    (0..counts.len()).filter(|&value| estimates.count(value).is_some()).collect();
+                    (0..counts.len()).filter(|&value| release.given(value).is_some()).collect();
                 by_rank.sort_by(|&a, &b| counts[b].total_cmp(&counts[a]).then(a.cmp(&b)));
                 let title = plot_title(
                     (&self.name, self.label.as_deref()),
@@ -348,14 +389,22 @@ impl fmt::Display for Released {
         let names = self.top.iter().map(|line| line.name.chars().count()).max().unwrap_or(0).clamp(10, 40);
         if !self.top.is_empty() {
             let percent = 100.0 * self.confidence;
-            writeln!(f, "{:>names$}  {:>14}  {percent} % interval", "value", "estimate")?;
+            let allowed = match self.lies.liars {
+                0 => String::new(),
+                count => format!(", {} allowed for", liars(count)),
+            };
+            writeln!(f, "{:>names$}  {:>14}  {percent} % interval{allowed}", "value", "estimate")?;
         }
         for line in &self.top {
-            let mark = if line.significant { "" } else { "  (noise)" };
+            let mark = match line.mark {
+                Some(_) => format!("  {}", self.lies.could_be_made()),
+                None if line.significant => String::new(),
+                None => "  (noise)".into(),
+            };
             writeln!(
                 f,
                 "{:>names$}  {:>14.1}  {:.1} to {:.1}{mark}",
-                line.name, line.estimate, line.low, line.high
+                line.name, line.estimate, line.low_with_liars, line.high_with_liars
             )?;
         }
         writeln!(f)?;
@@ -432,13 +481,17 @@ impl fmt::Display for Released {
                 format!("{} of {all} values, of which nothing has come", HumanCount(self.missing)),
             )?;
         }
-        let RejectedCounts { length, key, seal, content, duplicates, chaff: _ } = self.rejected;
-        if length + key + seal + content + duplicates > 0 {
+        for (label, text) in self.lies.lines() {
+            line(label, text)?;
+        }
+        let RejectedCounts { length, key, seal, content, duplicates, foreign, chaff: _ } = self.rejected;
+        if length + key + seal + content + duplicates + foreign > 0 {
             line(
                 "not counted",
                 format!(
                     "{seal} envelopes with a seal that does not open, {key} for another key, {content} with no \
-                     answer inside, {duplicates} that were there before, {length} of another length"
+                     answer inside, {duplicates} that were there before, {foreign} for values that other instances count, \
+                     {length} of another length"
                 ),
             )?;
         }

@@ -16,6 +16,8 @@ Examples:
       values are the pixels of a picture that is 28 wide
   throng release --survey survey.toml --epoch 20500 --wait-s 60
       wait for batches that are on their way, for a minute at most
+  throng release --survey survey.toml --epoch 20500 --liars 3
+      what still stands if three of the respondents lied
 
 An epoch is written into the analyzer's ledger before its batches are opened. If the population's budget does not allow
 it, it is refused (exit code 1), and nothing is opened. Made again, the same release costs nothing more.")]
@@ -51,6 +53,10 @@ pub struct ReleaseArgs {
     /// The confidence of the intervals
     #[arg(long, value_name = "P", default_value_t = 0.95, allow_negative_numbers = true)]
     pub confidence: f64,
+
+    /// Allow for so many respondents who lie: intervals are wider by what they can do, and signal has to stand out of that, too
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub liars: u64,
 
     /// Draw the estimates as a picture of this width
     #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(1..))]

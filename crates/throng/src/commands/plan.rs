@@ -2,6 +2,7 @@
 
 mod consent;
 mod labels;
+mod liar;
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -16,6 +17,7 @@ use throng_wire::envelope::{body_len, envelope_len};
 use throng_wire::survey::{self, Attribute, Claim, Cover, Crowd, Delivery, Enrolment, Survey};
 
 use super::{Format, print};
+use crate::analysis::lies::OneLiarShown;
 use crate::cli::{EncodingArg, PlanArgs};
 use crate::exit::Refusal;
 use crate::out_dir::OutDir;
@@ -211,6 +213,8 @@ pub(crate) struct Planned {
     simultaneous_error: f64,
     pub(crate) noise_threshold: f64,
     detectable_count: f64,
+    /// What one respondent who lies can do to one estimate.
+    one_liar: OneLiarShown,
     /// What the fragments alone say that one, two, ... bad instances and the analyzer can tie to a respondent.
     epsilon_if_instances_compromised: Vec<f64>,
     /// What these leave, as they see the release too.
@@ -265,6 +269,7 @@ impl Planned {
         let collusions = plan.exposure.collusions()?;
         let removal = CentralGuarantee::<Removal>::new(question.epsilon_central, question.delta);
         let replacement = CentralGuarantee::<Replacement>::from(removal);
+        let liar = liar::of(&survey)?;
         let bytes = u64::from(question.instances) * body_len(hops, plan.envelopes);
         let cost = cost::throng(plan, question.instances, hops, bytes);
         let histogram = match plan.encoding {
@@ -299,6 +304,7 @@ impl Planned {
             simultaneous_error: plan.accuracy.simultaneous_error,
             noise_threshold: plan.accuracy.threshold,
             detectable_count: plan.accuracy.detectable,
+            one_liar: liar.into(),
             epsilon_if_instances_compromised: collusions.iter().map(|left| left.exposed.value()).collect(),
             epsilon_with_release_if_instances_compromised: collusions
                 .iter()
@@ -312,7 +318,7 @@ impl Planned {
             respondents_for_share: None,
             reasons: plan.reasons.clone(),
             exceeded_probability: consent::exceeded(&survey)?,
-            consent: consent::summary(question, plan, &survey)?,
+            consent: format!("{} {}", consent::summary(question, plan, &survey)?, liar::consent(&liar)),
             survey,
         })
     }
@@ -406,6 +412,10 @@ impl Planned {
             format!("{:.0} (a value nobody holds exceeds it in 5 % of surveys)", self.noise_threshold),
         )?;
         line("smallest count seen", format!("{:.0} (told from zero with 95 %)", self.detectable_count))?;
+        line(
+            "one liar",
+            liar::in_words(&self.one_liar.into(), self.envelopes_per_instance, self.noise_threshold),
+        )?;
         if let Some(more) = &self.one_more_fragment {
             let envelopes = more.envelopes_per_instance;
             line(

@@ -11,7 +11,8 @@ use throng_wire::{Route, Signed, SignedSurvey};
 use super::{Format, print};
 use crate::analysis::published::{KEYS, LEDGER, RELEASE, SIGNATURES, STATEMENTS, SURVEY};
 use crate::analysis::{
-    self, Delivered, Opener, PublishedReleases, ReleaseLedger, ReleaseName, Released, SealedFiles, TallyFiles,
+    self, Delivered, Opener, PublishedReleases, ReleaseLedger, ReleaseName, Released, SealedFiles,
+    TallyFiles, Wanted,
 };
 use crate::bundle::Bundle;
 use crate::cli::release::ReleaseArgs;
@@ -69,10 +70,12 @@ pub fn run(args: &ReleaseArgs, format: Format) -> Result<()> {
     let (release, refused) =
         analysis::release(&opener, (label, epoch), &mut |read, all| opening.note(read, all))?;
     opening.end();
-    let mut released =
-        Released::of(survey.survey(), &release, (&files.population, budget), args.top, args.confidence)?;
+    let wanted = Wanted { top: args.top, confidence: args.confidence, liars: args.liars };
+    let mut released = Released::of(survey.survey(), &release, (&files.population, budget), wanted)?;
     released.instances_sealed = refused;
-    let picture = args.width.and_then(|width| Picture::of_counts(width, release.estimates().counts()));
+    let given = (0..release.estimates().counts().len()).map(|value| release.given(value));
+    let counts: Vec<f64> = given.map(|count| count.unwrap_or(f64::NAN)).collect();
+    let picture = args.width.and_then(|width| Picture::of_counts(width, &counts));
     let published = PublishedReleases::new(&config.data).at(survey.hash(), ReleaseName { epoch, label });
     let dir = args.out.as_deref().unwrap_or(published.dir());
     let out = OutDir::open(dir)?;

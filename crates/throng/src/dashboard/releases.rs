@@ -251,12 +251,13 @@ struct RankedLine {
     estimate: Option<f64>,
     standard_error: Option<f64>,
     significant: bool,
+    mark: String,
 }
 
 impl RankedLine {
     fn of(rank: Option<usize>, line: &EstimateLine) -> Self {
-        let EstimateLine { value, name, estimate, standard_error, significant } = line.clone();
-        Self { rank, value, name, estimate, standard_error, significant }
+        let EstimateLine { value, name, estimate, standard_error, significant, mark } = line.clone();
+        Self { rank, value, name, estimate, standard_error, significant, mark }
     }
 }
 

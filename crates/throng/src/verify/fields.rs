@@ -8,7 +8,9 @@ use throng_wire::{Route, SignedSurvey};
 
 use super::Verdict;
 use super::rebuilt::{ROUNDED, Rebuilt};
-use crate::analysis::published::{KEYS, LEDGER, RELEASE, SIGNATURES, STATEMENTS, SURVEY, TABLE};
+use crate::analysis::published::{
+    EstimateLine, KEYS, LEDGER, RELEASE, SIGNATURES, STATEMENTS, SURVEY, TABLE,
+};
 
 /// How a field is compared. One that is not listed here has to be exactly as it is made again.
 #[derive(Clone, Copy, PartialEq)]
@@ -34,6 +36,13 @@ const RULES: &[(&str, Rule)] = &[
     ("noise_threshold", Rule::Error),
     ("significant", Rule::Error),
     ("top", Rule::Error),
+    ("missing", Rule::Error),
+    ("noise_threshold_with_liars", Rule::Error),
+    ("significant_with_liars", Rule::Error),
+    // What cannot come from the crowd was seen in counts that are not published.
+    ("doubts", Rule::Word),
+    ("withheld", Rule::Word),
+    ("withheld_values", Rule::Word),
     ("rejected", Rule::Word),
     ("instances_sealed", Rule::Word),
     ("epsilon_budget", Rule::Word),
@@ -157,6 +166,11 @@ fn compare_field(dir: &Path, name: &str, said: Option<&Value>, rebuilt: &Rebuilt
             let listed = rebuilt.published.iter().filter(|line| line.significant).count();
             said.as_u64() == Some(listed as u64)
         }
+        Some(Rule::Error) if name == "missing" => {
+            let missing = |line: &&EstimateLine| line.estimate.is_none() && line.mark == "missing";
+            said.as_u64() == Some(rebuilt.published.iter().filter(missing).count() as u64)
+        }
+        Some(Rule::Error) if name == "significant_with_liars" && rebuilt.is_sketch => true,
         Some(Rule::Error) if rebuilt.is_sketch => {
             same(said, found, &|said, found| said >= found - TOLERANCE * found.abs())
         }
@@ -214,16 +228,16 @@ fn compare_table(rebuilt: &Rebuilt) -> Result<(), String> {
         if said.name != found.name {
             return wrong("it has another name in the survey");
         }
-        // Which values are missing was compared before.
+        // What is missing or withheld has no numbers.
         let (Some(estimate), Some(error)) = (found.estimate, found.standard_error) else {
-            if said.standard_error.is_some() || said.significant {
-                return wrong("it is missing, and has an error or stands out all the same");
+            match (said.standard_error, said.significant) {
+                (None, false) => continue,
+                _ => return wrong("it has no estimate, and an error or a signal all the same"),
             }
-            continue;
         };
-        let stated = said.standard_error.unwrap_or_default();
         let least = error - ROUNDED;
-        if stated < least || !rebuilt.is_sketch && stated > least + 2.0 * ROUNDED {
+        let holds = |said: f64| said >= least && (rebuilt.is_sketch || said <= least + 2.0 * ROUNDED);
+        if !said.standard_error.is_some_and(holds) {
             return wrong(&format!("its standard error has to be {error:.3}"));
         }
         let near = (estimate - threshold).abs() <= 2.0 * ROUNDED;

@@ -11,7 +11,7 @@ use throng_wire::SignedSurvey;
 
 use super::{Files, Verdict};
 use crate::analysis::published::{EstimateLine, LEDGER, TABLE};
-use crate::analysis::{ReleaseLedger, Released, promised};
+use crate::analysis::{ReleaseLedger, Released, Wanted, promised};
 
 /// A release that was made again.
 pub(super) struct Rebuilt {
@@ -114,8 +114,10 @@ pub(super) fn rebuild(
             return Ok(None);
         }
     };
-    let missing = |line: &&EstimateLine| {
-        line.estimate.is_none() != release.estimates().count(line.value as usize).is_none()
+    let missing = |line: &&EstimateLine| match line.mark.as_str() {
+        // Withheld, which is the analyzer's word.
+        "impossible" | "implausible" => line.estimate.is_some(),
+        _ => line.estimate.is_none() != release.estimates().count(line.value as usize).is_none(),
     };
     if let Some(line) = published.iter().find(missing) {
         let what = if line.estimate.is_none() {
@@ -129,7 +131,9 @@ pub(super) fn rebuild(
     let release = release.with_counts(counts(&published, &files.release));
     let top = files.release.get("top").and_then(Value::as_array).map_or(0, Vec::len);
     let confidence = number("confidence").unwrap_or_default();
-    let mut made = match Released::of(survey.survey(), &release, (population, budget), top, confidence) {
+    let liars = files.release.get("liars").and_then(Value::as_u64).unwrap_or_default();
+    let wanted = Wanted { top, confidence, liars };
+    let mut made = match Released::of(survey.survey(), &release, (population, budget), wanted) {
         Ok(made) => made,
         Err(error) => {
             verdict.failed("errors", format!("{error:#}"));
@@ -145,6 +149,7 @@ pub(super) fn rebuild(
             estimate,
             standard_error: estimate.map(|_| estimates.standard_error(value)),
             significant: estimate.is_some_and(|estimate| estimate > threshold),
+            mark: String::new(),
         }
     };
     let lines = (0..estimates.counts().len()).map(line).collect();

@@ -106,6 +106,9 @@ impl Verdict {
             .into());
         say("That an instance which is not in the release has released nothing: ask its hops for their statements.".into());
         say("Pictures and plots: they are not read.".into());
+        say("That what is withheld or in doubt is so, and nothing else: that was seen in counts of each instance, which are not \
+             published."
+            .into());
         if rebuilt.is_sketch {
             say("The part of the errors that values add which share a cell of the sketch: it was estimated from the sketch. The \
                  part of the coins is checked as the least that they can be."

@@ -85,7 +85,7 @@ fn a_full_epoch(survey: &Survey) {
     assert!(number("epsilon_central") <= 8.0 && number("epsilon_local") >= number("epsilon_central"));
     assert!(number("epsilon_spent") <= number("epsilon_central") * 1.001, "{release}");
     assert!(number("noise_floor") > 0.0);
-    for reason in ["length", "key", "seal", "content", "duplicates", "chaff"] {
+    for reason in ["length", "key", "seal", "content", "duplicates", "foreign", "chaff"] {
         assert_eq!(release["rejected"][reason], 0, "{reason}");
     }
     for file in release["files"].as_array().unwrap() {

@@ -52,7 +52,7 @@ pub(crate) fn one_instance() -> Survey {
 
 /// Two instances of two hops, with more people than have to answer.
 pub(crate) fn two_instances() -> Town {
-    Town::of(&survey(ONE_HOT, ATTRIBUTE_FRAGMENTS, 9, ""), true, 13)
+    Town::of(&survey(ONE_HOT, ATTRIBUTE_FRAGMENTS, 9, ""), true, 14)
 }
 
 /// Who answered in an epoch.
@@ -155,9 +155,9 @@ fn formatted(estimates: &Estimates) -> Vec<(String, String)> {
 pub(crate) fn table(release: &serde_json::Value) -> Vec<(String, String)> {
     let dir = std::path::Path::new(release["directory"].as_str().unwrap());
     let text = fs::read_to_string(dir.join("estimates.csv")).unwrap();
-    // The last columns: estimate, standard error, significant.
+    // The last columns: estimate, standard error, significant, mark.
     let line = |line: &str| {
-        let mut cells = line.rsplit(',').skip(1).map(str::to_owned);
+        let mut cells = line.rsplit(',').skip(2).map(str::to_owned);
         let error = cells.next().unwrap();
         (cells.next().unwrap(), error)
     };

@@ -283,10 +283,16 @@ impl Town {
 
     /// What respondent `person` sends to an instance who holds this value.
     pub(crate) fn body(&self, route: Route, value: u32) -> Vec<u8> {
+        self.body_of(route, &[value])
+    }
+
+    /// A body with fragments of these attributes.
+    pub(crate) fn body_of(&self, route: Route, attributes: &[u32]) -> Vec<u8> {
         let bundle = &self.deployment.bundle;
         let way = Way::new(bundle.survey(), route.label, route.epoch, route.instance, bundle.key_lists());
         let mut rng = ChaCha20Rng::from_seed([9; 32]);
-        way.unwrap().body(&[Fragment::new(value)], &mut rng).unwrap()
+        let fragments: Vec<Fragment> = attributes.iter().map(|&attribute| Fragment::new(attribute)).collect();
+        way.unwrap().body(&fragments, &mut rng).unwrap()
     }
 
     /// A respondent's whole answer: randomized from a seed, sealed, and sent to every instance. Returns the fragments, as an

@@ -1,0 +1,192 @@
+//! One respondent who lies, from sealed envelopes to a release.
+
+#![allow(clippy::unwrap_used)] // In a test a panic is the message.
+
+#[path = "../../throng-wire/tests/common/mod.rs"]
+mod world;
+
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
+use throng_account::bound::Bound;
+use throng_account::ledger::{Entry, Ledger};
+use throng_account::terms::Terms;
+use throng_analyze::plausible::Mark;
+use throng_analyze::{BatchCounter, BatchHead, InstanceTally, Release};
+use throng_dp::{CentralGuarantee, Delta, Epsilon, Value};
+use throng_wire::peel::{open_body, peel};
+use throng_wire::{
+    BatchCount, Digest, EpochStatement, Forwarded, Fragment, Layout, Outcome, Peeled, Place, Route, Signed,
+    Stop, Survey,
+};
+use world::{EPOCH, World};
+
+fn survey(encoding: &str, epsilon_local: f64, instances: u32, envelopes: u32) -> Survey {
+    let text = format!(
+        r#"
+version = 1
+name = "numbers"
+question = "Which number?"
+epoch_s = 86400
+encoding = {encoding}
+randomizer = {{ kind = "attribute-fragments", epsilon_local = {epsilon_local} }}
+crowd = {{ respondents_min = 20, honest_fraction = 0.9, enrolment = "credential" }}
+delivery = {{ instances = {instances}, hops = 2, envelopes = {envelopes}, cover = "chaff" }}
+claim = {{ epsilon_central = 8.0, delta = 1e-2, neighbors = "removal", bound = "exact" }}
+"#
+    );
+    Survey::from_toml(&text).unwrap()
+}
+
+/// What one instance's analyzer gets of a body with these attributes in it.
+fn delivered(world: &World, instance: u32, attributes: &[u32]) -> Vec<u8> {
+    let fragments: Vec<Fragment> = attributes.iter().map(|&attribute| Fragment::new(attribute)).collect();
+    let (path, layout) = (world.path(0, EPOCH, instance), Layout::of(world.survey.survey()));
+    let body = path.body(&fragments, &mut ChaCha20Rng::from_seed([1; 32])).unwrap();
+    let opened = open_body(path.route(), &layout, world.keys(instance, 1), &body).unwrap();
+    let peeled = opened.chunks_exact(layout.envelope_len(Stop::Hop(2))).filter_map(|envelope| {
+        match peel(path.route(), &layout, 2, world.keys(instance, 2), envelope).unwrap() {
+            Peeled::Envelope(inner) => Some(inner),
+            Peeled::Chaff => None,
+        }
+    });
+    peeled.flatten().collect()
+}
+
+/// The tallies of all instances: of honest people who hold `value(person)`, and of a last one who sends `lies(instance)`.
+fn counted(
+    world: &World,
+    honest: u64,
+    value: impl Fn(u64) -> u64,
+    lies: impl Fn(u32) -> Vec<u32>,
+) -> Vec<InstanceTally> {
+    let survey = world.survey.survey();
+    let (mechanism, rng) = (survey.mechanism().unwrap(), &mut ChaCha20Rng::from_seed([3; 32]));
+    let (instances, envelopes) = (survey.delivery.instances, u64::from(survey.delivery.envelopes));
+    let mut batches = vec![Vec::new(); instances as usize];
+    let mut report = Vec::new();
+    for person in 0..honest {
+        mechanism.randomize_into(Some(&Value::from(value(person))), &mut report, rng).unwrap();
+        for (instance, batch) in (1..).zip(&mut batches) {
+            // A fragment of attribute j goes to instance j mod K, from 0.
+            let here = report.iter().copied().filter(|attribute| attribute % instances == instance - 1);
+            batch.extend(delivered(world, instance, &here.collect::<Vec<_>>()));
+        }
+    }
+    for (instance, batch) in (1..).zip(&mut batches) {
+        assert_eq!(lies(instance).len() as u64, envelopes, "as many as a body holds");
+        batch.extend(delivered(world, instance, &lies(instance)));
+    }
+    let respondents = honest + 1;
+    let count = |(instance, batch): (u32, &Vec<u8>)| {
+        let route = Route { instance, ..world.route() };
+        let length = Layout::of(survey).envelope_len(Stop::Analyzer);
+        let (received, forwarded) = (respondents * envelopes, (batch.len() / length) as u64);
+        let statement = |hop, forwarded, batch| {
+            let outcome = Outcome::Released { respondents, received: Some(received), forwarded, batch };
+            let lists = (Digest::of(b"list"), Digest::of(b"analyzer's"));
+            let one = EpochStatement { route, hop, outcome, key_list: lists.0, analyzer_key_list: lists.1 };
+            Signed::new(one, &world.signing[&Place::hop(instance, hop)]).unwrap()
+        };
+        let committed = BatchCount::salted([8; 32], forwarded);
+        let statements = [
+            statement(1, Forwarded::Told(received), Digest::of(b"hop 1")),
+            statement(2, Forwarded::Committed(committed.commitment()), Digest::of(batch)),
+        ];
+        let head = BatchHead::check(&world.survey, route, &statements, committed).unwrap();
+        let keys = &world.layers[&Place::Analyzer];
+        let mut counter = BatchCounter::new(survey, head, keys, 1 << 24).unwrap();
+        counter.read(batch).unwrap();
+        assert!(!counter.end_pass().unwrap());
+        counter.finish().unwrap()
+    };
+    (1..).zip(&batches).map(count).collect()
+}
+
+fn release(world: &World, parts: &[InstanceTally]) -> Release {
+    let survey = world.survey.survey();
+    let mechanism = survey.mechanism().unwrap();
+    let claimed = CentralGuarantee::new(Epsilon::new(8.0).unwrap(), Delta::new(1e-2).unwrap());
+    let terms = Terms {
+        coins: mechanism.coins(),
+        // Of a sketch one row is sent.
+        width: mechanism.sketch().map_or(mechanism.domain(), |sketch| sketch.shape().cells.into()),
+        rows: None,
+        instances: survey.delivery.instances,
+        receiving: survey.delivery.instances,
+        envelopes: survey.delivery.envelopes,
+        honest_fraction: 0.9,
+        deletion: None,
+        answers_kept: false,
+        claimed,
+        bound: Bound::named("exact").unwrap(),
+    };
+    let kept = terms.guarantee(20).unwrap();
+    let survey_name = world.survey.hash().to_string();
+    let entry = Entry { survey: survey_name, epoch: EPOCH, spending: terms.spending(&kept) };
+    let recorded = Ledger::new(claimed).record("people", entry).unwrap();
+    Release::new(survey, parts, kept, &recorded).unwrap()
+}
+
+const BETA: f64 = 0.001;
+
+/// A crowd of 25, of whom nobody holds value 3. One fills all envelopes of both instances with it: those of one instance are
+/// not counted, and what the others do is no more than one liar is said to be able to.
+#[test]
+fn one_liar_in_a_crowd_of_25_is_known_for_one() {
+    let world = World::of(survey(r#"{ kind = "one-hot", domain = 8 }"#, 2.0, 2, 7));
+    let parts = counted(&world, 24, |person| [0, 1, 2, 4][person as usize % 4], |_| vec![3; 7]);
+    // Position of value 3: 3 mod 2, which is instance 2.
+    let foreign = |part: &InstanceTally| part.counted.as_ref().unwrap().rejected.foreign;
+    assert_eq!((foreign(&parts[0]), foreign(&parts[1])), (7, 0));
+    let tally = &parts[0].counted.as_ref().unwrap().tally;
+    assert_eq!(tally.count(3), Some(0), "not counted where it does not belong");
+    let release = release(&world, &parts);
+    let (estimates, liar) = (release.estimates(), release.one_liar());
+    assert_eq!(liar.envelopes, 7);
+    let noise = estimates.heavy_hitters(BETA).unwrap().threshold;
+    // With the envelopes of both instances it would have been beyond the noise: 14 of them are 18 people.
+    assert!(14.0 * mechanism_gain_inverse() > noise, "{noise}");
+    assert!(estimates.counts()[3] <= liar.threshold(noise, 1), "not signal, if one may lie");
+    let range = liar.interval(estimates, 3, 0.95, 1).unwrap();
+    assert!(range.contains(&0.0), "{range:?}");
+    assert!(
+        release.given(3).is_some() && release.plausibility().doubts.is_empty(),
+        "an honest crowd can look like this"
+    );
+}
+
+/// 1/(1 - 2p) at epsilon_local 2.
+fn mechanism_gain_inverse() -> f64 {
+    let p = 1.0 / (1.0 + 2f64.exp());
+    1.0 / (1.0 - 2.0 * p)
+}
+
+/// A sketch of 22 people, one of whom fills every envelope of every instance with the cells of value 777, those that the
+/// instance counts: hundreds of people, who are not there.
+#[test]
+fn a_sketch_of_22_people_has_no_hundreds_who_hold_a_value() {
+    const ROWS: u32 = 64;
+    const CELLS: u32 = 32;
+    let world = World::of(survey(
+        &format!(r#"{{ kind = "sketch", domain = 1000, rows = {ROWS}, cells = {CELLS}, seed = 5 }}"#),
+        3.0,
+        3,
+        30,
+    ));
+    let mechanism = world.survey.survey().mechanism().unwrap();
+    let sketch = mechanism.sketch().unwrap();
+    let cells: Vec<u32> = (0..ROWS).map(|row| row * CELLS + sketch.cell(row, 777).unwrap()).collect();
+    let lies = |instance: u32| {
+        let own: Vec<u32> = cells.iter().copied().filter(|cell| cell % 3 == instance - 1).collect();
+        own.iter().copied().cycle().take(30).collect()
+    };
+    let parts = counted(&world, 21, |person| person, lies);
+    assert!(parts.iter().all(|part| part.counted.as_ref().unwrap().rejected.foreign == 0));
+    let release = release(&world, &parts);
+    assert!(release.estimates().counts()[777] > 80.0, "what it would have said");
+    let withheld = &release.plausibility().withheld;
+    assert_eq!(withheld[&777].mark, Mark::Impossible);
+    assert_eq!((withheld[&777].at_most, withheld[&777].respondents), (22, 22));
+    assert!(release.given(777).is_none() && release.given(3).is_some());
+    assert_eq!(release.one_liar().envelopes, 90);
+}
