@@ -111,6 +111,28 @@ impl Exposure {
         Ok(all)
     }
 
+    /// What is exposed over time, of a respondent whose answer stays the same, if compromised instances are found and reset to
+    /// a known good state: `bad` has, for each epoch in which any were bad together with the analyzer, how many.
+    ///
+    /// # Privacy
+    /// Pure, for the fragments that these instances tie to the respondent (beside the release: the floor). Behind a
+    /// backstop all of them are fragments of one permanent report, so Theorem record_frag holds with their total. Without
+    /// report fragments every epoch is randomized afresh, and adds epsilon_local.
+    /// # Paper
+    /// Section II.C: instances "that regularly reset to a known good state", and epsilon_1 for the capture of a single report.
+    pub fn exposed_over_time(&self, bad: &[u32]) -> Result<LocalGuarantee<Removal>, Error> {
+        let mut total = 0u32;
+        for &bad in bad {
+            if let Left::Local { fragments, .. } = self.left(Compromised::AnalyzerAndInstances(bad))? {
+                total = total.saturating_add(fragments);
+            }
+        }
+        Ok(LocalGuarantee::pure(match self.fragments {
+            None => self.epsilon_floor.times(total),
+            Some((epsilon_fragment, _)) => exposed_epsilon(self.epsilon_floor, epsilon_fragment, total),
+        }))
+    }
+
     fn check(&self, bad: u32) -> Result<u32, Error> {
         if bad > self.instances {
             return Err(Error::Parameter {
@@ -191,5 +213,41 @@ mod tests {
         assert_eq!(local(exposure(None).left(Compromised::AnalyzerAndInstances(1)).unwrap()), (1, 8.55));
         assert!(exposure(None).left(Compromised::AnalyzerAndInstances(4)).is_err());
         assert!(exposure(None).left(Compromised::Instances(4)).is_err());
+    }
+
+    /// One backstop, and the fragments of three epochs that bad instances saw: every pattern of them, from the coins.
+    #[test]
+    fn captures_add_up_over_epochs_until_the_backstop() {
+        let (backstop, fragment) = (2.0, 0.7);
+        let chance = |epsilon: f64, same: bool| 1.0 / (1.0 + if same { -epsilon } else { epsilon }.exp());
+        let of = |tau, instances| Exposure {
+            epsilon_floor: epsilon(backstop),
+            fragments: Some((epsilon(fragment), tau)),
+            instances,
+            ..exposure(None)
+        };
+        // tau = 3 over two instances: 2 and 1 fragments. One bad instance, then none, then both: 2 + 3 of them.
+        for (tau, instances, bad, seen) in
+            [(3, 2, vec![1, 0, 2], 5), (4, 4, vec![1, 1], 2), (4, 4, vec![1, 1, 1, 1], 4), (2, 2, vec![0], 0)]
+        {
+            let law = |bit: bool, pattern: u32| -> f64 {
+                [false, true]
+                    .map(|kept| {
+                        let ones = (0..seen).map(|i| chance(fragment, (pattern >> i & 1 == 1) == kept));
+                        chance(backstop, kept == bit) * ones.product::<f64>()
+                    })
+                    .iter()
+                    .sum()
+            };
+            let worst =
+                (0..1u32 << seen).map(|s| (law(true, s) / law(false, s)).ln().abs()).fold(0.0, f64::max);
+            let ours = of(tau, instances).exposed_over_time(&bad).unwrap().epsilon().value();
+            assert!((ours - worst).abs() < 1e-9, "{tau} {instances} {bad:?}: {ours} {worst}");
+        }
+        // Without report fragments an epoch with a bad instance is another report.
+        assert!(
+            (exposure(None).exposed_over_time(&[1, 0, 3]).unwrap().epsilon().value() - 17.1).abs() < 1e-9
+        );
+        assert!(exposure(None).exposed_over_time(&[4]).is_err());
     }
 }

@@ -15,6 +15,7 @@ mod loss;
 mod sampling;
 mod sgd;
 mod shuffled_pair;
+mod two_stage;
 
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Neighbors, Removal};
 
@@ -28,6 +29,7 @@ pub use fold::Composition;
 pub use loss::LossPair;
 pub use sgd::{LdpSgd, LocalSpending};
 pub use shuffled_pair::ShuffledPair;
+pub use two_stage::two_stage_delta;
 
 /// The sum of all guarantees, which holds for any releases, each chosen after seeing the ones before.
 pub fn basic<N: Neighbors>(releases: impl IntoIterator<Item = CentralGuarantee<N>>) -> CentralGuarantee<N> {

@@ -11,6 +11,7 @@
 //! | what does a crowd label cost? | [`label`], [`deletion`] |
 //! | what is left if parties are compromised? | [`attacker`] |
 //! | how often does a loss exceed its ε? | [`exceeded`] |
+//! | how often do two bits of a person meet at one instance? | [`meeting`] |
 //! | which parameters does a survey need? | [`planner`] |
 //! | what do the terms of a survey guarantee, for the crowd that took part? | [`terms`] |
 //! | what would a trusted party have to add? | [`gaussian`], [`composition::DpSgd`] |
@@ -32,6 +33,7 @@ pub mod exceeded;
 pub mod gaussian;
 pub mod label;
 pub mod ledger;
+pub mod meeting;
 mod patience;
 pub mod planner;
 pub mod terms;

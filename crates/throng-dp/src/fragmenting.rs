@@ -6,9 +6,11 @@
 pub mod assignment;
 pub mod attribute;
 pub mod coins;
+pub mod no_backstop;
 pub mod report;
 
 pub use assignment::Assignment;
 pub use attribute::Attributes;
 pub use coins::{AnswerSeries, KEY_LEN, PermanentCoins};
+pub use no_backstop::{error_factor_without_backstop, fragments_without_backstop};
 pub use report::{Backstop, ReportFragments, exposed_epsilon, fragment_epsilon, fragment_epsilon_as_paper};

@@ -2,6 +2,7 @@
 
 mod as_paper;
 mod local;
+mod renyi;
 
 use throng_dp::{CentralGuarantee, Delta, Epsilon, PrivUnit, Replacement};
 

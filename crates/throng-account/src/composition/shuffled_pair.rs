@@ -88,6 +88,12 @@ impl ShuffledPair {
     ///
     /// Both directions are the same: the pair is symmetric.
     pub fn renyi(&self, order: f64) -> Result<Epsilon, Error> {
+        self.renyi_sampled(order, 1.0)
+    }
+
+    /// The same if the crowd is a uniform `share` of all respondents: the divergence of the pair of [`Self::sampled`],
+    /// which every outcome of the sampled step is harder to tell apart than.
+    pub fn renyi_sampled(&self, order: f64, share: f64) -> Result<Epsilon, Error> {
         if !(order > 1.0 && order <= ORDER_MAX) {
             return Err(Error::Parameter {
                 what: "the order",
@@ -95,22 +101,24 @@ impl ShuffledPair {
                 expected: "give a number above 1, at most 10^4",
             });
         }
+        let share = Share::new(share)?;
+        let largest = share.sampled(self.epsilon_local);
         // E_Q[(P/Q)^order] as a sum of exponentials that is rescaled to its largest term as it grows.
         let mut moment = LogSum::default();
         let (mut second_mass, mut difference) = (0.0, 0.0);
-        let exponent = DELTA_TAIL_EXPONENT + order * self.epsilon_local;
+        let exponent = DELTA_TAIL_EXPONENT + order * largest;
         let left_out = self.atoms(exponent, |excess, second| {
-            let loss = excess.ln_1p();
+            let loss = (share.value() * excess).ln_1p();
             moment.add(second.ln() + order * loss);
             moment.add(second.ln() + (1.0 - order) * loss);
             second_mass += second;
-            difference += second * excess;
+            difference += second * share.value() * excess;
         })?;
         moment.add((1.0 - 2.0 * second_mass - difference).max(f64::MIN_POSITIVE).ln());
-        // What was left out has a ratio of e^ε at most.
-        moment.add(left_out.max(f64::MIN_POSITIVE).ln() + (order - 1.0) * self.epsilon_local);
+        // What was left out has a ratio of e^largest at most.
+        moment.add(left_out.max(f64::MIN_POSITIVE).ln() + (order - 1.0) * largest);
         let divergence = moment.value().max(0.0) / (order - 1.0) + ROUNDING / (order - 1.0);
-        Ok(Epsilon::new(divergence.min(self.epsilon_local))?)
+        Ok(Epsilon::new(divergence.min(largest))?)
     }
 
     /// The losses of one step in which the crowd is a uniform `share` of all respondents, at most `tail` left out.
@@ -475,6 +483,47 @@ mod tests {
                     assert!(ours <= exact * 1.002 + 1e-15, "{crowd} {share} {e}: {ours:e} {exact:e}");
                 }
             }
+        }
+    }
+
+    /// A sampled step by all outcomes: the victim is asked with probability `share`, and else somebody whose report is
+    /// anything between the victim's two. No such mixture exceeds the pair, and the pair is summed up rightly.
+    #[test]
+    fn sampled_divergences_bound_every_mixture() {
+        let moment = |p: &[f64], q: &[f64], order: f64| -> f64 {
+            let both = p.iter().zip(q).filter(|(p, _)| **p > 0.0);
+            let sum: f64 = both.map(|(p, q)| p * ((order - 1.0) * (p / q).ln()).exp()).sum();
+            sum.ln() / (order - 1.0)
+        };
+        for (crowd, e0, share, order) in [
+            (1, 1.0, 0.3, 2.0),
+            (2, 2.0, 0.5, 3.5),
+            (5, 1.9, 0.1, 8.0),
+            (20, 3.0, 0.05, 30.0),
+            (57, 1.9, 1.0, 5.0),
+        ] {
+            let (p, q) = outcomes(crowd, e0, 2.0 / (1.0 + e0.exp()));
+            let ours = pair(crowd, e0).renyi_sampled(order, share).unwrap().value();
+            let mixed = |one: &[f64], other: &[f64], weight: f64| -> Vec<f64> {
+                one.iter().zip(other).map(|(one, other)| weight * one + (1.0 - weight) * other).collect()
+            };
+            for between in [0.0, 0.3, 0.5, 1.0] {
+                let absent = mixed(&p, &q, between);
+                let (here, there) = (mixed(&p, &absent, share), mixed(&q, &absent, share));
+                let truth = moment(&here, &there, order).max(moment(&there, &here, order));
+                assert!(ours >= truth - 1e-12, "{crowd} {e0} {share} {order} {between}: {ours} {truth}");
+            }
+            // The larger side of every outcome is mixed with the smaller: the pair itself, but for its common part.
+            let larger: Vec<f64> =
+                p.iter().zip(&q).map(|(p, q)| q.max(share * p + (1.0 - share) * q)).collect();
+            let (up, down): (Vec<f64>, Vec<f64>) = larger.iter().zip(&q).filter(|(l, q)| l > q).unzip();
+            let rest = 1.0 - up.iter().sum::<f64>() - down.iter().sum::<f64>();
+            let (first, second) = ([&up[..], &down, &[rest]].concat(), [&down[..], &up, &[rest]].concat());
+            let exact = moment(&first, &second, order);
+            assert!(
+                (ours - exact).abs() < 1e-9 * (1.0 + exact),
+                "{crowd} {e0} {share} {order}: {ours} {exact}"
+            );
         }
     }
 

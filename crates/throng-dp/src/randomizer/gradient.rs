@@ -3,6 +3,8 @@
 //! [`Gradient`] is the paper's mechanism. [`PrivUnit`] has less noise at the same ε, and its privacy leans on more.
 //! What is trained with either is generic over [`GradientRandomizer`].
 
+#[cfg(test)]
+mod caps;
 mod direction;
 mod magnitude;
 mod near_normal;
