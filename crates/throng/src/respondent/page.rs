@@ -21,7 +21,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use getrandom::rand_core::CryptoRng;
 use serde::Serialize;
+use throng_dp::Epsilon;
 
+use super::personal_ledger::difference;
 use super::{CheckedBody, CheckedReceipt, Respondent, ShownAnswer};
 use crate::dashboard::OperatorToken;
 use crate::dashboard::assets::{self, Asset, CSS, HTML, SCRIPT};
@@ -95,11 +97,11 @@ impl AboutMe {
     /// As the state directory has it now.
     pub fn of(respondent: &Respondent, now_ms: u64) -> Result<Self> {
         let ledger = respondent.ledger();
-        let mut before = 0.0;
+        let mut before = Epsilon::ZERO;
         let lines = ledger.spent_after_each()?.into_iter().map(|(entry, spent)| {
-            let epsilon_spent = spent.value();
-            let epsilon_added = epsilon_spent - std::mem::replace(&mut before, epsilon_spent);
-            LedgerLine { survey: entry.name.clone(), epoch: entry.epoch, epsilon_added, epsilon_spent }
+            let epsilon_added = difference(spent, std::mem::replace(&mut before, spent));
+            let (survey, epsilon_spent) = (entry.name.clone(), spent.value());
+            LedgerLine { survey, epoch: entry.epoch, epsilon_added, epsilon_spent }
         });
         Ok(Self {
             epsilon_spent: ledger.spent()?.value(),

@@ -188,7 +188,7 @@ impl PersonalLedger {
     /// What an answer adds to what was spent.
     pub(super) fn adds(&self, more: &Spending) -> Result<f64> {
         let after = total(self.entries.iter().map(|entry| &entry.spending).chain([more]))?;
-        Ok((after.value() - self.spent()?.value()).max(0.0))
+        Ok(difference(after, self.spent()?))
     }
 
     /// What one more epoch of a survey would add, where answers may change and there was one.
@@ -211,12 +211,12 @@ impl PersonalLedger {
 
     /// What the answer for an epoch of a survey added to what was spent.
     pub fn added(&self, survey: &SurveyHash, epoch: u64) -> Result<Option<f64>> {
-        let mut before = 0.0;
+        let mut before = Epsilon::ZERO;
         for (entry, spent) in self.spent_after_each()? {
             if entry.survey == *survey && entry.epoch == epoch {
-                return Ok(Some(spent.value() - before));
+                return Ok(Some(difference(spent, before)));
             }
-            before = spent.value();
+            before = spent;
         }
         Ok(None)
     }
@@ -237,7 +237,7 @@ impl PersonalLedger {
         Err(Refusal(format!(
             "this answer spends epsilon {:.4}, and of your limit of {} only {:.4} is left; \
              --epsilon-limit {} would allow it, at the price of your privacy",
-            at_most(after.value() - spent.value()),
+            at_most(difference(after, spent)),
             self.epsilon_limit,
             at_least(left),
             after.value().ceil(),
@@ -248,6 +248,11 @@ impl PersonalLedger {
     pub(super) fn record(&mut self, entry: Entry) {
         self.entries.push(entry);
     }
+}
+
+/// What was added, without the last digits, in which sums that are rounded up differ.
+pub(super) fn difference(after: Epsilon, before: Epsilon) -> f64 {
+    ((after.value() - before.value()).max(0.0) * 1e9).round() / 1e9
 }
 
 /// The sum of the epsilons, with everything permanent counted once, and answers that share coins as the series that they
@@ -329,7 +334,7 @@ mod tests {
             (6, None, 8.0, (0.0, 2.0, 0.0)),
             (7, Some("b"), 10.0, (2.0, 2.0, 0.0)),
             (8, Some("b"), 12.0, (2.0, 2.0, 0.0)),
-            (9, Some("a"), 14.0, (1.0, 2.0, 0.0)),
+            (9, Some("a"), 14.0, (2.0, 2.0, 0.0)),
         ] {
             let more = given(epoch, answer);
             let before = ledger.spent().unwrap().value();
