@@ -351,8 +351,8 @@ fn what_was_added_across_relations_is_exceeded() {
         let kept = |law: &[f64]| law.iter().take(keeps_min).sum::<f64>();
         let mut forth = (kept(&with) - factor * kept(&without)).max(0.0);
         let mut back = (kept(&without) - factor * kept(&with)).max(0.0);
-        for m in keeps_min..=n {
-            let (pa, pb) = (with[m], without.get(m).copied().unwrap_or(0.0));
+        for (m, &pa) in with.iter().enumerate().take(n + 1).skip(keeps_min) {
+            let pb = without.get(m).copied().unwrap_or(0.0);
             // How many of m noisy bits are 1, and how many of them with one bit that truly is.
             let noise = |m: usize| {
                 let mut mass = (m as f64 * (1.0 - p).ln()).exp();

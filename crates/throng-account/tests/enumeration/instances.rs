@@ -39,7 +39,7 @@ fn some_of_the_instances_tell_no_more_than_is_claimed_of_all() {
         let sets = 1u32 << instances;
         for code in 0..sets * sets * 4 {
             let (first, second) = (code % sets, code / sets % sets);
-            let others = [(first, code / sets / sets & 1 == 1), (second, code / sets / sets & 2 == 2)];
+            let others = [(first, (code / sets / sets) & 1 == 1), (second, (code / sets / sets) & 2 == 2)];
             let [here, gone] =
                 [true, false].map(|victim| counts(victim, &others, (backstop, fragment, tau), instances));
             for chosen in 1..sets {

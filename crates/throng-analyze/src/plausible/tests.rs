@@ -198,7 +198,7 @@ fn what_does_not_fit_into_a_body_is_not_taken_for_lost() {
         let total = (0..crowd).fold(vec![1.0], |sum, _| convolve(&sum, &cut));
         for probability in [0.1, 1e-3, 1e-6] {
             let blank = law.ln_blank_in_bodies(bodies as u64);
-            let low = least(|s| crowd as f64 * blank(s), 72, probability);
+            let low = least(|s| f64::from(crowd) * blank(s), 72, probability);
             assert!(below(&total, low) <= probability, "{bodies}: {low}");
         }
     }

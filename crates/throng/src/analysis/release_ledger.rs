@@ -341,7 +341,7 @@ mod tests {
     fn the_ledger_can_refuse_and_forgets_nothing_under_a_smaller_budget() {
         let dir = tempfile::tempdir().unwrap();
         let [one, two, _] = entries().try_into().unwrap();
-        let mut ledger = ReleaseLedger::open(dir.path(), guarantee(0.45, 1e-6)).unwrap();
+        let mut ledger = ReleaseLedger::open(dir.path(), guarantee(0.25, 1e-6)).unwrap();
         ledger.record("people", one.clone()).unwrap();
         let error = ledger.record("people", two.clone()).unwrap_err();
         assert_eq!(exit::code(&error), exit::REFUSED, "{error:#}");

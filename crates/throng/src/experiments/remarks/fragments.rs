@@ -175,7 +175,7 @@ pub(super) fn two_stages() -> Result<Part> {
         let [inner, outer] = [Epsilon::new(first)?, Epsilon::new(second)?];
         let pure = exposed_epsilon(inner, outer, 1).value();
         let zero = |epsilon: f64| -> Result<Delta> {
-            let curve = |at: Epsilon| Ok(randomized_response(inner, Delta::ZERO, at)?);
+            let curve = |at: Epsilon| randomized_response(inner, Delta::ZERO, at);
             Ok(two_stage_delta(&curve, (outer, Delta::ZERO), Epsilon::new(epsilon)?)?)
         };
         let ends = zero(pure * (1.0 + 1e-9))? == Delta::ZERO && zero(pure * (1.0 - 1e-6))? > Delta::ZERO;
@@ -191,7 +191,7 @@ pub(super) fn two_stages() -> Result<Part> {
         );
         for (tells, again) in [(1e-6, 0.0), (1e-6, 1e-3)] {
             let [tells, again] = [Delta::new(tells)?, Delta::new(again)?];
-            let curve = |at: Epsilon| Ok(randomized_response(inner, tells, at)?);
+            let curve = |at: Epsilon| randomized_response(inner, tells, at);
             let delta = two_stage_delta(&curve, (outer, again), Epsilon::new(pure)?)?.value();
             let sum = tells.value() + again.value();
             rows.push(
