@@ -260,7 +260,7 @@ mod tests {
         }
     }
 
-    /// accounting.md, Section 5: with the whole δ on one side, ε = 0.5 and δ = 1e-3 would really be 1.29e-3.
+    /// With the whole δ on one side, ε = 0.5 and δ = 1e-3 would really be 1.29e-3.
     #[test]
     fn small_epsilons_need_half_of_delta_on_each_side() {
         let halved = deletion(0.5, 1e-3);

@@ -1,4 +1,4 @@
-//! Every release so far, and whether there is budget for one more.
+//! Every epoch that was opened or released so far, and whether there is budget for one more.
 
 use std::collections::BTreeMap;
 

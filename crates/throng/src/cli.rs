@@ -129,9 +129,9 @@ pub enum Command {
 
     /// Make a release: what an epoch says, with its errors and its guarantee
     ///
-    /// Of the batches that `throng serve analyzer` has counted. The guarantee is worked out for the crowd that really took
-    /// part, and the ledger of the population has to agree before anything is estimated. Batches that are missing make
-    /// the errors wider; one that comes late refines the same release.
+    /// Of the batches that `throng serve analyzer` keeps sealed: the epoch is booked in the ledger of the population, for the
+    /// crowd that really took part, and only then opened. Without the batch of an instance the values that only it holds are
+    /// missing, and others have wider errors; one that comes late refines the same release.
     Release(release::ReleaseArgs),
 
     /// Check a published release: its signatures, crowd, guarantee, errors and spending, all computed again
@@ -263,7 +263,7 @@ pub struct SimulateArgs {
     #[arg(long, value_enum, default_value_t = EncodingArg::OneHot)]
     pub encoding: EncodingArg,
 
-    /// How many report fragments each bit is sent in, behind a permanent backstop; 1 means none
+    /// How many report fragments each bit is sent in, behind a backstop; 1 means none
     #[arg(long, value_name = "T", default_value_t = 1)]
     pub report_fragments: u32,
 
@@ -590,7 +590,7 @@ Questions for --rows, with their parameters:
 }
 
 /// What a delta is, wherever one is asked for.
-pub(crate) const DELTA: &str = "The allowance beside it: whatever is seen is at most e^epsilon times as probable with an answer as without, plus D";
+pub(crate) const DELTA: &str = "The allowance beside epsilon_central: whatever is seen is at most e^epsilon times as probable with an answer as without, plus D";
 
 #[cfg(test)]
 mod tests {

@@ -444,7 +444,8 @@ fn a_keyboard_reaches_everything_on_it() {
     page.press("Tab");
     page.press("Enter");
     page.wait("document.querySelector('#ledger details').open");
-    assert_eq!(page.texts("#ledger-lines td.number"), ["11", "5.25", "12", "10.5"]);
+    // The epoch, what it added, and what was spent with it.
+    assert_eq!(page.texts("#ledger-lines td.number"), ["11", "5.25", "5.25", "12", "5.25", "10.5"]);
 }
 
 #[test]

@@ -87,7 +87,7 @@ impl Question {
             _ => format!("fragment t of the bit of value j goes to instance number (j + t) mod {instances}"),
         };
         let gets = match tau.div_ceil(self.fewest()) {
-            1 if tau == 1 => "the bits of its own values, of everybody".to_owned(),
+            1 if tau == 1 => "everybody's bits of its own values".to_owned(),
             1 => "one fragment of a bit".to_owned(),
             count => format!("up to {count} fragments of a bit"),
         };
@@ -95,7 +95,7 @@ impl Question {
             format!(
                 "Routing by value: {what} (counted from 0, among those that get fragments), so that each count has the crowd of \
                  one instance, whoever the others counted. An instance whose hops all work with the analyzer ties {gets} to \
-                 people; without an instance, what is only there is missing."
+                 people; where an instance is missing, so are the values that only it holds."
             )
         })
     }
@@ -105,8 +105,8 @@ impl Question {
         let Some(labels) = &self.labels else { return Vec::new() };
         let mut reasons = vec![format!(
             "Labels: each of {} instances deletes about {} of a crowd at random before it is counted, whatever they \
-             answered. That hides who took part (absence) and costs nothing of epsilon_central (removal); {} honest \
-             respondents of each crowd are counted on.",
+             answered. That costs nothing of epsilon_central (removal); what it hides of who took part (absence) is stated \
+             above; {} honest respondents of each crowd are counted on.",
             self.instances,
             labels.deletion.shift(),
             self.honest()

@@ -1,4 +1,4 @@
-//! Report fragments: several noisy reports, all drawn from one permanent backstop.
+//! Report fragments: several noisy reports, all drawn from one backstop.
 
 use rand_core::CryptoRng;
 use std::fmt;

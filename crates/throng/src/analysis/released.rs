@@ -317,8 +317,8 @@ fn assumptions(survey: &Survey, release: &Release, claim: &CheckedClaim) -> Vec<
     let deleted = match survey.labels {
         Some(_) if counted_on < honest => {
             format!(
-                " Every instance deletes some at random: each surely leaves {counted_on} of the honest ones, and the guarantee \
-                 counts on those."
+                " Every instance deletes some at random: each leaves at least {counted_on} of the honest ones, but for a \
+                 hundredth of delta, and the guarantee counts on those."
             )
         }
         _ => String::new(),
@@ -330,7 +330,7 @@ fn assumptions(survey: &Survey, release: &Release, claim: &CheckedClaim) -> Vec<
     )];
     all.push(
         "The hops of each instance signed that they agree on the crowd and on every envelope, and the analyzer checked \
-         it. That the first of them counted people, and the same at every instance, rests on those hops."
+         it. That the first of them counted people, each of them once, rests on those hops."
             .into(),
     );
     let (least, most) = (release.crowd().respondents, release.crowd().counted.iter().copied().max());

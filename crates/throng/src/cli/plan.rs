@@ -46,7 +46,7 @@ pub struct PlanArgs {
     #[arg(long, value_name = "NAME=VALUES", conflicts_with_all = ["domain", "encoding", "zipf", "sample"])]
     pub attribute: Vec<AttributeArg>,
 
-    /// How many report fragments each bit is sent in, behind a permanent backstop; 1 means none
+    /// How many report fragments each bit is sent in, behind a backstop; 1 means none
     #[arg(long, value_name = "T", default_value_t = 1)]
     pub report_fragments: u32,
 

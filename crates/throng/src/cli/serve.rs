@@ -26,8 +26,8 @@ pub enum ServeParty {
 
     /// Run an analyzer: takes the batches of the surveys that its file lists, and keeps them sealed until they are booked
     ///
-    /// A batch is acknowledged, and erased where it came from, once its counts cannot be lost. Releases are made of them by
-    /// `throng release`. Killed at any moment it goes on where it was. Stops at Ctrl-C or SIGTERM.
+    /// A batch is acknowledged, and erased where it came from, once it is stored, sealed, and cannot be lost. It is booked and
+    /// opened by `throng release`. Killed at any moment it goes on where it was. Stops at Ctrl-C or SIGTERM.
     Analyzer(AnalyzerArgs),
 }
 
@@ -41,6 +41,7 @@ The file, with every setting:
   operator_listen = \"127.0.0.1:9444\"   # the dashboard, /healthz, /readyz and /metrics; default: none
   operator_token = \"operator.token\"  # what the dashboard asks for; default: operator.token in data, made if not there
   late_epochs = 8                  # for how many epochs layer keys are kept for batches that come late
+  open = \"when-released\"           # or \"at-once\": book and open every epoch as soon as it is there
 
   [budget]                         # what all releases about one population may spend together
   epsilon_central = 10

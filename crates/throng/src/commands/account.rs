@@ -13,7 +13,9 @@ use throng_account::amplification::noise_std;
 use throng_account::attacker::Exposure;
 use throng_account::bound::BOUNDS;
 use throng_account::deletion::Deletion;
+use throng_dp::estimate::BitNoise;
 use throng_dp::fragmenting::fragment_epsilon;
+use throng_dp::sampling::Bernoulli;
 use throng_dp::{Absence, CentralGuarantee, Delta, Epsilon, Neighbors, Removal, Replacement};
 
 use super::{Format, print};
@@ -109,6 +111,9 @@ struct Account {
     delta: f64,
     neighbors: &'static str,
     bounds: Vec<Answer>,
+    /// Where the bounds hold, if that is not everywhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    condition: Option<&'static str>,
     /// Of the exact bound, under the other relations.
     other_neighbors: Vec<Other>,
     if_compromised: Vec<Compromise>,
@@ -178,7 +183,7 @@ impl Account {
                     Ok((local, central)) => {
                         answer.epsilon_local = Some(local.value());
                         answer.epsilon_central = Some(central.value());
-                        answer.noise_std = noise_std(asked.respondents, local).ok();
+                        answer.noise_std = count_error(asked, local).ok();
                     }
                     Err(error) => answer.not_applicable = Some(error.to_string()),
                 }
@@ -199,6 +204,7 @@ impl Account {
             honest_respondents: asked.honest,
             delta: asked.delta.value(),
             neighbors: "removal",
+            condition: (asked.fragments > 1 && asked.instances > 1).then_some(ONE_INSTANCE),
             other_neighbors: others(asked, &answers[0])?,
             bounds: answers,
             if_compromised,
@@ -233,6 +239,9 @@ impl Account {
                     writeln!(text, "{:<10}{reason}", answer.bound)?;
                 }
             }
+        }
+        if let Some(condition) = self.condition {
+            writeln!(text, "\n{condition}")?;
         }
         if !self.other_neighbors.is_empty() {
             writeln!(text, "\nThe exact bound under other neighbors:")?;
@@ -280,6 +289,24 @@ impl Account {
         }
         Ok(text)
     }
+}
+
+/// Said of report fragments over several instances, of which the backstop's bound is not proved.
+const ONE_INSTANCE: &str = "These bounds are for report fragments that one instance counts, over the same respondents. Of \
+                            several instances, which may count different people, `throng plan` states what holds, and so does \
+                            the row frag_epochs_eps.";
+
+/// The standard deviation of a count, in respondents, with the noise of report fragments if there are any.
+fn count_error(asked: &Asked, local: Epsilon) -> Result<f64> {
+    if asked.fragments == 1 {
+        return Ok(noise_std(asked.respondents, local)?);
+    }
+    let fragment = match asked.epsilon_fragment {
+        Some(epsilon) => epsilon,
+        None => fragment_epsilon(local, asked.fragments)?,
+    };
+    let noise = BitNoise::fragmented(Bernoulli::flip(local)?, Bernoulli::flip(fragment)?, asked.fragments);
+    Ok((asked.respondents as f64 * noise.variance()).sqrt())
 }
 
 /// What the exact bound's parameters say under replacement and under absence.

@@ -246,7 +246,8 @@ fn story(data: Data, printed: &[Printed], curves: &[Vec<(f64, f64)>; 4]) -> Vec<
                   epsilons exactly."
                 .to_owned(),
         },
-        "With report fragments the central guarantee stays that of the backstop. The paper's rule for epsilon_fragment \
+        "With report fragments that are all counted over the same respondents the central guarantee stays that of the \
+         backstop (over several instances docs/accounting.md, Section 2, has another). The paper's rule for epsilon_fragment \
          lacks a square, which is ruinous where epsilon_fragment is small; ours adds exactly as much variance as the \
          backstop has."
             .into(),

@@ -80,7 +80,7 @@ impl Verdict {
     pub(super) fn note_outside(&mut self, survey: &SignedSurvey, rebuilt: &Rebuilt) {
         let crowd = &survey.survey().crowd;
         let mut say = |sentence: String| self.cannot_be_checked.push(sentence);
-        say("That the first hop of each instance counted people, each of them once and the same at every instance. The \
+        say("That the first hop of each instance counted people, each of them once. The \
              hops after it only repeat its number."
             .into());
         if crowd.enrolment == Enrolment::Open {

@@ -1,4 +1,4 @@
-//! Report fragments: several noisy copies of every bit of one permanent backstop.
+//! Report fragments: several noisy copies of every bit of one backstop.
 
 use rustfft::FftPlanner;
 use rustfft::num_complex::Complex64;

@@ -19,7 +19,13 @@ pub(super) fn summary(question: &Question, plan: &Plan, survey: &Survey) -> Resu
         Encoding::OneHot | Encoding::Sketch { .. } | Encoding::Record { .. } => String::new(),
     };
     let label = match &question.labels {
-        Some(_) => " The label that you choose is not hidden from these services either.",
+        Some(_) if labels::absence(survey)?.is_claimed() => {
+            " The label that you choose is not hidden from these services either."
+        }
+        Some(_) => {
+            " The label that you choose is not hidden from these services either. Whether you took part may show in what is \
+             published, too."
+        }
         None => {
             " How many people take part is published exactly, so whether you are one of them is not hidden."
         }

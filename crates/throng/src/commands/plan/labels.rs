@@ -59,13 +59,18 @@ pub(crate) struct Absent {
 }
 
 impl Absent {
+    /// Whether anything is promised.
+    pub(super) fn is_claimed(&self) -> bool {
+        self.not_claimed.is_none()
+    }
+
     pub(super) fn in_words(&self) -> String {
         match (self.epsilon_central, self.delta, &self.not_claimed) {
             (Some(epsilon), Some(delta), None) => format!(
                 "epsilon_central {:.4}, delta {delta:e} (absence), if all of the crowd are honest",
                 at_most(epsilon)
             ),
-            (.., reason) => format!("not hidden (absence): {}", reason.as_deref().unwrap_or_default()),
+            (.., reason) => reason.clone().unwrap_or_default(),
         }
     }
 }
@@ -85,9 +90,17 @@ pub(super) fn absence(survey: &Survey) -> Result<Absent> {
                 let epsilon = kept.epsilon().value().max(worst.epsilon_central.unwrap_or(0.0));
                 (worst.epsilon_central, worst.delta) = (Some(epsilon), Some(kept.delta().value()));
             }
-            Err(Error::NotApplicable(reason)) => worst.not_claimed = Some(reason),
+            Err(Error::NotApplicable(reason)) if survey.labels.is_none() => {
+                worst.not_claimed = Some(format!("not hidden (absence): {reason}"));
+            }
+            Err(Error::NotApplicable(reason)) => {
+                worst.not_claimed = Some(format!("nothing is claimed (absence): {reason}"));
+            }
             Err(other) => return Err(other.into()),
         }
+    }
+    if survey.crowd.honest_fraction < 1.0 && worst.not_claimed.is_none() {
+        worst.not_claimed = Some("nothing is claimed (absence) unless all of the crowd are honest".into());
     }
     if worst.not_claimed.is_some() {
         (worst.epsilon_central, worst.delta) = (None, None);
@@ -99,7 +112,8 @@ pub(super) fn absence(survey: &Survey) -> Result<Absent> {
 pub(super) fn in_words(labels: &Labels) -> String {
     let profile = |instances: &[u32]| {
         let list: Vec<String> = instances.iter().map(u32::to_string).collect();
-        format!(" (fragments to instance {} alone)", list.join(", "))
+        let plural = if list.len() == 1 { "" } else { "s" };
+        format!(" (fragments to instance{plural} {} alone)", list.join(", "))
     };
     let each: Vec<String> = (1..)
         .zip(&labels.names)

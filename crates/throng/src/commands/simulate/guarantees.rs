@@ -143,7 +143,8 @@ fn mechanism(
     })
 }
 
-/// The guarantee of a release is that of the first coin: what comes after it is post-processing.
+/// The guarantee of a release in which every instance counts the same respondents, as here: that of the first coin. A real
+/// release is stated by `Terms`, which does not count on that.
 fn central(bound: &Bound, honest: u64, mechanism: &Mechanism, delta: Delta) -> Result<Epsilon> {
     let rows = mechanism.sketch().map(|sketch| sketch.shape().rows);
     bound.epsilon_central(honest, first_coin(mechanism).epsilon(), delta, rows).map_err(refusal)
