@@ -77,7 +77,8 @@ fn plan_writes_a_survey_that_can_be_read_and_holds() {
     let labelled = throng(&dir, &labelled.split(' ').collect::<Vec<_>>());
     let labelled: serde_json::Value = serde_json::from_slice(&labelled.stdout).unwrap();
     let absence = labelled["absence"]["epsilon_central"].as_f64().unwrap();
-    assert!(absence > 1.1 && absence < 4.2, "up to four counts and a tenth for all deletions: {absence}");
+    // Four counts move. With normal noise of the crowd's variance, 3000 p (1 - p), they would have 1.173; deletions add a little.
+    assert!(absence > 1.173 && absence < 1.4, "{absence}");
     // Ask the accountant whether the file's parameters keep its claim.
     let question = format!("account --respondents 3000 --delta 0.99e-6 --epsilon-local {local} --json");
     let account = throng(&dir, &question.split(' ').collect::<Vec<_>>());
