@@ -19,7 +19,7 @@ pub(super) fn summary(question: &Question, plan: &Plan, survey: &Survey) -> Resu
         Encoding::OneHot | Encoding::Sketch { .. } | Encoding::Record { .. } => String::new(),
     };
     let label = match &question.labels {
-        Some(_) if labels::absence(survey)?.is_claimed() => {
+        Some(_) if super::labels::absence(survey)?.is_claimed() => {
             " The label that you choose is not hidden from these services either."
         }
         Some(_) => {
