@@ -17,6 +17,8 @@ pub struct Exposure {
     pub fragments: Option<(Epsilon, u32)>,
     /// The number of shuffler instances that fragments go to. Others, outside a trust profile, see participation only.
     pub instances: u32,
+    /// Whether every body has as many envelopes, so that a first hop does not see how many fragments are in it.
+    pub cover: bool,
     /// What a release guarantees while the shufflers do their work.
     pub central: CentralGuarantee<Removal>,
 }
@@ -77,7 +79,13 @@ impl Exposure {
             Compromised::Nobody | Compromised::Analyzer => return Ok(Left::Central(self.central)),
             Compromised::Instances(bad) => {
                 self.check(bad)?;
-                return Ok(if bad == 0 { Left::Central(self.central) } else { Left::ParticipationOnly });
+                // Without cover the number of fragments at an instance may be a bit of the report, which hop 1 ties to a person.
+                let floor = LocalGuarantee::pure(self.epsilon_floor);
+                return Ok(match (bad, self.cover) {
+                    (0, _) => Left::Central(self.central),
+                    (_, true) => Left::ParticipationOnly,
+                    (_, false) => Left::Local { fragments: 1, exposed: floor, with_release: floor },
+                });
             }
             Compromised::AnalyzerAndInstances(bad) => self.check(bad)?,
         };
@@ -156,7 +164,15 @@ mod tests {
 
     fn exposure(fragments: Option<(Epsilon, u32)>) -> Exposure {
         let central = CentralGuarantee::new(epsilon(1.0), Delta::new(1e-6).unwrap());
-        Exposure { epsilon_floor: epsilon(8.55), fragments, instances: 3, central }
+        Exposure { epsilon_floor: epsilon(8.55), fragments, instances: 3, cover: true, central }
+    }
+
+    /// Three values over three instances: the body for an instance has a fragment exactly if its bit is set.
+    #[test]
+    fn without_cover_a_first_hop_sees_bits() {
+        let open = Exposure { cover: false, ..exposure(None) };
+        assert_eq!(local(open.left(Compromised::Instances(1)).unwrap()), (1, 8.55));
+        assert_eq!(exposure(None).left(Compromised::Instances(1)).unwrap(), Left::ParticipationOnly);
     }
 
     fn local(left: Left) -> (u32, f64) {

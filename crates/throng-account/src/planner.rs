@@ -353,7 +353,8 @@ fn build(
 
     let n = question.respondents as f64;
     let central = CentralGuarantee::<Removal>::new(question.epsilon_central, question.delta);
-    let exposure = Exposure { epsilon_floor: floor, fragments, instances: question.fewest(), central };
+    let exposure =
+        Exposure { epsilon_floor: floor, fragments, instances: question.fewest(), cover: true, central };
     let accuracy = Accuracy::of(&spread(n, &noise), question.domain, n);
     let mut plan = Plan {
         encoding,

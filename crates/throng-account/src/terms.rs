@@ -68,10 +68,27 @@ impl Terms {
     /// at no value, and in both worlds that are compared the same respondents upload: given whom each instance keeps, the
     /// release is that of their counts. It costs no epsilon.
     pub fn guarantee(&self, respondents: u64) -> Result<Kept, Error> {
+        let mut assumed = self.claimed.epsilon();
+        for _ in 0..ROUNDS {
+            let kept = self.guarantee_assuming(respondents, assumed)?;
+            // What was set aside for overflow and deletion, (1 + e^epsilon) times their probability, is enough for an epsilon
+            // that is no larger.
+            if kept.central.epsilon() <= assumed {
+                return Ok(kept);
+            }
+            assumed = Epsilon::new(kept.central.epsilon().value() * (1.0 + 1e-6))?;
+        }
+        Err(Error::NotApplicable(
+            "what overflows takes all of delta; give more envelopes or a larger crowd".into(),
+        ))
+    }
+
+    /// The same, with as much of delta set aside as it takes for an epsilon of this size.
+    fn guarantee_assuming(&self, respondents: u64, assumed: Epsilon) -> Result<Kept, Error> {
         still_wanted()?;
-        let (delta, twice) = (self.claimed.delta(), 1.0 + self.claimed.epsilon().value().exp());
+        let (delta, twice) = (self.claimed.delta(), 1.0 + assumed.value().exp());
         let mut honest = (respondents as f64 * self.honest_fraction).floor() as u64;
-        let overflow = self.traffic().overflow_delta(self.envelopes, respondents, self.claimed.epsilon());
+        let overflow = self.traffic().overflow_delta(self.envelopes, respondents, assumed);
         // That more are deleted than is counted on has a share of delta, in both worlds that are compared.
         let mut beyond = Delta::ZERO;
         if let Some(rule) = &self.deletion {
@@ -196,6 +213,9 @@ pub(crate) fn fragments_epsilon(
     let share = Delta::new(delta.value() / f64::from(tau))?;
     Ok(bound.epsilon_central(honest, epsilon, share, rows)?.times(tau))
 }
+
+/// How often an epsilon is raised for what is set aside for it; where a claim holds once is enough.
+const ROUNDS: usize = 60;
 
 /// The part of delta for crowds that lose more to deletion than is counted on.
 pub(crate) const DELETION_SHARE: f64 = 0.01;

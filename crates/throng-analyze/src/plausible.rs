@@ -172,26 +172,30 @@ impl Plausibility {
     /// Looks at what all instances that are present counted, each fragment at an instance that it is bound to, from bodies of
     /// so many envelopes.
     ///
-    /// Whoever was counted by some instance is taken to be one of those whom the largest crowd has: instances count the
-    /// same people, but for uploads that failed.
+    /// Sums over several instances are looked at where these count the same people, but for uploads that failed: whoever was
+    /// counted by some instance is then taken to be one of those whom the largest crowd has. A labelled crowd is another one
+    /// at each instance, since each deletes others; of it every instance is looked at by itself.
     pub fn of(
         mechanism: &Mechanism,
         assignment: Assignment,
         envelopes: u32,
         parts: &[InstanceCounts<'_>],
-        estimates: &Estimates,
+        (estimates, same_people): (&Estimates, bool),
     ) -> Self {
+        let together = same_people || parts.len() == 1;
         let positions: Vec<u32> = parts.iter().map(|part| part.position).collect();
         let all = Law::new(mechanism, assignment, &positions);
         let crowd = parts.iter().map(|part| part.tally.respondents()).max().unwrap_or(0);
         let mut found = Self::default();
-        found.totals(mechanism, assignment, envelopes, parts, (&all, crowd));
+        found.totals(mechanism, assignment, envelopes, parts, together.then_some((&all, crowd)));
         let counts = Counts { parts, assignment, all: &all };
         match mechanism.sketch() {
             None => found.values(&counts),
             Some(_) => {
                 found.cells(&counts);
-                found.hashed_values(mechanism, &counts, crowd, estimates);
+                if together {
+                    found.hashed_values(mechanism, &counts, crowd, estimates);
+                }
             }
         }
         found
@@ -204,7 +208,7 @@ impl Plausibility {
         assignment: Assignment,
         envelopes: u32,
         parts: &[InstanceCounts<'_>],
-        (all, crowd): (&Law, u64),
+        together: Option<(&Law, u64)>,
     ) {
         let share = FALSE_ALARM / 3.0 / (2 * parts.len() + 1) as f64;
         let above = |law: &Law, respondents: u64, bodies: u64| {
@@ -229,7 +233,7 @@ impl Plausibility {
                 self.doubts.push(Doubt::TotalBelow { instance, fragments, at_least, respondents });
             }
         }
-        if parts.len() > 1 {
+        if let Some((all, crowd)) = together.filter(|_| parts.len() > 1) {
             let at_most = above(all, crowd, body.saturating_mul(parts.len() as u64));
             if sum > at_most {
                 let (instance, fragments, respondents) = (None, sum, crowd);

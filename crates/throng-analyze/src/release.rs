@@ -243,7 +243,7 @@ fn lies(
     let envelopes = survey.delivery.envelopes;
     let positions: Vec<u32> = counts.iter().map(|part| part.position).collect();
     Ok((
-        Plausibility::of(mechanism, assignment, envelopes, &counts, estimates),
+        Plausibility::of(mechanism, assignment, envelopes, &counts, (estimates, survey.labels.is_none())),
         OneLiar::in_part(mechanism, envelopes, assignment, &positions),
     ))
 }

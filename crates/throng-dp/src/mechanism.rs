@@ -249,8 +249,13 @@ impl Mechanism {
         if let Some(part) = parts.iter().find(|part| part.tally.attributes() != right) {
             return Err(Error::TallyMismatch { left: part.tally.attributes(), right });
         }
-        let Levelled { respondents, draws, sums, even } =
-            Levelled::of(&assignment, coins.noise().flip(), parts)?;
+        // With which probability somebody sets a fragment of an attribute that they do not hold: of a sketch, if its row is
+        // sampled.
+        let flip = coins.noise().flip();
+        let set = self.sketch().map_or(flip, |sketch| {
+            flip * f64::from(sketch.differing_bits()) / f64::from(sketch.shape().rows)
+        });
+        let Levelled { respondents, draws, sums, even } = Levelled::of(&assignment, set, parts)?;
         if self.sketch().is_some() && !even {
             return Err(Error::PartOfSketch);
         }

@@ -139,6 +139,7 @@ impl CheckedClaim {
                 epsilon_floor: floor.epsilon(),
                 fragments,
                 instances: terms.receiving,
+                cover: survey.delivery.cover == Cover::Chaff,
                 central: claimed,
             },
             survey: Facts {
@@ -223,7 +224,8 @@ impl CheckedClaim {
         if self.number_is_visible() {
             all.push(
                 "The survey has no cover: the first hop of each instance sees how many fragments you send \
-                 it. That stays within the local floor."
+                 it, which may tell it a bit of your report: the local floor is what is left of it. The guarantee of a \
+                 release needs first hops that do not work with the analyzer."
                     .into(),
             );
         }

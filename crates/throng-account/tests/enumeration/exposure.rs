@@ -41,6 +41,7 @@ fn bad_instances_tie_no_more_than_is_stated() {
                 epsilon_floor: epsilon(backstop),
                 fragments: Some((epsilon(fragment), tau as u32)),
                 instances: instances as u32,
+                cover: true,
                 central: CentralGuarantee::new(epsilon(backstop), delta(0.0)),
             };
             let mut worst = vec![0.0f64; instances + 1];

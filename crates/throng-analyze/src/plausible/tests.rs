@@ -312,7 +312,7 @@ fn check(
     let mut sums = mechanism.tally().unwrap();
     tallies.iter().for_each(|tally| sums.merge(tally).unwrap());
     let estimates = mechanism.estimate(&sums.over(tallies[0].respondents())).unwrap();
-    Plausibility::of(mechanism, assignment, envelopes, &parts, &estimates)
+    Plausibility::of(mechanism, assignment, envelopes, &parts, (&estimates, true))
 }
 
 /// 200 releases of crowds of every kind, of which all hold one value, or different ones, or none: with probability 2e-4

@@ -363,7 +363,8 @@ fn compromises(asked: &Asked, floor: Epsilon) -> Result<Vec<Compromise>> {
         (tau, None) => Some((fragment_epsilon(floor, tau)?, tau)),
     };
     let central = CentralGuarantee::new(floor, asked.delta);
-    let exposure = Exposure { epsilon_floor: floor, fragments, instances: asked.instances, central };
+    let exposure =
+        Exposure { epsilon_floor: floor, fragments, instances: asked.instances, cover: true, central };
     let collusions = exposure.collusions()?.into_iter().map(|left| Compromise {
         bad_instances: left.bad,
         of_instances: asked.instances,

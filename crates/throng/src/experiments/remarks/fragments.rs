@@ -139,8 +139,13 @@ pub(super) fn reset() -> Result<Part> {
     for (tau, printed) in [(4, 6.94), (16, 5.71), (256, 3.00)] {
         let fragment = on_paper_grid(fragment_epsilon_as_paper(floor, tau)?)?;
         // As many instances as fragments: one bad instance has one report.
-        let apart =
-            Exposure { epsilon_floor: floor, fragments: Some((fragment, tau)), instances: tau, central };
+        let apart = Exposure {
+            epsilon_floor: floor,
+            fragments: Some((fragment, tau)),
+            instances: tau,
+            cover: true,
+            central,
+        };
         let three = Exposure { instances: 3, ..apart };
         for captures in [1usize, 2, 4, 16] {
             let exposed = apart.exposed_over_time(&vec![1; captures])?.epsilon().value();
