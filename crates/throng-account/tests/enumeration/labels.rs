@@ -66,7 +66,9 @@ impl Crowd {
         let mut view = Law::sure(Vec::new());
         for instance in 0..self.instances {
             let one = self.published(people, instance);
-            view = view.then(|view: &Vec<Published>| one.seen(|one| [&view[..], &[one.clone()]].concat()));
+            view = view.then(|view: &Vec<Published>| {
+                one.seen(|one| [&view[..], std::slice::from_ref(one)].concat())
+            });
         }
         view
     }
