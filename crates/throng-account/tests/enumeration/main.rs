@@ -9,7 +9,9 @@
 mod exposure;
 mod honest;
 mod instances;
+mod labels;
 mod overflow;
+mod thinning;
 mod views;
 
 use throng_dp::{Delta, Epsilon};
