@@ -369,12 +369,12 @@ mod tests {
 
     #[test]
     fn what_was_not_counted_by_the_survey_is_refused() {
-        let mechanism = Mechanism::OneHot(OneHot::new(4, epsilon(1.5)).unwrap());
+        let mechanism = Mechanism::OneHot(OneHot::new(5, epsilon(1.5)).unwrap());
         let (_, tallies) = answered(&mechanism, 3, &[5; 3], 1);
         assert!(mechanism.estimate_from(&[], 3).is_err());
         assert!(mechanism.estimate_from(&parts(&tallies, &[1, 1]), 3).is_err());
         assert!(mechanism.estimate_from(&parts(&tallies, &[2]), 2).is_err());
-        let other = Tally::new(5).unwrap();
+        let other = Tally::new(6).unwrap();
         assert!(mechanism.estimate_from(&[InstanceSums { position: 0, tally: &other }], 3).is_err());
     }
 }
