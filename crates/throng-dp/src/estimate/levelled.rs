@@ -422,7 +422,7 @@ mod tests {
         assert!(mechanism.estimate_from(&[], 3).is_err());
         assert!(mechanism.estimate_from(&parts(&tallies, &[1, 1]), 3).is_err());
         assert!(mechanism.estimate_from(&parts(&tallies, &[2]), 2).is_err());
-        let other = Tally::new(5).unwrap();
+        let other = Tally::new(6).unwrap();
         assert!(mechanism.estimate_from(&[InstanceSums { position: 0, tally: &other }], 3).is_err());
     }
 }
