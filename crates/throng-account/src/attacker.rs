@@ -71,7 +71,7 @@ impl Exposure {
     /// What an attacker leaves.
     ///
     /// # Privacy
-    /// Routing spreads the fragments of one bit evenly, so `t` bad instances of K see at most t·ceil(tau/K) of them.
+    /// Routing spreads the fragments of one bit evenly, so `t` bad instances of K' see at most t·ceil(tau/K') of them.
     /// Without report fragments each bit has a single fragment, which passes the instance of its value: for whoever holds a
     /// value of a bad instance epsilon_local is left, and that is what is stated.
     pub fn left(&self, compromised: Compromised) -> Result<Left, Error> {
