@@ -106,7 +106,7 @@ mod tests {
                         "eps_f" | "eps_each" | "sens" | "L" => json!(1.0),
                         "r" | "counts" => json!(2),
                         "eps_c" | "eps" | "eps_cr" => json!(0.5),
-                        "tau" | "t" | "order" | "H" | "k" | "T" | "epochs" => json!(4),
+                        "tau" | "t" | "order" | "H" | "k" | "K" | "T" | "epochs" => json!(4),
                         "d" | "members" | "others" | "crowds" => json!(100),
                         "sigma" => json!(5.0),
                         _ => json!(1e-6),
