@@ -109,6 +109,8 @@ mod tests {
                         "tau" | "t" | "order" | "H" | "k" | "K" | "T" | "epochs" => json!(4),
                         "d" | "members" | "others" | "crowds" => json!(100),
                         "sigma" => json!(5.0),
+                        // Four deletions have to leave something of delta.
+                        "delta_cr" if question.name == "absence_eps" => json!(1e-9),
                         _ => json!(1e-6),
                     };
                     (name.to_owned(), value)
