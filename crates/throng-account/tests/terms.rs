@@ -62,7 +62,13 @@ fn a_larger_crowd_hides_better() {
         for pair in crowds.windows(2) {
             assert!(pair[0].honest <= pair[1].honest, "{name}");
             assert!(central(&pair[0]) >= central(&pair[1]), "{name}: {pair:?}");
-            assert!(pair[0].overflow < pair[1].overflow, "{name}: every body is one more that can overflow");
+            // Where the claim does not hold, what overflows counts for more: e to the epsilon that was found.
+            if central(&pair[0]) <= terms.claimed.epsilon().value() {
+                assert!(
+                    pair[0].overflow < pair[1].overflow,
+                    "{name}: every body is one more that can overflow"
+                );
+            }
         }
         assert!(central(&crowds[4]) < 0.5 * central(&crowds[0]), "{name}: {crowds:?}");
         assert!(crowds.iter().all(|kept| kept.central.delta() == terms.claimed.delta()), "{name}");

@@ -24,7 +24,7 @@ pub enum ServeParty {
     /// in a second order. Stops at Ctrl-C or SIGTERM.
     Shuffler(ShufflerArgs),
 
-    /// Run an analyzer: takes the batches of the surveys that its file lists, and keeps them sealed until they are booked
+    /// Run an analyzer: takes batches of its surveys, and keeps them sealed until they are booked
     ///
     /// A batch is acknowledged, and erased where it came from, once it is stored, sealed, and cannot be lost. It is booked and
     /// opened by `throng release`. Killed at any moment it goes on where it was. Stops at Ctrl-C or SIGTERM.
