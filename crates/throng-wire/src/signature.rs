@@ -10,6 +10,7 @@ use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
+use crate::digest::Mac;
 use crate::hex::hex_form;
 use crate::{Error, hex};
 
@@ -46,6 +47,13 @@ impl SigningKey {
         let mut bytes = [0; 64];
         bytes.copy_from_slice(self.pair.sign(&message(kind, canonical)).as_ref());
         Signature(bytes)
+    }
+
+    /// A key for hashes of this party's own, for one purpose: HMAC-SHA256 of `throng-v1 key for PURPOSE` and a zero byte, under
+    /// the seed. Nobody learns anything about the signing key, or another purpose's key, from it.
+    pub fn mac(&self, purpose: &str) -> Mac {
+        let key = Mac::new(&self.seed).tag(&[b"throng-v1 key for ", purpose.as_bytes(), &[0]]);
+        Mac::new(&Zeroizing::new(key))
     }
 
     /// The text of a key file: a line that says what it is, and the seed.

@@ -20,10 +20,17 @@ use std::io::{self, ErrorKind, Write};
 use anyhow::Context;
 
 use crate::cli::{Cli, Command};
+use crate::secrecy::keep_memory_off_the_disk;
 
 /// Runs a command as typed.
 pub fn run(cli: Cli) -> anyhow::Result<()> {
     let format = if cli.json { Format::Json } else { Format::Text };
+    if matches!(
+        cli.command,
+        Command::Keygen(_) | Command::Serve(_) | Command::Respond(_) | Command::Release(_) | Command::Demo(_)
+    ) {
+        keep_memory_off_the_disk();
+    }
     match cli.command {
         Command::Demo(args) => demo::run(&args, format),
         Command::Plan(args) => plan::run(&args, format),

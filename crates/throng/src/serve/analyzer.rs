@@ -26,13 +26,15 @@ use super::operator_port::{OperatorPort, is_for_one_machine};
 use super::survey_files::SurveyFiles;
 use super::vitals::Vitals;
 use super::waits::Waits;
-use crate::analysis::{SealedFiles, TallyFiles, create_private};
+use crate::analysis::{ReleaseLedger, SealedFiles, TallyFiles, create_private};
+use crate::atomic_file::parent;
 use crate::bundle::Bundle;
 use crate::clock::now_s;
 use crate::dashboard::{self, Dashboard, OperatorToken, Shown};
 use crate::entropy::system_rng;
 use crate::keygen::Party;
 use crate::net::{Client, client};
+use crate::private_dir::{self, Others};
 use asking::Asking;
 pub use config::{AnalyzedSurvey, AnalyzerConfig, Budget, Open};
 use puller::{Puller, Watched};
@@ -60,6 +62,16 @@ impl AnalyzerServer {
     pub fn prepare(config: AnalyzerConfig) -> Result<Self> {
         let party = Party::read(&config.identity)?;
         ensure_writable(&config.data)?;
+        private_dir::check(&config.data, Others::Strangers)?;
+        let (mark, key) = (config.ledger_mark(), config.data_key());
+        ensure_writable(parent(&mark))
+            .context("the mark of the ledger is kept there: say with ledger_mark where it may be")?;
+        ensure!(
+            !parent(&mark).starts_with(&config.data),
+            "ledger_mark is in the data directory, and would be lost with the ledger: keep it apart"
+        );
+        // A ledger that cannot be gone on with is found out now, and not when somebody waits for a release.
+        ReleaseLedger::look_at(&config.data, &key, config.budget.guarantee()?)?;
         let mut surveys: Vec<Analyzed> = Vec::new();
         for survey in &config.surveys {
             let prepared = Analyzed::new(survey, &config, &party);
@@ -69,6 +81,11 @@ impl AnalyzerServer {
             surveys.push(prepared);
         }
         Ok(Self { config, party, surveys })
+    }
+
+    /// Takes the ledger as it is for the whole one; says how many lines it has.
+    pub fn accept_ledger(config: &AnalyzerConfig) -> Result<u64> {
+        ReleaseLedger::accept(&config.data, &config.data_key(), config.budget.guarantee()?)
     }
 
     /// What it analyzes, with a warning for everything that parties share.
@@ -120,6 +137,7 @@ impl AnalyzerServer {
                     memory,
                     data: config.data.clone(),
                     budget: config.budget.guarantee()?,
+                    key: config.data_key(),
                     open: config.open,
                     late_epochs: config.late_epochs,
                     waits: Waits::default(),
@@ -181,6 +199,7 @@ fn dashboard(
     Ok(dashboard::router(Dashboard {
         data: config.data.clone(),
         budget: config.budget.guarantee()?,
+        key: config.data_key(),
         surveys: surveys.iter().map(shown).collect(),
         token: OperatorToken::at(&config.operator_token(), &mut system_rng()?)?,
         vitals: vitals.clone(),

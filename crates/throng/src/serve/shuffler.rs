@@ -35,6 +35,7 @@ use crate::file_store::FileStore;
 use crate::keygen::{Party, Schedule, Signer};
 use crate::net::server::Limits;
 use crate::net::{Client, Server, Transport, client};
+use crate::private_dir::{self, Others};
 pub use config::{ShufflerConfig, SurveyConfig};
 pub(super) use peers::{Peers, SharedPeers};
 
@@ -72,6 +73,7 @@ impl Shuffler {
             config.listen
         );
         ensure_writable(&config.data)?;
+        private_dir::check(&config.data, Others::Strangers)?;
         let mut surveys = Vec::new();
         for survey in &config.surveys {
             let prepared = Prepared::new(survey, &config, &party);
@@ -124,6 +126,7 @@ impl Shuffler {
     ) -> Result<()> {
         self.warnings().into_iter().for_each(|warning| log.warn("warning").reason(warning).write());
         let Self { config, party, surveys } = self;
+        private_dir::create(&config.data, Others::Strangers)?;
         let vitals = Vitals::new();
         let port = OperatorPort::open(config.operator_listen, &vitals, Router::new()).await?;
         // Keys are not copied around in memory, but read where they are needed.
