@@ -13,7 +13,8 @@ use base64::prelude::BASE64_STANDARD;
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls13_signature};
+use rustls::crypto::aws_lc_rs::{self, kx_group};
+use rustls::crypto::{CryptoProvider, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::NoServerSessionStorage;
@@ -91,7 +92,7 @@ impl Identity {
 /// What a party accepts connections with. A client may show a certificate, and has then proved to have its key; whose it
 /// is is for the handler to say, who knows which address pins it.
 pub fn server_config(identity: &Identity) -> Result<Arc<ServerConfig>> {
-    let provider = Arc::new(aws_lc_rs::default_provider());
+    let provider = Arc::new(provider());
     let mut config = ServerConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(&[&TLS13])
         .context("TLS 1.3 is not available")?
@@ -107,7 +108,7 @@ pub fn server_config(identity: &Identity) -> Result<Arc<ServerConfig>> {
 
 /// What a party is called with: it has to show exactly the certificate with this hash.
 pub fn client_config(pinned: Digest, identity: Option<&Identity>) -> Result<Arc<ClientConfig>> {
-    let provider = Arc::new(aws_lc_rs::default_provider());
+    let provider = Arc::new(provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(&[&TLS13])
         .context("TLS 1.3 is not available")?
@@ -124,6 +125,13 @@ pub fn client_config(pinned: Digest, identity: Option<&Identity>) -> Result<Arc<
     config.enable_sni = false;
     config.alpn_protocols = vec![ALPN.to_vec()];
     Ok(Arc::new(config))
+}
+
+/// The algorithms of every link. The hybrid key exchange comes first: what is recorded on the wire today is not opened by a
+/// quantum computer of tomorrow. Who does not know it (it is younger than TLS 1.3) is talked to as before.
+fn provider() -> CryptoProvider {
+    let kx_groups = vec![kx_group::X25519MLKEM768, kx_group::X25519, kx_group::SECP256R1];
+    CryptoProvider { kx_groups, ..aws_lc_rs::default_provider() }
 }
 
 /// What TLS asks for as the name of a server. It is neither sent nor compared.
