@@ -425,7 +425,9 @@ impl Hop {
                 self.step(channel, Step::Delivered)
             }
             // Whoever has it may say so, however late.
-            Some(Phase::Delivered { own, .. } | Phase::Expired { own, .. }) if Phase::batch(&own) == batch => {
+            Some(Phase::Delivered { own, .. } | Phase::Expired { own, .. })
+                if Phase::batch(&own) == batch =>
+            {
                 Ok(())
             }
             Some(Phase::Decided { .. } | Phase::Delivered { .. }) => Err(Refusal::Batch.into()),
@@ -454,9 +456,9 @@ impl Hop {
     /// What this hop said about an epoch.
     pub fn statement(&self, channel: Channel) -> Result<Signed<EpochStatement>, Refusal> {
         match lock(&self.record).phases.get(&channel) {
-            Some(
-                Phase::Decided { own, .. } | Phase::Delivered { own, .. } | Phase::Expired { own, .. },
-            ) => Ok(own.clone()),
+            Some(Phase::Decided { own, .. } | Phase::Delivered { own, .. } | Phase::Expired { own, .. }) => {
+                Ok(own.clone())
+            }
             _ => Err(Refusal::Undecided),
         }
     }

@@ -151,6 +151,12 @@ fn batches_wait_for_a_month_or_as_long_as_the_survey_says() {
         survey.to_toml().and_then(|text| Survey::from_toml(&text)).map(|read| read.keep_batches_s())
     };
     assert_eq!(keep(sample.epoch_s), Ok(sample.epoch_s));
+    let mut stated = sample.clone();
+    stated.delivery.keep_batches_s = Some(86400);
+    assert!(
+        stated.canonical().unwrap().contains("\"instances\":3,\"keep_batches_s\":86400"),
+        "its place in JSON"
+    );
     let refused = keep(sample.epoch_s - 1).unwrap_err().to_string();
     assert!(refused.contains("delivery.keep_batches_s") && keep(u64::MAX).is_err(), "{refused}");
     let long = Survey { epoch_s: 40 * 86400, ..sample.clone() };

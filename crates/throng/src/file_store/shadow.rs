@@ -166,7 +166,10 @@ mod tests {
         assert_eq!(read("b").err().unwrap().kind(), ErrorKind::NotFound);
         assert!(store.append("b").is_ok() && read("b").unwrap().is_empty());
         let left = |name: &str| fs::read(directory.path().join(name)).ok();
-        assert_eq!([left("a"), left("b"), left("c")], [Some(b"before".to_vec()), Some(b"before".to_vec()), None]);
+        assert_eq!(
+            [left("a"), left("b"), left("c")],
+            [Some(b"before".to_vec()), Some(b"before".to_vec()), None]
+        );
         assert!(ShadowStore::of(&directory.path().join("none")).names().unwrap().is_empty());
     }
 }

@@ -5,6 +5,9 @@
 //! the fewer places are left. When there is none left, the oldest of those who say nothing makes room for whoever comes. And
 //! a quarter of the places is for those who have shown a credential, or the certificate of a party: no stranger takes these.
 //!
+//! Who is to make room is asked to: its own task looks once more whether something has arrived, since a server that is busy
+//! itself is a reason for silence that no stranger is to blame for.
+//!
 //! A place is looked at when a connection begins, ends, or is known for the first time. What a request costs is a few numbers
 //! that are changed without a lock.
 
@@ -18,7 +21,6 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
-use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 /// The places of a server.
@@ -37,15 +39,9 @@ pub(crate) struct Places {
 
 #[derive(Debug, Default)]
 struct Held {
-    visitors: HashMap<u64, Holder>,
+    visitors: HashMap<u64, Arc<Inner>>,
     known: usize,
     next: u64,
-}
-
-#[derive(Debug)]
-struct Holder {
-    visitor: Arc<Inner>,
-    task: Option<AbortHandle>,
 }
 
 /// One connection, as handlers see it. Handlers of a router take `Extension<Visitor>`.
@@ -62,6 +58,9 @@ struct Inner {
     since: AtomicU64,
     /// Since when the server waits for it to say something; 0 while it does not.
     silent: AtomicU64,
+    /// Whether it is to make room: not at all, if it is still silent, or in any case.
+    asked: AtomicU8,
+    leave: Notify,
 }
 
 /// A connection's place, until it is dropped.
@@ -93,41 +92,27 @@ impl Places {
             if let Some(place) = self.try_enter() {
                 return place;
             }
-            // Somebody leaves, or has been silent for long enough.
-            let _ = timeout(self.silence / 8 + PAUSE_MIN, self.freed.notified()).await;
+            // Somebody leaves, or has been silent for long enough, or one who was asked has spoken.
+            let _ = timeout(PAUSE, self.freed.notified()).await;
         }
     }
 
-    /// The task that serves a place, to be ended if the place is taken away.
-    pub(crate) fn serve(&self, number: u64, task: AbortHandle) {
-        match lock(&self.held).visitors.get_mut(&number) {
-            Some(holder) => holder.task = Some(task),
-            // It has ended already.
-            None => task.abort(),
-        }
-    }
-
-    /// Drops strangers who have had their time, which is shorter the fewer places are left.
+    /// Asks strangers to leave who have had their time, which is shorter the fewer places are left.
     pub(crate) fn sweep(&self) {
-        let mut held = lock(&self.held);
+        let held = lock(&self.held);
         let Some(time) = self.time(held.strangers()) else { return };
         let now = self.now();
-        let late: Vec<u64> = held
-            .visitors
-            .values()
-            .filter(|holder| holder.visitor.is_unasking_stranger() && holder.visitor.age(now) >= time)
-            .map(|holder| holder.visitor.number)
-            .collect();
-        for number in late {
-            held.drop_visitor(number);
-        }
+        let is_late = |visitor: &&Arc<Inner>| visitor.is_unasking_stranger() && visitor.age(now) >= time;
+        held.visitors.values().filter(is_late).for_each(|visitor| visitor.ask(IN_ANY_CASE));
     }
 
     fn try_enter(self: &Arc<Self>) -> Option<Place> {
         let mut held = lock(&self.held);
-        while held.strangers() >= self.strangers_max {
-            let least = self.least(&held)?;
-            held.drop_visitor(least);
+        if held.strangers() >= self.strangers_max {
+            if let Some((least, how)) = self.least(&held) {
+                least.ask(how);
+            }
+            return None;
         }
         let number = held.next;
         held.next += 1;
@@ -138,26 +123,31 @@ impl Places {
             stage: AtomicU8::new(FRESH),
             since: AtomicU64::new(self.now()),
             silent: AtomicU64::new(0),
+            asked: AtomicU8::new(NOT_ASKED),
+            leave: Notify::new(),
         });
-        held.visitors.insert(number, Holder { visitor: Arc::clone(&visitor), task: None });
+        held.visitors.insert(number, Arc::clone(&visitor));
         Some(Place(Visitor(visitor)))
     }
 
-    /// Who makes room: the oldest stranger without a request; or else between two requests; or else in the middle of a body;
-    /// and of these only who keeps the server waiting.
-    fn least(&self, held: &Held) -> Option<u64> {
+    /// Who is asked to make room: the oldest stranger without a request; or else between two requests; or else in the middle of a
+    /// body; and of these only who keeps the server waiting.
+    fn least<'a>(&self, held: &'a Held) -> Option<(&'a Inner, u8)> {
         let (now, silence) = (self.now(), millis(self.silence));
         let slow = millis(self.head / SHRINK);
-        let candidates = held.visitors.values().map(|holder| &*holder.visitor).filter(|visitor| {
-            let silent = visitor.silent.load(Ordering::Relaxed);
+        let candidates = held.visitors.values().filter_map(|visitor| {
+            let (silent, stage) = (visitor.silent.load(Ordering::Relaxed), visitor.stage());
             let is_silent = silent > 0 && now.saturating_sub(silent) >= silence;
-            let is_slow = visitor.is_unasking_stranger() && visitor.age(now) >= slow;
-            visitor.is_stranger() && visitor.stage.load(Ordering::Relaxed) < WORK && (is_silent || is_slow)
+            let how = match visitor.is_unasking_stranger() && visitor.age(now) >= slow {
+                true => IN_ANY_CASE,
+                false => IF_SILENT,
+            };
+            let may = visitor.is_stranger() && stage < WORK && (is_silent || how == IN_ANY_CASE);
+            (may && visitor.asked.load(Ordering::Relaxed) == NOT_ASKED).then_some((&**visitor, how))
         });
-        let order = |visitor: &&Inner| {
-            (visitor.stage.load(Ordering::Relaxed), visitor.since.load(Ordering::Relaxed), visitor.number)
-        };
-        candidates.min_by_key(order).map(|visitor| visitor.number)
+        candidates.min_by_key(|(visitor, _)| {
+            (visitor.stage(), visitor.since.load(Ordering::Relaxed), visitor.number)
+        })
     }
 
     /// How long a stranger has, in milliseconds, while so many are there; `None` while there is room for as many again.
@@ -175,9 +165,7 @@ impl Places {
         }
         if held.known >= self.known_max {
             // Who has said nothing for the longest goes back among the strangers.
-            let idle = held.visitors.values().map(|holder| &*holder.visitor);
-            let idle =
-                idle.filter(|one| !one.is_stranger() && one.stage.load(Ordering::Relaxed) == IDLE);
+            let idle = held.visitors.values().filter(|one| !one.is_stranger() && one.stage() == IDLE);
             let Some(idle) = idle.min_by_key(|one| one.since.load(Ordering::Relaxed)) else { return };
             idle.known.store(false, Ordering::Relaxed);
             held.known -= 1;
@@ -199,23 +187,10 @@ impl Held {
         self.visitors.len() - self.known
     }
 
-    /// Takes a place away, unless a request has begun meanwhile.
-    fn drop_visitor(&mut self, number: u64) {
-        let Some(holder) = self.visitors.get(&number) else { return };
-        let dropped = holder.visitor.stage.fetch_update(Ordering::AcqRel, Ordering::Acquire, |stage| {
-            (stage < WORK).then_some(DROPPED)
-        });
-        if dropped.is_ok()
-            && let Some(Holder { task: Some(task), .. }) = self.remove(number)
-        {
-            task.abort();
+    fn remove(&mut self, number: u64) {
+        if let Some(visitor) = self.visitors.remove(&number) {
+            self.known -= usize::from(!visitor.is_stranger());
         }
-    }
-
-    fn remove(&mut self, number: u64) -> Option<Holder> {
-        let holder = self.visitors.remove(&number)?;
-        self.known -= usize::from(holder.visitor.known.load(Ordering::Relaxed));
-        Some(holder)
     }
 }
 
@@ -224,8 +199,13 @@ impl Inner {
         !self.known.load(Ordering::Relaxed)
     }
 
+    /// A stranger without a request.
     fn is_unasking_stranger(&self) -> bool {
-        self.is_stranger() && self.stage.load(Ordering::Relaxed) <= IDLE
+        self.is_stranger() && self.stage() <= IDLE
+    }
+
+    fn stage(&self) -> u8 {
+        self.stage.load(Ordering::Relaxed)
     }
 
     /// How long ago its stage began, in milliseconds.
@@ -233,13 +213,21 @@ impl Inner {
         now.saturating_sub(self.since.load(Ordering::Relaxed))
     }
 
-    /// Says whether it may: a place that was taken away stays so.
-    fn enter_stage(&self, stage: u8) -> bool {
-        let entered = self.stage.fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| {
-            (now != DROPPED).then_some(stage)
-        });
+    fn enter_stage(&self, stage: u8) {
+        self.stage.store(stage, Ordering::Relaxed);
         self.since.store(self.places.now(), Ordering::Relaxed);
-        entered.is_ok()
+    }
+
+    fn ask(&self, how: u8) {
+        self.asked.store(how, Ordering::Relaxed);
+        self.leave.notify_one();
+    }
+
+    /// Whether it has to leave that was asked to: by its own task, after a look at what has arrived.
+    fn has_to_leave(&self) -> bool {
+        let how = self.asked.swap(NOT_ASKED, Ordering::Relaxed);
+        let is_silent = self.silent.load(Ordering::Relaxed) > 0;
+        self.is_stranger() && self.stage() < WORK && (how == IN_ANY_CASE || (how == IF_SILENT && is_silent))
     }
 }
 
@@ -251,9 +239,20 @@ impl Visitor {
         }
     }
 
-    /// A request begins, with a body or without; `None` if the place was taken away just now.
-    pub(crate) fn begin(&self, has_body: bool) -> Option<Busy> {
-        self.0.enter_stage(if has_body { BODY } else { WORK }).then(|| Busy(self.clone()))
+    /// A request begins, with a body or without.
+    pub(crate) fn begin(&self, has_body: bool) -> Busy {
+        self.0.enter_stage(if has_body { BODY } else { WORK });
+        Busy(self.clone())
+    }
+
+    /// Waits until it has to make room. To be looked at after the connection itself was, whenever both are.
+    pub(crate) async fn leaves(&self) {
+        loop {
+            self.0.leave.notified().await;
+            if self.0.has_to_leave() {
+                return;
+            }
+        }
     }
 
     /// All of a request's body is here.
@@ -265,10 +264,6 @@ impl Visitor {
 impl Place {
     pub(crate) fn visitor(&self) -> &Visitor {
         &self.0
-    }
-
-    pub(crate) fn number(&self) -> u64 {
-        self.0.0.number
     }
 }
 
@@ -359,13 +354,16 @@ const IDLE: u8 = 1;
 const BODY: u8 = 2;
 /// Its request is being answered. It is not disturbed.
 const WORK: u8 = 3;
-/// Its place was taken away.
-const DROPPED: u8 = 4;
+
+const NOT_ASKED: u8 = 0;
+const IF_SILENT: u8 = 1;
+const IN_ANY_CASE: u8 = 2;
 
 /// By how much the time of a stranger is shorter where no place is left.
 const SHRINK: u32 = 4;
 
-const PAUSE_MIN: Duration = Duration::from_millis(5);
+/// After how long somebody else is asked, if the last one has neither left nor spoken: the server is busy.
+const PAUSE: Duration = Duration::from_millis(20);
 
 #[cfg(test)]
 mod tests {
@@ -375,63 +373,67 @@ mod tests {
     fn full(silence: Duration) -> (Arc<Places>, Vec<Place>) {
         let places = Places::new(8, Duration::from_secs(600), silence);
         let all: Vec<Place> = (0..6).map(|_| places.try_enter().unwrap()).collect();
-        all.iter().for_each(|place| place.visitor().0.silent.store(1, Ordering::Relaxed));
+        all.iter().for_each(|place| place.0.0.silent.store(1, Ordering::Relaxed));
         (places, all)
     }
 
-    fn has(places: &Places, place: &Place) -> bool {
-        lock(&places.held).visitors.contains_key(&place.number())
-    }
-
-    #[tokio::test]
-    async fn the_oldest_without_a_request_makes_room_first() {
-        let (places, all) = full(Duration::ZERO);
-        let idle = all[0].visitor().begin(false).unwrap();
-        drop(idle);
-        let body = all[1].visitor().begin(true).unwrap();
-        let work = all[2].visitor().begin(false).unwrap();
-        let mut newer = Vec::new();
-        for gone in [3, 4, 5, 0, 1] {
-            assert!(has(&places, &all[gone]), "{gone} is still there");
-            newer.push(places.try_enter().unwrap());
-            assert!(!has(&places, &all[gone]), "{gone} makes room");
-        }
-        assert!(all[1].visitor().begin(false).is_none(), "what was taken away stays so");
-        // What is being answered is not disturbed, and those who have just come have time to speak.
-        assert!(places.try_enter().is_none() && has(&places, &all[2]));
-        drop((body, work));
-    }
-
-    #[tokio::test]
-    async fn who_has_just_come_is_not_dropped_for_another() {
-        let (places, all) = full(Duration::from_secs(600));
-        all.iter().for_each(|place| place.visitor().0.silent.store(places.now(), Ordering::Relaxed));
+    /// Somebody comes: which of these has to leave for them.
+    fn leaving(places: &Arc<Places>, all: &[Place]) -> Vec<usize> {
         assert!(places.try_enter().is_none());
+        (0..all.len()).filter(|&index| all[index].0.0.has_to_leave()).collect()
+    }
+
+    #[test]
+    fn the_oldest_without_a_request_makes_room_first() {
+        let (places, all) = full(Duration::ZERO);
+        drop(all[0].visitor().begin(false));
+        let body = all[1].visitor().begin(true);
+        let work = all[2].visitor().begin(false);
+        for index in [3, 4, 5, 0, 1] {
+            assert_eq!(leaving(&places, &all), [index]);
+            // It goes, and one who has spoken has its place.
+            all[index].0.0.silent.store(0, Ordering::Relaxed);
+        }
+        // What is being answered is not disturbed.
+        assert!(leaving(&places, &all).is_empty());
+        drop((body, work));
         drop(all);
         assert!(places.try_enter().is_some());
     }
 
-    #[tokio::test]
-    async fn strangers_do_not_take_the_places_of_those_who_are_known() {
+    #[test]
+    fn who_has_just_come_or_spoken_does_not_leave() {
+        let (places, all) = full(Duration::from_secs(600));
+        all.iter().for_each(|place| place.0.0.silent.store(places.now(), Ordering::Relaxed));
+        assert!(leaving(&places, &all).is_empty());
         let (places, all) = full(Duration::ZERO);
+        assert!(places.try_enter().is_none());
+        // Something has arrived that the server had no time to look at.
+        all[0].0.0.silent.store(0, Ordering::Relaxed);
+        assert!(!all[0].0.0.has_to_leave());
+        assert_eq!(leaving(&places, &all), [1]);
+    }
+
+    #[test]
+    fn strangers_do_not_take_the_places_of_those_who_are_known() {
+        let (places, mut all) = full(Duration::ZERO);
         all[0].visitor().is_known();
         all[1].visitor().is_known();
-        let strangers: Vec<Place> = (0..20)
-            .map(|_| {
-                let place = places.try_enter().unwrap();
-                place.visitor().0.silent.store(1, Ordering::Relaxed);
-                place
-            })
-            .collect();
-        assert!(has(&places, &all[0]) && has(&places, &all[1]));
+        all.extend([(); 2].map(|()| places.try_enter().unwrap()));
         assert_eq!(lock(&places.held).visitors.len(), 8, "and no more are open than are allowed");
+        for index in 2..6 {
+            assert_eq!(leaving(&places, &all), [index]);
+            all[index].0.0.silent.store(0, Ordering::Relaxed);
+        }
+        assert!(leaving(&places, &all).is_empty());
         // A third one who is known has a place once one of the first two has been idle.
+        all[2].visitor().is_known();
+        assert!(all[2].0.0.is_stranger());
         drop(all[0].visitor().begin(false));
-        let third = strangers.last().unwrap();
-        third.visitor().is_known();
-        assert!(!third.0.0.is_stranger() && all[0].0.0.is_stranger() && !all[1].0.0.is_stranger());
+        all[2].visitor().is_known();
+        assert!(!all[2].0.0.is_stranger() && all[0].0.0.is_stranger() && !all[1].0.0.is_stranger());
         assert_eq!(lock(&places.held).known, 2);
-        drop((all, strangers));
+        drop(all);
         assert_eq!(lock(&places.held).known, 0);
     }
 
@@ -440,21 +442,21 @@ mod tests {
         let places = Places::new(1024, Duration::from_secs(10), Duration::from_millis(500));
         assert_eq!((places.strangers_max, places.known_max), (768, 256));
         assert_eq!([0, 384].map(|strangers| places.time(strangers)), [None, None]);
-        assert_eq!([576, 768, 900].map(|strangers| places.time(strangers)), [Some(6250), Some(2500), Some(2500)]);
+        let times = [576, 768, 900].map(|strangers| places.time(strangers));
+        assert_eq!(times, [Some(6250), Some(2500), Some(2500)]);
         let one = Places::new(1, Duration::from_secs(10), Duration::ZERO);
         assert_eq!((one.strangers_max, one.known_max), (1, 0));
     }
 
-    #[tokio::test]
-    async fn a_stranger_who_trickles_has_no_longer() {
+    #[test]
+    fn a_stranger_who_trickles_has_no_longer() {
         let places = Places::new(8, Duration::ZERO, Duration::from_secs(600));
-        let all: Vec<Place> = (0..4).map(|_| places.try_enter().unwrap()).collect();
+        let all: Vec<Place> = (0..5).map(|_| places.try_enter().unwrap()).collect();
         all[0].visitor().is_known();
-        let work = all[1].visitor().begin(false).unwrap();
-        let more = places.try_enter().unwrap();
+        let work = all[1].visitor().begin(false);
         places.sweep();
-        let left: Vec<bool> = all.iter().chain([&more]).map(|place| has(&places, place)).collect();
-        assert_eq!(left, [true, true, false, false, false]);
+        let left: Vec<bool> = all.iter().map(|place| place.0.0.has_to_leave()).collect();
+        assert_eq!(left, [false, false, true, true, true]);
         drop(work);
     }
 }

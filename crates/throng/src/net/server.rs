@@ -26,7 +26,7 @@ use tokio_rustls::TlsAcceptor;
 use super::Problem;
 use super::body::Timed;
 use super::exact::{self, Heads};
-use super::places::{Heard, Place, Places, Visitor};
+use super::places::{Heard, Places, Visitor};
 use super::rate::Rate;
 use super::shortcut::{Answer, NoShortcut, Shortcut};
 use super::tls::{self, Identity};
@@ -183,9 +183,16 @@ impl Server {
                     let Some(stream) = arrived.take() else { continue };
                     let (acceptor, handlers) = (acceptor.clone(), (shortcut.clone(), router.clone()));
                     let gate = Gate::new(rate.clone(), stopped.clone(), limits);
-                    let number = place.number();
-                    let task = connections.spawn(connection(stream, acceptor, handlers, gate, place));
-                    places.serve(number, task);
+                    connections.spawn(async move {
+                        let visitor = place.visitor();
+                        tokio::select! {
+                            // What has arrived is looked at first.
+                            biased;
+                            () = connection(stream, acceptor, handlers, gate, visitor.clone()) => {}
+                            () = visitor.leaves() => {}
+                        }
+                        drop(place);
+                    });
                 }
             }
         }
@@ -233,22 +240,18 @@ impl Gate {
         Self { all, own: Rate::share_of(limits.requests_per_s_max), stopped, limits }
     }
 
-    /// Whether a request that has begun is let in, on a connection that has a place or has just lost it. One that a
-    /// connection is refused for itself is not taken from the rest.
-    fn admit<B: Body>(&self, request: &Request<B>, has_place: bool) -> Result<(), Problem> {
+    /// Whether a request that has begun is let in. One that a connection is refused for itself is not taken from the rest.
+    fn admit<B: Body>(&self, request: &Request<B>) -> Result<(), Problem> {
         if self.stopped.has_changed().is_err() {
             let detail = "this server is about to stop; send the same bytes again";
             return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", detail).after_s(1));
         }
-        let too_many = |wait: Duration| {
-            let detail = "there are too many requests; send the same bytes again";
-            Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate", detail).after_s(wait.as_secs() + 1)
-        };
-        if !has_place {
-            return Err(too_many(Duration::ZERO));
-        }
         let now = Instant::now();
-        self.own.take(now).and_then(|()| self.all.take(now)).map_err(too_many)?;
+        self.own.take(now).and_then(|()| self.all.take(now)).map_err(|wait| {
+            let detail = "there are too many requests; send the same bytes again";
+            let seconds = wait.as_secs() + 1;
+            Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate", detail).after_s(seconds)
+        })?;
         match self.limits.heads {
             Heads::Exact => exact::check(request),
             Heads::Any => Ok(()),
@@ -262,11 +265,10 @@ async fn connection(
     acceptor: Option<TlsAcceptor>,
     handlers: (impl Shortcut, Router),
     gate: Gate,
-    place: Place,
+    visitor: Visitor,
 ) {
     // Answers are small, and nobody should wait for a timer to send them.
     let _ = stream.set_nodelay(true);
-    let visitor = place.visitor().clone();
     let stream = Heard::new(stream, visitor.clone());
     let Some(acceptor) = acceptor else {
         let _ = http(stream, (Peer { certificate: None }, visitor), handlers, gate).await;
@@ -292,7 +294,7 @@ where
     let router = TowerToHyperService::new(router);
     let service = service_fn(move |request: Request<Incoming>| {
         let busy = visitor.begin(!request.body().is_end_stream());
-        let admitted = gate.admit(&request, busy.is_some());
+        let admitted = gate.admit(&request);
         let (shortcut, router, visitor) = (shortcut.clone(), router.clone(), visitor.clone());
         async move {
             if let Err(problem) = admitted {

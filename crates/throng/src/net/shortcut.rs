@@ -69,8 +69,8 @@ impl Answer {
     }
 
     /// The same, as the end of a request.
-    pub(crate) fn until_sent(self, busy: Option<Busy>) -> Self {
-        Self { _busy: busy, ..self }
+    pub(crate) fn until_sent(self, busy: Busy) -> Self {
+        Self { _busy: Some(busy), ..self }
     }
 }
 

@@ -252,6 +252,9 @@ const ALPN: &[u8] = b"http/1.1";
 
 #[cfg(test)]
 mod tests {
+    use rustls::server::ServerSessionMemoryCache;
+    use rustls::{ClientConnection, NamedGroup, ServerConnection};
+
     use super::*;
 
     #[test]
@@ -275,5 +278,62 @@ mod tests {
         let error = Identity::from_pem(&one.certificate_pem(), &damaged).unwrap_err();
         let secret = key.lines().nth(1).unwrap();
         assert!(!format!("{error:#} {one:?}").contains(secret));
+    }
+
+    /// Both ends of a link after the handshake, and after all that the server sends by itself.
+    fn linked(client: Arc<ClientConfig>, server: Arc<ServerConfig>) -> (ClientConnection, ServerConnection) {
+        let mut client = ClientConnection::new(client, server_name()).unwrap();
+        let mut server = ServerConnection::new(server).unwrap();
+        for _ in 0..4 {
+            let (mut there, mut back) = (Vec::new(), Vec::new());
+            while client.wants_write() {
+                client.write_tls(&mut there).unwrap();
+            }
+            server.read_tls(&mut &there[..]).unwrap();
+            server.process_new_packets().unwrap();
+            while server.wants_write() {
+                server.write_tls(&mut back).unwrap();
+            }
+            client.read_tls(&mut &back[..]).unwrap();
+            client.process_new_packets().unwrap();
+        }
+        assert!(!client.is_handshaking() && !server.is_handshaking());
+        (client, server)
+    }
+
+    /// Respondents call without a certificate; hops and analyzers call hops with theirs. All links have these two configurations.
+    #[test]
+    fn every_link_prefers_the_hybrid_key_exchange_and_gives_no_tickets() {
+        let (hop, caller) = (Identity::generate().unwrap(), Identity::generate().unwrap());
+        let server = server_config(&hop).unwrap();
+        assert_eq!(server.send_tls13_tickets, 0);
+        assert!(!server.session_storage.can_cache() && !server.ticketer.enabled());
+        for identity in [None, Some(&caller)] {
+            let config = client_config(hop.digest(), identity).unwrap();
+            let (client, server) = linked(config, Arc::clone(&server));
+            let groups = [client.negotiated_key_exchange_group(), server.negotiated_key_exchange_group()];
+            assert_eq!(groups.map(|group| group.unwrap().name()), [NamedGroup::X25519MLKEM768; 2]);
+            assert_eq!(client.tls13_tickets_received(), 0);
+            assert_eq!(server.peer_certificates().is_some(), identity.is_some());
+        }
+        // Who does not know it is talked to all the same.
+        let kx_groups = vec![kx_group::X25519];
+        let older = Arc::new(CryptoProvider { kx_groups, ..aws_lc_rs::default_provider() });
+        let config = ClientConfig::builder_with_provider(older.clone())
+            .with_protocol_versions(&[&TLS13])
+            .unwrap()
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Pinned { pinned: hop.digest(), provider: older }))
+            .with_no_client_auth();
+        let mut config = config;
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        let (client, _) = linked(Arc::new(config), Arc::clone(&server));
+        assert_eq!(client.negotiated_key_exchange_group().unwrap().name(), NamedGroup::X25519);
+        // Tickets that were sent would be seen here.
+        let mut ticketing = (*server).clone();
+        ticketing.send_tls13_tickets = 2;
+        ticketing.session_storage = ServerSessionMemoryCache::new(8);
+        let (client, _) = linked(client_config(hop.digest(), None).unwrap(), Arc::new(ticketing));
+        assert!(client.tls13_tickets_received() > 0);
     }
 }

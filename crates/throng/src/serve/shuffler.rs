@@ -181,11 +181,8 @@ impl Shuffler {
             let reason = "the system allows fewer open files than connections_max needs: raise its limit (LimitNOFILE)";
             log.warn("warning").reason(reason).write();
         }
-        let limits = Limits {
-            connections_max,
-            requests_per_s_max: config.requests_per_s_max,
-            ..Limits::default()
-        };
+        let limits =
+            Limits { connections_max, requests_per_s_max: config.requests_per_s_max, ..Limits::default() };
         let server = Server::bind(config.listen, transport, limits).await?;
         vitals.data(&config.data);
         vitals.server(&server);

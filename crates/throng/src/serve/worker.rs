@@ -66,8 +66,7 @@ impl Counts {
             vitals.counter("throng_epochs", help, &[whose[0], whose[1], ("outcome", outcome)])
         };
         let handed_on = "Batches that the next hop or the analyzer has acknowledged since the start.";
-        let erased =
-            "Batches that nobody took in the time that the survey gives, and that were erased, since the start.";
+        let erased = "Batches that nobody took in the time that the survey gives, and that were erased, since the start.";
         let failures = "What a party tried by itself and failed at, and tries again.";
         Self {
             released: epoch("released"),
@@ -94,8 +93,7 @@ pub(super) enum Work {
 }
 
 impl Work {
-    const ALL: [Self; 6] =
-        [Self::Clock, Self::Close, Self::Shuffle, Self::HandOn, Self::Erase, Self::Keys];
+    const ALL: [Self; 6] = [Self::Clock, Self::Close, Self::Shuffle, Self::HandOn, Self::Erase, Self::Keys];
 
     fn name(self) -> &'static str {
         match self {
@@ -209,7 +207,8 @@ impl Worker {
     fn erase_late(&self) -> Result<()> {
         for Channel { label, epoch } in self.hop.expire_due(now_s())? {
             self.counts.erased.add();
-            let reason = "nobody has taken it in the time that the survey gives; what was stated about it stays";
+            let reason =
+                "nobody has taken it in the time that the survey gives; what was stated about it stays";
             self.log.warn("batch-erased").epoch(epoch).label(label).reason(reason).write();
         }
         Ok(())

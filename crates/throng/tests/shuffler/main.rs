@@ -8,8 +8,12 @@ mod town;
 #[path = "../support/logs.rs"]
 mod logs;
 
+mod crowded;
+mod damaged;
+mod exact;
 mod full;
 mod hostile;
+mod late;
 mod moved;
 mod respond;
 mod travel;

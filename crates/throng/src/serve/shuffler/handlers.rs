@@ -13,9 +13,7 @@ use hyper::body::{Bytes, Incoming};
 use throng_shuffle::{Channel, Error, Refusal, Upload as Body};
 use throng_wire::batch_count::BATCH_COUNT_LEN;
 use throng_wire::statement::STATEMENT_LEN;
-use throng_wire::{
-    Address, BatchCount, Digest, EpochStatement, Place, Route, Signed, SurveyHash, Token,
-};
+use throng_wire::{Address, BatchCount, Digest, EpochStatement, Place, Route, Signed, SurveyHash, Token};
 use tokio::sync::mpsc;
 
 use super::{Running, Served};
@@ -251,8 +249,7 @@ fn known(
     (peer, visitor): (Peer, &Visitor),
     party: Option<&Address>,
 ) -> Result<(), Problem> {
-    let proved =
-        |party: &Address| party.certificate.is_some() && party.certificate == peer.certificate;
+    let proved = |party: &Address| party.certificate.is_some() && party.certificate == peer.certificate;
     if !party.is_some_and(|party| running.plain || proved(party)) {
         let detail = "this is for a party of the survey, with the certificate that its address names";
         return Err(Problem::new(StatusCode::FORBIDDEN, "party", detail));
@@ -309,7 +306,8 @@ impl Served {
             };
             match self.damages.iter().any(may_be) {
                 true => {
-                    let detail = "this hop cannot serve this survey until its operator has mended it; try again later";
+                    let detail =
+                        "this hop cannot serve this survey until its operator has mended it; try again later";
                     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "damaged", detail).after_s(AGAIN_S)
                 }
                 false => problem(Refusal::Unknown),
