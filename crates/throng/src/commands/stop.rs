@@ -44,13 +44,13 @@ impl Stop {
 
     /// Waits until `done`, for as long as `most`; says whether it was.
     pub(super) fn wait(&self, most: Duration, mut done: impl FnMut() -> Result<bool>) -> Result<bool> {
-        let until = Instant::now() + most;
+        let start = Instant::now();
         loop {
             self.check()?;
             if done()? {
                 return Ok(true);
             }
-            if Instant::now() >= until {
+            if start.elapsed() >= most {
                 return Ok(false);
             }
             thread::sleep(PAUSE);

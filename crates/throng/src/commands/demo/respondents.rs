@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -15,38 +16,47 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use zeroize::Zeroizing;
 
+use super::timing::Sealing;
 use crate::bundle::Bundle;
 use crate::clock::now_ms;
 use crate::commands::stop::Stop;
 use crate::entropy::system_rng;
 use crate::net::client::{Client, Limits, SendError};
 
-/// Randomizes and seals every respondent's answer for an epoch, on all cores.
+/// Randomizes and seals every respondent's answer for an epoch, on all cores, until it begins.
 pub(super) fn seal(
     bundle: &Bundle,
     values: &[u64],
     epoch: u64,
     bar: &ProgressBar,
     stop: &Stop,
-) -> Result<Vec<Answer>> {
+) -> Result<Sealing<Vec<Answer>>> {
     let survey = bundle.survey().survey();
     let encoder = Encoder::of_survey(survey)?;
     let tau = encoder.mechanism().coins().draws();
     // An answer that is made before the epoch has any time of it to be sent at.
-    let schedule = Schedule::new(survey, When::NextEpoch, epoch * survey.epoch_s * 1000 - 1)?;
-    values
+    let begins_ms = epoch * survey.epoch_s * 1000;
+    let schedule = Schedule::new(survey, When::NextEpoch, begins_ms - 1)?;
+    let sealed = AtomicUsize::new(0);
+    let answers: Option<Vec<Answer>> = values
         .par_iter()
         .map(|&value| {
             stop.check()?;
+            if now_ms() >= begins_ms {
+                return Ok(None);
+            }
             let mut rng = system_rng()?;
             let mut fragments = Zeroizing::new(Vec::new());
             encoder.encode(Some(&value.into()), &mut fragments, &mut rng)?;
             let (survey, lists) = (bundle.survey(), bundle.key_lists());
             let answer = Answer::seal(survey, lists, 0, &schedule, (&fragments, tau), &mut rng)?;
+            sealed.fetch_add(1, Ordering::Relaxed);
             bar.inc(1);
-            Ok(answer)
+            Ok(Some(answer))
         })
-        .collect()
+        .collect::<Result<Option<_>>>()?;
+    let share = sealed.into_inner() as f64 / values.len().max(1) as f64;
+    Ok(answers.map_or(Sealing::Late(share), Sealing::Done))
 }
 
 /// Reads the credentials that were made for so many respondents.
