@@ -26,6 +26,7 @@ use crate::bundle::Bundle;
 use crate::cli::DemoArgs;
 use crate::clock::{now_ms, now_s};
 use crate::exit::Refusal;
+use crate::net::client::SendError;
 use crate::out_dir::OutDir;
 use crate::picture::Picture;
 use crate::progress;
@@ -42,13 +43,12 @@ pub fn run(args: &DemoArgs, format: Format) -> Result<()> {
     let demo = Demo::check(args)?;
     let stop = Stop::on_signal("stopped; no process of the demo is left, and no temporary file")?;
     let mut ground = if args.keep { Ground::kept(&demo.out)? } else { Ground::temporary()? };
-    let (deployment, mut result) = demo.survey(&ground, &stop).map_err(|error| {
+    let (deployment, mut result) = demo.survey(&ground, &stop).inspect_err(|_| {
         if stop.asked() {
             ground.abandon();
         }
-        match ground.left() {
-            Some(dir) => error.context(format!("what is left is in {}, until the next demo", dir.display())),
-            None => error,
+        if let Some(dir) = ground.left() {
+            say(&format!("left       {}, to look at until the next demo", dir.display()));
         }
     })?;
     result.seconds = started.elapsed().as_secs_f64();
@@ -137,8 +137,8 @@ impl Demo {
             begins_ms.saturating_sub(now_ms()) as f64 / 1000.0
         ));
         until(begins_ms, "seconds until the epoch begins", stop)?;
-        let taken = self.send(deployment, &bundle, answers, stop)?;
-        self.check_sent(deployment, survey, &taken)?;
+        let (taken, failed) = self.send(deployment, &bundle, answers, stop)?;
+        self.check_sent(deployment, survey, &taken, failed)?;
         until(survey.epoch_end_s(epoch) * 1000, "seconds until the epoch ends", stop)?;
         say(
             "tick       first hops close, count and shuffle; last hops drop chaff; the analyzer opens what is booked",
@@ -261,17 +261,18 @@ impl Demo {
         bundle: &Arc<Bundle>,
         answers: Vec<Answer>,
         stop: &Stop,
-    ) -> Result<Vec<BTreeSet<u32>>> {
+    ) -> Result<(Vec<BTreeSet<u32>>, Option<SendError>)> {
         let folder = deployment.path("enrolment/respondents");
         let credentials = respondents::credentials(&folder, self.values.len())?;
         let bodies = (answers.len() * bundle.survey().survey().delivery.instances as usize) as u64;
         let bar = progress::bar(bodies, "bodies sent over TLS")?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        let taken = runtime.block_on(respondents::send(bundle, answers, credentials, &bar, stop))?;
+        let (taken, failed) =
+            runtime.block_on(respondents::send(bundle, answers, credentials, &bar, stop))?;
         bar.finish_and_clear();
         let receipts = HumanCount(taken.iter().map(|instances| instances.len() as u64).sum());
         say(&format!("sent       {receipts} of {} bodies, each with a signed receipt", HumanCount(bodies)));
-        Ok(taken)
+        Ok((taken, failed))
     }
 
     /// Whether enough have sent to every instance that is there. If not, that was no lack of people: no rule is to say so.
@@ -280,6 +281,7 @@ impl Demo {
         deployment: &mut Deployment,
         survey: &Survey,
         taken: &[BTreeSet<u32>],
+        failed: Option<SendError>,
     ) -> Result<()> {
         let ended = deployment.ended();
         let is_there = |instance: &u32| {
@@ -290,10 +292,11 @@ impl Demo {
         let fewest = there.map(sent).min().unwrap_or(u64::MAX);
         if fewest < survey.crowd.respondents_min {
             bail!(Busy(format!(
-                "{} of {} respondents could send to every instance while the epoch lasted, which was {} s long",
+                "{} of {} respondents could send to every instance while the epoch lasted, which was {} s long{}",
                 HumanCount(fewest),
                 HumanCount(taken.len() as u64),
-                survey.epoch_s
+                survey.epoch_s,
+                failed.map_or(String::new(), |error| format!(" ({error})"))
             )));
         }
         Ok(())
@@ -321,14 +324,10 @@ impl Demo {
             Ok((1..=survey.delivery.instances).all(|instance| there.has(instance) || dead(instance)))
         })?;
         bar.finish_and_clear();
-        if !all {
-            bail!(Busy(format!(
-                "{} of {} batches came within {} s of the end of the epoch",
-                bar.position(),
-                survey.delivery.instances,
-                BATCHES_MAX.as_secs()
-            )));
-        }
+        let (came, of, within) = (bar.position(), survey.delivery.instances, BATCHES_MAX.as_secs());
+        let late = || Busy(format!("{came} of {of} batches came within {within} s of the end of the epoch"));
+        // Once is long enough.
+        ensure!(all, "{}", late());
         Ok(())
     }
 

@@ -70,18 +70,18 @@ pub(super) fn credentials(dir: &Path, respondents: usize) -> Result<Vec<Credenti
 }
 
 /// Sends every body at its time, each over a connection of its own, and checks the receipts. Tries again until the epoch is
-/// over. Returns for each respondent which instances have given a receipt.
+/// over. Returns for each respondent which instances have given a receipt, and why one has not, if any has not.
 pub(super) async fn send(
     bundle: &Arc<Bundle>,
     answers: Vec<Answer>,
     credentials: Vec<Credential>,
     bar: &ProgressBar,
     stop: &Stop,
-) -> Result<Vec<BTreeSet<u32>>> {
+) -> Result<(Vec<BTreeSet<u32>>, Option<SendError>)> {
     // Nobody shares a connection with anybody.
     let client = Client::new(None, Limits { idle_connections_max: 0, ..Limits::default() });
     let places = Arc::new(Semaphore::new(AT_ONCE));
-    let mut taken = vec![BTreeSet::new(); answers.len()];
+    let (mut taken, mut failed) = (vec![BTreeSet::new(); answers.len()], None);
     let mut sending = JoinSet::new();
     for (person, (answer, credential)) in answers.into_iter().zip(credentials).enumerate() {
         let credential = Arc::new(credential);
@@ -91,19 +91,20 @@ pub(super) async fn send(
             sending.spawn(async move {
                 sleep(Duration::from_millis(body.send_at_ms.saturating_sub(now_ms()))).await;
                 let _place = places.acquire().await;
-                let delivered = deliver(&client, &bundle, &credential, &body).await.is_ok();
+                let delivered = deliver(&client, &bundle, &credential, &body).await;
                 bar.inc(1);
-                delivered.then_some((person, body.route.instance))
+                delivered.map(|()| (person, body.route.instance))
             });
         }
     }
     while let Some(one) = sending.join_next().await {
         stop.check()?;
-        if let Some((person, instance)) = one? {
-            taken[person].insert(instance);
+        match one? {
+            Ok((person, instance)) => drop(taken[person].insert(instance)),
+            Err(error) => failed = Some(error),
         }
     }
-    Ok(taken)
+    Ok((taken, failed))
 }
 
 /// Sends one body until there is a receipt for it, or the epoch is over.
