@@ -8,6 +8,7 @@ mod town;
 #[path = "../support/logs.rs"]
 mod logs;
 
+mod ended;
 mod full;
 mod hostile;
 mod moved;
