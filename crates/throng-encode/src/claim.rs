@@ -3,7 +3,7 @@
 //! A survey is not answered because someone signed it. What its parameters guarantee is computed here again,
 //! by the bound that it names, for the smallest crowd that it releases, and compared with what it says.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use throng_account::attacker::{Collusion, Exposure};
 use throng_account::bound::Bound;
@@ -66,11 +66,35 @@ struct Profile {
 
 impl CheckedClaim {
     /// Checks a survey's claim, for all of its labels. Refuses one that is more than the parameters keep, that
-    /// rests on a bound which is not proved for them, or whose bodies are too small for it. What it says is for
-    /// the label whose fragments go to the fewest instances.
+    /// rests on a bound which is not proved for them, or whose bodies are too small for it.
+    ///
+    /// Each number is that of the label of which it is worst: what bad instances see under the one whose fragments go to the
+    /// fewest, which is also the one that is named, and absence under the one whose fragments go to the most.
     pub fn check(survey: &Survey) -> Result<Self, Error> {
-        let fewest = survey.label_numbers().min_by_key(|&label| survey.receiving(label).len());
-        Self::under(survey, fewest.unwrap_or(0))
+        // Of a label, the guarantee depends on how many instances get fragments, and on nothing else.
+        let by_receiving: BTreeMap<usize, u32> =
+            survey.label_numbers().map(|label| (survey.receiving(label).len(), label)).rev().collect();
+        let mut claims = by_receiving.values().map(|&label| Self::of_label(survey, label));
+        let fewest = claims.next().unwrap_or_else(|| Self::of_label(survey, 0))?;
+        claims.try_fold(fewest, |worst, claim| Ok(worst.or_worse(claim?)))
+    }
+
+    /// What is worse of two labels, but for who is exposed to whom: that is of the first.
+    fn or_worse(self, other: Self) -> Self {
+        let larger = |one: CentralGuarantee<Removal>, other: CentralGuarantee<Removal>| {
+            if one.epsilon() < other.epsilon() { other } else { one }
+        };
+        let absence = match (self.absence, other.absence) {
+            (Ok(one), Ok(other)) => Ok(if one.epsilon() < other.epsilon() { other } else { one }),
+            (Err(reason), _) | (_, Err(reason)) => Err(reason),
+        };
+        Self {
+            central: larger(self.central, other.central),
+            absence,
+            overflow: if self.overflow < other.overflow { other.overflow } else { self.overflow },
+            honest: self.honest.min(other.honest),
+            ..self
+        }
     }
 
     /// The same check, and what it means to those who answer under this label.

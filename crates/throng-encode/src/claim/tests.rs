@@ -198,7 +198,6 @@ fn a_trust_profile_is_accounted_for_by_itself() {
     let lost = [&all, &two, &one].map(|claim| 90_000 - claim.honest);
     assert!(lost[2] < lost[1] && lost[1] < lost[0] && lost[2] > 350 && lost[0] < 430, "{lost:?}");
     assert!(two.overflow > all.overflow && one.overflow > two.overflow);
-    assert_eq!(CheckedClaim::check(&profiles).unwrap(), one, "the fewest instances");
     // A plain survey has a little less: its crowd is larger.
     let plain = CheckedClaim::check(&survey(SURVEY)).unwrap().central.epsilon().value();
     for claim in [&all, &two, &one] {
@@ -208,6 +207,14 @@ fn a_trust_profile_is_accounted_for_by_itself() {
     // Fewer counts of others move with somebody's absence where fewer instances get fragments.
     let absent = [&all, &two, &one].map(|claim| claim.absence.clone().unwrap().epsilon().value());
     assert!(absent[0] > absent[1] && absent[1] > absent[2], "{absent:?}");
+    // Of all labels together each number is the worst: what one instance sees under the label of one, and absence under that of
+    // three.
+    let worst = CheckedClaim::check(&profiles).unwrap();
+    assert_eq!((worst.label, &worst.exposure, worst.overflow), (3, &one.exposure, one.overflow));
+    assert_eq!(worst.absence, all.absence);
+    let central = [&all, &two, &one].map(|claim| claim.central.epsilon().value());
+    assert_eq!(worst.central.epsilon().value(), central.into_iter().fold(0.0, f64::max));
+    assert_eq!(worst.honest, all.honest, "the most instances delete the most");
 
     let sentences = two.sentences().join("\n");
     for part in [
