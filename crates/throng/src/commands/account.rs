@@ -20,6 +20,7 @@ use throng_dp::fragmenting::fragment_epsilon;
 use throng_dp::sampling::Bernoulli;
 use throng_dp::{Absence, CentralGuarantee, Coins, Delta, Epsilon, Neighbors, Removal, Replacement};
 
+use super::stated::Stated;
 use super::{Format, print};
 use crate::cli::AccountArgs;
 use crate::rounding::{at_most, at_most_to};
@@ -184,7 +185,7 @@ struct Account {
     #[serde(skip_serializing_if = "Option::is_none")]
     report_fragments: Option<&'static str>,
     /// Of the exact bound, under the other relations.
-    other_neighbors: Vec<Other>,
+    other_neighbors: Vec<Stated>,
     if_compromised: Vec<Compromise>,
 }
 
@@ -202,18 +203,6 @@ struct Answer {
     noise_std: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     not_applicable: Option<String>,
-}
-
-/// A guarantee under another neighbor relation, or why there is none.
-#[derive(Debug, Serialize)]
-struct Other {
-    neighbors: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    epsilon_central: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    delta: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    not_claimed: Option<String>,
 }
 
 /// What is left when some instances work together with the analyzer.
@@ -375,35 +364,21 @@ fn count_error(asked: &Asked, local: Epsilon) -> Result<f64> {
 }
 
 /// What the exact bound's parameters say under replacement and under absence.
-fn others(asked: &Asked, exact: &Answer) -> Result<Vec<Other>> {
+fn others(asked: &Asked, exact: &Answer) -> Result<Vec<Stated>> {
     let (Some(local), Some(central)) = (exact.epsilon_local, exact.epsilon_central) else {
         return Ok(vec![]);
     };
     let removal = CentralGuarantee::<Removal>::new(Epsilon::new(central)?, asked.delta);
-    let replacement = CentralGuarantee::<Replacement>::from(removal);
-    let two_answers = Other {
-        neighbors: Replacement::NAME,
-        epsilon_central: Some(replacement.epsilon().value()),
-        delta: Some(replacement.delta().value()),
-        not_claimed: None,
-    };
-    let mut absent =
-        Other { neighbors: Absence::NAME, epsilon_central: None, delta: None, not_claimed: None };
-    match asked.deletion {
-        None => {
-            absent.not_claimed = Some(
-                "worth nothing, as the first hop of each instance signs how many took part; labelled crowds delete some \
-                 (--epsilon-deletion)"
-                    .into(),
-            );
-        }
-        Some(_) if asked.honest < asked.respondents => {
-            absent.not_claimed =
-                Some("nothing is claimed unless all respondents are honest (--honest-fraction 1)".into());
-        }
+    let absent = match asked.deletion {
+        None => Stated::nothing::<Absence>(
+            "worth nothing, as the first hop of each instance signs how many took part; labelled crowds delete some \
+             (--epsilon-deletion)",
+        ),
+        Some(_) if asked.honest < asked.respondents => Stated::nothing::<Absence>(
+            "nothing is claimed unless all respondents are honest (--honest-fraction 1)",
+        ),
         Some(_) if asked.is_spread() => {
-            absent.not_claimed =
-                Some("nothing is claimed for report fragments over several instances".into());
+            Stated::nothing::<Absence>("nothing is claimed for report fragments over several instances")
         }
         Some(deletion) => {
             let presence = Presence {
@@ -413,12 +388,10 @@ fn others(asked: &Asked, exact: &Answer) -> Result<Vec<Other>> {
                 instances: asked.instances,
                 deletion,
             };
-            let kept = presence.guarantee(asked.delta)?;
-            (absent.epsilon_central, absent.delta) =
-                (Some(kept.epsilon().value()), Some(kept.delta().value()));
+            Stated::kept(presence.guarantee(asked.delta)?)
         }
-    }
-    Ok(vec![two_answers, absent])
+    };
+    Ok(vec![Stated::kept(CentralGuarantee::<Replacement>::from(removal)), absent])
 }
 
 fn compromises(asked: &Asked, floor: Epsilon) -> Result<Vec<Compromise>> {

@@ -16,6 +16,7 @@ use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal, Replacement};
 use throng_wire::envelope::{body_len, envelope_len};
 use throng_wire::survey::{self, AnswerChanges, Attribute, Claim, Cover, Crowd, Delivery, Enrolment, Survey};
 
+use super::stated::Stated;
 use super::{Format, print};
 use crate::analysis::lies::OneLiarShown;
 use crate::cli::{EncodingArg, PlanArgs};
@@ -188,7 +189,7 @@ pub(crate) struct Planned {
     /// The same between two answers that somebody could have given.
     replacement: Between,
     /// What it is worth that somebody took part at all.
-    absence: labels::Absent,
+    absence: Stated,
     /// epsilon_local, or epsilon_backstop with report fragments.
     epsilon_floor: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -353,7 +354,7 @@ impl Planned {
                 self.replacement.epsilon_central, self.replacement.delta
             ),
         )?;
-        line("  of having taken part", self.absence.in_words())?;
+        line("  of having taken part", labels::absence_in_words(&self.absence))?;
         line("whatever fails", format!("{floor} {} (removal)", self.epsilon_floor))?;
         if let Some(fragment) = self.epsilon_fragment {
             line("each report fragment", format!("epsilon_fragment {fragment}"))?;
