@@ -12,6 +12,7 @@ pub mod release;
 pub mod respond;
 pub mod serve;
 pub mod simulate;
+mod stated;
 mod stop;
 pub mod verify;
 
