@@ -1,6 +1,7 @@
 //! A hop's store in a directory: append-only files and fdatasync, nothing to install.
 
 mod group_file;
+mod shadow;
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -12,6 +13,7 @@ use throng_shuffle::{Store, StoreFile};
 
 use crate::crash::Crash;
 use group_file::GroupFile;
+pub use shadow::ShadowStore;
 
 /// Files in a directory that nobody else can read, and that no other process uses.
 pub struct FileStore {
