@@ -325,6 +325,10 @@ impl CheckedClaim {
             } else {
                 ""
             };
+            let known = match fragments {
+                1 => "at most one fragment of a bit is".to_owned(),
+                several => format!("up to {several} of the fragments of a bit are"),
+            };
             // They have the release, too: what the fragments say by themselves is no limit of what they learn.
             let alone = if exposed < with_release {
                 format!("; by themselves those fragments say epsilon {exposed}")
@@ -332,9 +336,8 @@ impl CheckedClaim {
                 String::new()
             };
             sentences.push(format!(
-                "If the analyzer and all hops of {bad}{more} of the {instances} instances{which} work together, up \
-                 to {fragments} of the fragments of a bit are known to be yours: epsilon {with_release} (removal) is \
-                 left{alone}."
+                "If the analyzer and all hops of {bad}{more} of the {instances} instances{which} work together, {known} \
+                 known to be yours: epsilon {with_release} (removal) is left{alone}."
             ));
         }
         sentences

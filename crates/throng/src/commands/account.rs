@@ -371,7 +371,7 @@ fn others(asked: &Asked, exact: &Answer) -> Result<Vec<Stated>> {
     let removal = CentralGuarantee::<Removal>::new(Epsilon::new(central)?, asked.delta);
     let absent = match asked.deletion {
         None => Stated::nothing::<Absence>(
-            "worth nothing, as the first hop of each instance signs how many took part; labelled crowds delete some \
+            "not hidden, as the first hop of each instance signs how many took part; labelled crowds delete some \
              (--epsilon-deletion)",
         ),
         Some(_) if asked.honest < asked.respondents => Stated::nothing::<Absence>(
