@@ -165,18 +165,8 @@ pub(crate) enum Step {
     Remove,
 }
 
-/// In tests all steps are noted, and in a debug build the process ends before one of them, as if it had been killed.
+/// In tests all steps are noted.
 fn step(step: Step, path: &Path) {
-    #[cfg(debug_assertions)]
-    {
-        use std::sync::LazyLock;
-        use std::sync::atomic::{AtomicU64, Ordering};
-        static LEFT: LazyLock<Option<AtomicU64>> =
-            LazyLock::new(|| std::env::var(ABORT_AFTER).ok()?.parse().ok().map(AtomicU64::new));
-        if LEFT.as_ref().is_some_and(|left| left.fetch_sub(1, Ordering::SeqCst) == 0) {
-            std::process::abort();
-        }
-    }
     #[cfg(test)]
     trace::STEPS.with_borrow_mut(|steps| {
         if let Some(steps) = steps {
@@ -185,10 +175,6 @@ fn step(step: Step, path: &Path) {
     });
     let _: (Step, &Path) = (step, path);
 }
-
-/// In a debug build: after how many steps a process ends as if it had been killed.
-#[cfg(debug_assertions)]
-const ABORT_AFTER: &str = "THRONG_TEST_ABORT_AFTER_STEPS";
 
 const PREFIX: &str = ".throng-";
 const SUFFIX: &str = ".tmp";

@@ -6,7 +6,7 @@
 //! nor one of another place or person is taken for it.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -17,7 +17,8 @@ use getrandom::rand_core::CryptoRng;
 use throng_wire::{Digest, Mac};
 use zeroize::Zeroizing;
 
-use crate::atomic_file;
+use crate::atomic_file::{self, PRIVATE, Unfinished};
+use crate::crash::Crash;
 use crate::private_dir::{self, Others};
 
 /// An open state directory. No other process can open it at the same time, but to look at it.
@@ -27,6 +28,7 @@ pub(super) struct StateDir {
     /// What files are authenticated by, once the secret was read.
     key: OnceLock<Mac>,
     _lock: Option<File>,
+    crash: Crash,
 }
 
 impl StateDir {
@@ -37,7 +39,8 @@ impl StateDir {
             .open(path.join(LOCK))
             .with_context(|| format!("cannot write to {}", path.display()))?;
         take(&lock).with_context(|| format!("cannot lock {}", path.display()))?;
-        let state = Self { path: path.to_owned(), key: OnceLock::new(), _lock: Some(lock) };
+        let (key, crash) = (OnceLock::new(), Crash::from_env());
+        let state = Self { path: path.to_owned(), key, _lock: Some(lock), crash };
         for folder in ["", OUTBOX, PERMANENT, SURVEYS] {
             let folder = path.join(folder);
             private_dir::create(&folder, Others::Everyone).with_context(unusable(path))?;
@@ -58,7 +61,7 @@ impl StateDir {
             path.display()
         );
         private_dir::check(path, Others::Everyone).with_context(unusable(path))?;
-        Ok(Self { path: path.to_owned(), key: OnceLock::new(), _lock: None })
+        Ok(Self { path: path.to_owned(), key: OnceLock::new(), _lock: None, crash: Crash::from_env() })
     }
 
     /// From now on files are authenticated by a key of this secret.
@@ -114,8 +117,17 @@ impl StateDir {
     /// Writes a file so that it is on the disk, whole, when this returns.
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let path = self.path(name);
-        atomic_file::write(&path, bytes, atomic_file::PRIVATE)
-            .with_context(|| format!("cannot write {}", path.display()))
+        (|| {
+            let folder = atomic_file::parent(&path);
+            self.crash.operation();
+            let mut file = Unfinished::new(folder, PRIVATE)?;
+            file.write_all(bytes)?;
+            let file = file.complete()?;
+            self.crash.operation();
+            file.replace(&path)?;
+            atomic_file::sync_directory(folder)
+        })()
+        .with_context(|| format!("cannot write {}", path.display()))
     }
 
     /// Writes a file with what authenticates it before its content.
@@ -161,6 +173,7 @@ impl StateDir {
     /// Gives a file another name, for good.
     pub(super) fn rename(&self, from: &str, to: &str) -> Result<()> {
         let path = self.path(to);
+        self.crash.operation();
         atomic_file::rename(&self.path(from), &path)
             .with_context(|| format!("cannot write {}", path.display()))
     }
@@ -168,6 +181,7 @@ impl StateDir {
     /// Removes a file, for good.
     pub(super) fn remove(&self, name: &str) -> Result<()> {
         let path = self.path(name);
+        self.crash.operation();
         atomic_file::remove(&path).map(drop).with_context(|| format!("cannot remove {}", path.display()))
     }
 }
