@@ -26,6 +26,7 @@ pub struct ReleaseLedger {
     path: PathBuf,
     key: DataKey,
     written: Written,
+    ledger: Ledger,
     /// Held until it is dropped.
     _lock: File,
 }
@@ -34,10 +35,14 @@ impl ReleaseLedger {
     /// Reads the ledger in an analyzer's data directory; the budget is that of each population. Refused where a line was changed,
     /// moved or lost, or where something was published that is not in it.
     pub fn open(data: &Path, key: &DataKey, budget: CentralGuarantee<Removal>) -> Result<Self> {
-        let ledger = Self::read(data, key, budget)?;
+        let lock = lock(data)?;
+        let path = data.join("ledger");
         let mark = LedgerMark::read(key)?;
-        ledger.written.compare(mark, &ledger.path, key)?;
-        ledger.written.compare_published(data, key)?;
+        let written = Written::read(&path, key)?;
+        written.compare(mark, &path, key)?;
+        let ledger = written.spent(&path, budget)?;
+        written.compare_published(&ledger, data, key)?;
+        let ledger = Self { path, key: key.clone(), written, ledger, _lock: lock };
         ledger.settle(mark)?;
         Ok(ledger)
     }
@@ -45,8 +50,12 @@ impl ReleaseLedger {
     /// Takes the ledger as it is for the whole one, where its mark is lost or is another's; says how many lines it has. Lines that
     /// were changed, and releases that are not in it, are refused all the same.
     pub fn accept(data: &Path, key: &DataKey, budget: CentralGuarantee<Removal>) -> Result<u64> {
-        let ledger = Self::read(data, key, budget)?;
-        ledger.written.compare_published(data, key)?;
+        let lock = lock(data)?;
+        let path = data.join("ledger");
+        let written = Written::read(&path, key)?;
+        let ledger = written.spent(&path, budget)?;
+        written.compare_published(&ledger, data, key)?;
+        let ledger = Self { path, key: key.clone(), written, ledger, _lock: lock };
         match ledger.written.mark() {
             Some(mark) => mark.write(key)?,
             None => bail!(
@@ -57,23 +66,6 @@ impl ReleaseLedger {
         }
         ledger.settle(ledger.written.mark())?;
         Ok(ledger.written.lines.len() as u64)
-    }
-
-    /// Waits for the lock, and reads the lines.
-    fn read(data: &Path, key: &DataKey, budget: CentralGuarantee<Removal>) -> Result<Self> {
-        create_private(data)?;
-        let lock = data.join("ledger.lock");
-        let lock = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .open(&lock)
-            .and_then(|file| file.lock().map(|()| file))
-            .with_context(|| format!("cannot lock {}", lock.display()))?;
-        let path = data.join("ledger");
-        let written = Written::read(&path, key, budget)?;
-        Ok(Self { path, key: key.clone(), written, _lock: lock })
     }
 
     /// Removes a line that was not written whole, and lets the mark follow what a crash left before it.
@@ -93,12 +85,13 @@ impl ReleaseLedger {
         let path = data.join("ledger");
         loop {
             let mark = LedgerMark::read(key)?;
-            let written = Written::read(&path, key, budget)?;
+            let written = Written::read(&path, key)?;
             // Somebody may have made a release in between.
             if LedgerMark::read(key)? == mark {
                 written.compare(mark, &path, key)?;
-                written.compare_published(data, key)?;
-                return Ok(written.ledger);
+                let ledger = written.spent(&path, budget)?;
+                written.compare_published(&ledger, data, key)?;
+                return Ok(ledger);
             }
         }
     }
@@ -113,7 +106,7 @@ impl ReleaseLedger {
                 lines.push('\n');
             }
         }
-        Ok((lines, self.written.ledger.spent(population)?))
+        Ok((lines, self.ledger.spent(population)?))
     }
 
     /// A ledger of lines as they were published.
@@ -128,7 +121,7 @@ impl ReleaseLedger {
 
     /// What is in it.
     pub fn ledger(&self) -> &Ledger {
-        &self.written.ledger
+        &self.ledger
     }
 
     /// Records a release. When this returns it is on disk; a release that would exceed the budget is refused.
@@ -150,14 +143,13 @@ impl ReleaseLedger {
             self.written.push(line, tag);
             self.written.mark().map_or(Ok(()), |mark| mark.write(&self.key))?;
         }
-        self.written.ledger = ledger;
+        self.ledger = ledger;
         Ok(recorded)
     }
 }
 
 /// What a file has.
 struct Written {
-    ledger: Ledger,
     /// Its lines, without what authenticates each.
     lines: Vec<String>,
     /// What does: a hash under the analyzer's key of the line, its number and the one before it.
@@ -169,15 +161,14 @@ struct Written {
 }
 
 impl Written {
-    fn read(path: &Path, key: &DataKey, budget: CentralGuarantee<Removal>) -> Result<Self> {
+    fn read(path: &Path, key: &DataKey) -> Result<Self> {
         let text = match fs::read(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
             text => text.with_context(|| format!("cannot read {}", path.display()))?,
         };
         let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
         let (lines, tags) = (Vec::new(), Vec::new());
-        let ledger = Ledger::new(budget);
-        let mut written = Self { ledger, lines, tags, whole: whole as u64, all: text.len() as u64 };
+        let mut written = Self { lines, tags, whole: whole as u64, all: text.len() as u64 };
         for line in text[..whole].split_inclusive(|&byte| byte == b'\n') {
             let number = written.lines.len() + 1;
             let damaged =
@@ -188,10 +179,18 @@ impl Written {
             if tag != expected.to_string() {
                 return Err(anyhow!("it is not what was written there")).with_context(damaged);
             }
-            restore(&mut written.ledger, line).with_context(damaged)?;
             written.push(line.to_owned(), expected);
         }
         Ok(written)
+    }
+
+    /// What its lines come to. That takes longer than to know that they are right.
+    fn spent(&self, path: &Path, budget: CentralGuarantee<Removal>) -> Result<Ledger> {
+        let mut ledger = Ledger::new(budget);
+        for (number, line) in (1..).zip(&self.lines) {
+            restore(&mut ledger, line).with_context(|| format!("{}, line {number}", path.display()))?;
+        }
+        Ok(ledger)
     }
 
     fn push(&mut self, line: String, tag: Digest) {
@@ -237,11 +236,10 @@ impl Written {
     }
 
     /// Refuses a ledger that lacks a release which was published, or what was published of it.
-    fn compare_published(&self, data: &Path, key: &DataKey) -> Result<()> {
-        let booked: HashSet<(&str, u64)> = self
-            .ledger
+    fn compare_published(&self, ledger: &Ledger, data: &Path, key: &DataKey) -> Result<()> {
+        let booked: HashSet<(&str, u64)> = ledger
             .populations()
-            .flat_map(|population| self.ledger.entries(population))
+            .flat_map(|population| ledger.entries(population))
             .map(|entry| (entry.survey.as_str(), entry.epoch))
             .collect();
         let lines: HashSet<&str> = self.lines.iter().map(String::as_str).collect();
@@ -272,6 +270,20 @@ impl Written {
         }
         Ok(())
     }
+}
+
+/// Waits until nobody else makes a release.
+fn lock(data: &Path) -> Result<File> {
+    create_private(data)?;
+    let lock = data.join("ledger.lock");
+    File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(&lock)
+        .and_then(|file| file.lock().map(|()| file))
+        .with_context(|| format!("cannot lock {}", lock.display()))
 }
 
 /// Adds a line to what was spent.
