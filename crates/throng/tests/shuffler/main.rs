@@ -10,6 +10,7 @@ mod logs;
 
 mod crowded;
 mod damaged;
+mod ended;
 mod exact;
 mod full;
 mod hostile;
