@@ -18,7 +18,7 @@ use crate::commands::account::questions;
 use crate::dataset::GeneratorArg;
 use crate::experiments::learning::Part;
 use crate::simulation::Mode;
-pub use plan::{AttributeArg, LabelArg, PlanArgs};
+pub use plan::{AnswerChangesArg, AttributeArg, LabelArg, PlanArgs};
 
 /// Statistics from a crowd of people without data about any of them.
 #[derive(Debug, Parser)]

@@ -25,6 +25,7 @@ pub mod cli;
 pub mod clock;
 pub mod commands;
 pub mod conform;
+mod crash;
 pub mod dashboard;
 pub mod dataset;
 pub mod entropy;
