@@ -30,6 +30,7 @@ hops = 2
 envelopes = 4
 cover = "chaff"
 keep_sealed_s = 6000
+keep_batches_s = 6000
 [claim]
 epsilon_central = 1.0
 delta = 1e-6
@@ -121,7 +122,7 @@ fn ranges_are_enforced_as_the_table_has_them() {
     let max = ((1_u64 << 53) - 1).to_string();
     let over = (1_u64 << 53).to_string();
     let (sketch, record, report, labelled) = (sketch(), record(), report(), labelled());
-    let one_hot = ONE_HOT.replace("keep_sealed_s = 6000\n", "");
+    let one_hot = ONE_HOT.replace("keep_sealed_s = 6000\nkeep_batches_s = 6000\n", "");
     let above_0 = (
         &["5e-324", "1.7976931348623157e308", "3"][..],
         &["0", "0.0", "-1.0", "inf", "nan", "\"1\"", "true"][..],
@@ -194,6 +195,14 @@ fn ranges_are_enforced_as_the_table_has_them() {
             "delivery.keep_sealed_s",
             ONE_HOT,
             "keep_sealed_s = 6000",
+            &["60", "3162240000"],
+            &["59", "0", "3162240001"],
+            "`epoch_s` to 3162240000",
+        ),
+        (
+            "delivery.keep_batches_s",
+            ONE_HOT,
+            "keep_batches_s = 6000",
             &["60", "3162240000"],
             &["59", "0", "3162240001"],
             "`epoch_s` to 3162240000",

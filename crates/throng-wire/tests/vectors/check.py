@@ -214,7 +214,7 @@ FIELDS = {
     "randomizer attribute-fragments": "kind epsilon_local",
     "randomizer report-fragments": "kind epsilon_backstop epsilon_fragment fragments answer_changes?",
     "crowd": "respondents_min honest_fraction enrolment",
-    "delivery": "instances hops envelopes cover keep_sealed_s?",
+    "delivery": "instances hops envelopes cover keep_sealed_s? keep_batches_s?",
     "claim": "epsilon_central delta neighbors bound",
 }
 BOUNDS = ["exact", "fmt23", "clones21", "blanket", "lemma", "theorem"]
