@@ -45,7 +45,8 @@ pub(super) fn of_hop(error: &Error) -> String {
         Error::TooMany { .. } | Error::RecordLength { .. } => "a batch has records that do not fit".into(),
         Error::Damaged { file, .. } => {
             format!(
-                "the {file} file is damaged; restore it, or reset this hop: a damaged epoch is not released"
+                "the {file} file is damaged; put it back as it was when the hop stopped, or reset this survey with \
+                 `throng serve shuffler --reset --survey NAME`: a damaged epoch is not released"
             )
         }
         other => other.to_string(),

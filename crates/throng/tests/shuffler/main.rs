@@ -12,4 +12,5 @@ mod full;
 mod hostile;
 mod moved;
 mod respond;
+mod restored;
 mod travel;
