@@ -67,6 +67,12 @@ pub enum Error {
         /// What it is about.
         epoch: u64,
     },
+    /// A store that would begin by a clock which is not believed.
+    #[error(
+        "the clock is past all layer keys, and a hop that begins writes down when: set the clock right, or add keys with `throng \
+         keygen rotate`"
+    )]
+    Clock,
     /// The journal could be neither written nor taken back.
     #[error("the journal could not be written to its end; start this hop again")]
     Broken,

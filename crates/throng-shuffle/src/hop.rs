@@ -127,6 +127,9 @@ impl Hop {
         let opened = Self { is_new, ..Self::new(config, store, key, record) };
         lock(&opened.cuts).extend((written.cut > 0).then_some(Cut::Journal));
         if is_new {
+            if opened.is_past_keys(now_s, 0) {
+                return Err(Error::Clock);
+            }
             // What was stated before that, by a hop whose files are all lost, is not known.
             let epoch =
                 opened.survey.survey().epoch_at(now_s).max(opened.keys().0.first_epoch().unwrap_or(0));

@@ -232,6 +232,12 @@ fn nothing_before_the_first_epoch_of_a_store_is_stated() {
     let begin = |hop: u32, store: &MemoryStore, now: u64| {
         Hop::open(cascade.config(hop), Box::new(store.clone()), Box::new(store.clone()), now).unwrap()
     };
+    // By a clock that is not believed none begins: it would refuse everything until then.
+    let far = MemoryStore::new();
+    let config = cascade.config(1);
+    let opened = Hop::open(config, Box::new(far.clone()), Box::new(far.clone()), day(100 * EPOCH));
+    assert!(matches!(opened, Err(Error::Clock)));
+    begin(1, &far, late);
     let store = MemoryStore::new();
     let lost = begin(1, &store, late);
     lost.close_due(day(EPOCH + 5)).unwrap();
