@@ -33,14 +33,16 @@ impl Mark for MarkFile {
 
     fn save(&self, bytes: &[u8]) -> io::Result<()> {
         self.crash.operation();
+        let directory = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let directory = directory.unwrap_or(Path::new("."));
+        fs::create_dir_all(directory)?;
         let new = self.path.with_extension("mark-new");
         let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&new)?;
         file.write_all(bytes)?;
         file.sync_all()?;
         self.crash.operation();
         fs::rename(&new, &self.path)?;
-        let directory = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+        File::open(directory)?.sync_all()
     }
 }
 
