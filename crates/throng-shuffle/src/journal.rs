@@ -39,6 +39,8 @@ pub(crate) enum Step {
     Decided(Box<Signed<EpochStatement>>),
     /// The next party has it, and here it is erased.
     Delivered,
+    /// The next party did not come for it in time, and it is erased.
+    Expired,
 }
 
 /// The journal's file, open at its end.
@@ -212,6 +214,7 @@ fn bytes_of(Entry { channel, step }: &Entry) -> Vec<u8> {
         Step::Received(statements) => (RECEIVED, statements),
         Step::Decided(statement) => (DECIDED, std::slice::from_ref(&**statement)),
         Step::Delivered => (DELIVERED, &[]),
+        Step::Expired => (EXPIRED, &[]),
     };
     bytes.push(kind);
     if let Step::Closed(uploads) = step {
@@ -256,6 +259,7 @@ fn entry_of(bytes: &[u8]) -> Option<Entry> {
         (RECEIVED, 1..) => Step::Received(statements),
         (DECIDED, 1) => Step::Decided(Box::new(statements.pop()?)),
         (DELIVERED, 0) => Step::Delivered,
+        (EXPIRED, 0) => Step::Expired,
         _ => return None,
     };
     Some(Entry { channel, step })
@@ -268,7 +272,8 @@ const CLOSED: u8 = 1;
 const RECEIVED: u8 = 2;
 const DECIDED: u8 = 3;
 const DELIVERED: u8 = 4;
-const OPENED: u8 = 5;
+const EXPIRED: u8 = 5;
+const OPENED: u8 = 6;
 
 #[cfg(test)]
 mod tests;

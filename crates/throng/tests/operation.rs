@@ -200,7 +200,7 @@ fn a_hop_that_is_told_to_end_finishes_what_it_has_begun() {
     let address = town.address(FIRST).url.strip_prefix("http://").unwrap().to_owned();
     let mut stream = TcpStream::connect(&address).unwrap();
     let head = format!(
-        "POST {} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Length: {}\r\nExpect: 100-continue\r\n\r\n",
+        "POST {} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Type: application/octet-stream\r\nContent-Length: {}\r\nExpect: 100-continue\r\n\r\n",
         throng::net::paths::path(&route, "body"),
         *token.to_text(),
         body.len()

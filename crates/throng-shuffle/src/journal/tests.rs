@@ -26,6 +26,7 @@ fn entries() -> Vec<Entry> {
         Step::Received(vec![statement(1), statement(2)]),
         Step::Decided(Box::new(statement(3))),
         Step::Delivered,
+        Step::Expired,
     ]
     .map(|step| Entry { channel, step })
     .to_vec()
@@ -192,7 +193,7 @@ fn a_full_disk_takes_no_step() {
     assert_eq!(store.bytes(NAME).unwrap(), before);
     store.limit(None);
     journal.record(&entries()[0], &key()).unwrap();
-    assert_eq!(open(&store).unwrap().1.len(), 7);
+    assert_eq!(open(&store).unwrap().1.len(), 8);
 }
 
 /// The power goes at any moment of a step: it is taken or it is not, and the journal goes on.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use throng_shuffle::Mark;
 
-use super::Crash;
+use crate::crash::Crash;
 
 /// A file that is replaced as a whole. Whoever has the store of its journal is the only one who writes it.
 pub struct MarkFile {

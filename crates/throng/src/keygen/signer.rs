@@ -113,7 +113,7 @@ impl<'a> Signer<'a> {
     ) -> Result<KeyList> {
         let _lock = KeyDir::open(dir)?.lock()?;
         let mut old: KeyList = self.own(&dir.join(KEY_LIST))?;
-        for list in published {
+        if let Some(list) = published {
             old.serial = old.serial.max(list.serial);
             old.keys.extend(list.keys.iter().copied());
         }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -44,7 +44,9 @@ impl Problem {
 
     /// Whether the same request may be answered otherwise later.
     pub fn is_passing(&self) -> bool {
-        self.status.is_server_error()
+        // Another version of HTTP is no better later.
+        let is_final = self.status == StatusCode::HTTP_VERSION_NOT_SUPPORTED;
+        (self.status.is_server_error() && !is_final)
             || self.status == StatusCode::REQUEST_TIMEOUT
             || self.status == StatusCode::TOO_MANY_REQUESTS
     }
@@ -78,6 +80,10 @@ impl IntoResponse for Problem {
         });
         let mut response = (self.status, body.to_string()).into_response();
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if self.status == StatusCode::UNAUTHORIZED {
+            // RFC 9110, section 15.5.2: a 401 says what it asks for.
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
         if let Some(seconds) = self.retry_after_s {
             response.headers_mut().insert(RETRY_AFTER, seconds.into());
         }
@@ -157,7 +163,7 @@ mod tests {
     #[test]
     fn only_passing_problems_are_tried_again() {
         for (status, passing) in
-            [(400, false), (404, false), (408, true), (429, true), (500, true), (507, true)]
+            [(400, false), (404, false), (408, true), (429, true), (500, true), (505, false), (507, true)]
         {
             let status = StatusCode::from_u16(status).unwrap();
             assert_eq!(Problem::new(status, "x", "").is_passing(), passing, "{status}");

@@ -59,7 +59,8 @@ pub(super) struct Counts {
     released: Counter,
     destroyed: Counter,
     pub(super) handed_on: Counter,
-    failures: [(Work, Counter); 6],
+    erased: Counter,
+    failures: [(Work, Counter); 7],
 }
 
 impl Counts {
@@ -70,11 +71,13 @@ impl Counts {
             vitals.counter("throng_epochs", help, &[whose[0], whose[1], ("outcome", outcome)])
         };
         let handed_on = "Batches that the next hop or the analyzer has acknowledged since the start.";
+        let erased = "Batches that nobody took in the time that the survey gives, and that were erased, since the start.";
         let failures = "What a party tried by itself and failed at, and tries again.";
         Self {
             released: epoch("released"),
             destroyed: epoch("destroyed"),
             handed_on: vitals.counter("throng_batches_handed_on", handed_on, &whose),
+            erased: vitals.counter("throng_batches_erased", erased, &whose),
             failures: Work::ALL.map(|work| {
                 let labels = [whose[0], whose[1], ("work", work.name())];
                 (work, vitals.counter("throng_failures", failures, &labels))
@@ -90,13 +93,14 @@ pub(super) enum Work {
     Close,
     Shuffle,
     HandOn,
+    Erase,
     Keys,
     Neighbours,
 }
 
 impl Work {
-    const ALL: [Self; 6] =
-        [Self::Clock, Self::Close, Self::Shuffle, Self::HandOn, Self::Keys, Self::Neighbours];
+    const ALL: [Self; 7] =
+        [Self::Clock, Self::Close, Self::Shuffle, Self::HandOn, Self::Erase, Self::Keys, Self::Neighbours];
 
     fn name(self) -> &'static str {
         match self {
@@ -104,6 +108,7 @@ impl Work {
             Self::Close => "close",
             Self::Shuffle => "shuffle",
             Self::HandOn => "hand-on",
+            Self::Erase => "erase",
             Self::Keys => "keys",
             Self::Neighbours => "neighbours",
         }
@@ -166,6 +171,8 @@ impl Worker {
                 self.note(Work::HandOn, Some(channel), handed);
             }
         }
+        let erased = self.erase_late();
+        self.note(Work::Erase, None, erased);
         let refreshed = self.refresh_keys().and(self.refresh_survey());
         self.note(Work::Keys, None, refreshed);
     }
@@ -212,6 +219,17 @@ impl Worker {
             !has_jumped_ahead(self.started),
             "the clock has jumped ahead: nothing is closed; set it right, or start again"
         );
+        Ok(())
+    }
+
+    /// Erases what the next party has not come for in time.
+    fn erase_late(&self) -> Result<()> {
+        for Channel { label, epoch } in self.hop.expire_due(now_s())? {
+            self.counts.erased.add();
+            let reason =
+                "nobody has taken it in the time that the survey gives; what was stated about it stays";
+            self.log.warn("batch-erased").epoch(epoch).label(label).reason(reason).write();
+        }
         Ok(())
     }
 
