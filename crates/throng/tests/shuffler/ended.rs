@@ -9,7 +9,7 @@ use std::thread;
 use throng::respondent::Respondent;
 use throng_wire::{Digest, Survey};
 
-use crate::respond::{planned_with, throng};
+use crate::respond::{planned_for, throng};
 use crate::town::Town;
 
 /// What is on the disk of a respondent that could be sent, and what the ledger has.
@@ -45,7 +45,7 @@ fn left(state: &Path) -> Left {
 #[test]
 fn a_respondent_is_ended_in_every_operation() {
     // An epoch that is not over before the test is.
-    let survey = Survey { epoch_s: 86_400 * 28, ..planned_with("--report-fragments 2") };
+    let survey = Survey { epoch_s: 86_400 * 28, ..planned_for(200, 2) };
     let town = Town::of(&survey, false, 1);
     let dir = town.deployment.survey.parent().unwrap();
     let credential = dir.join("credential");
