@@ -49,6 +49,12 @@ pub(super) fn of_hop(error: &Error) -> String {
                  `throng serve shuffler --reset --survey NAME`: a damaged epoch is not released"
             )
         }
+        Error::Contradicted { .. } => {
+            "another party has a statement of this hop that its journal has not: the hop was restored from a copy, or runs twice. It \
+             signs nothing more; stop the other one and put back its data, or reset this survey with `throng serve shuffler --reset \
+             --survey NAME`"
+                .into()
+        }
         other => other.to_string(),
     }
 }
