@@ -140,7 +140,7 @@ impl Town {
         fs::write(self.path(place, "credentials"), list.to_file()).unwrap();
         let credentials = if first { "credentials = \"credentials\"" } else { "" };
         let text = format!(
-            "listen = \"127.0.0.1:{port}\"\noperator_listen = \"127.0.0.1:{}\"\nplain_http = {}\nidentity = \".\"\ndata = \"data\"\nmemory_mib = 16\n\
+            "listen = \"127.0.0.1:{port}\"\noperator_listen = \"127.0.0.1:{}\"\nplain_http = {}\nidentity = \".\"\ndata = \"data\"\nmemory_mib = 16\nneighbours_wait_s = 1\n\
              [[surveys]]\nsurvey = \"../survey.toml\"\nplace = \"{place}\"\n{credentials}\n",
             self.operator_ports[&place], !self.shape.tls
         );
