@@ -352,7 +352,10 @@ async fn respondents_learn_whether_to_try_again() {
         assert_eq!(headers[header::AUTHORIZATION], bearer);
         assert_eq!(headers[header::CONTENT_TYPE], "application/octet-stream");
         match Upload::new(request, 100)?.bytes().await?.as_slice() {
-            b"closed" => Err(Problem::new(StatusCode::CONFLICT, "closed", "the epoch is over")),
+            b"closed" => Err(Problem::new(StatusCode::CONFLICT, "closed", "the epoch is over").at_s(7)),
+            b"early" => Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "early", "not yet").at_s(7)),
+            b"later" => Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "later").after_s(9)),
+            b"never" => Err(Problem::new(StatusCode::CONFLICT, "conflict", "other bytes").after_s(9)),
             b"full" => Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "full", "no room")),
             body => Ok(Outgoing::bytes([b"receipt of ", body].concat())),
         }
@@ -364,8 +367,19 @@ async fn respondents_learn_whether_to_try_again() {
         let sender = Sender::new(client_limits()).unwrap();
         let post = |address: &Address, body: &[u8]| sender.post_body(address, &route, &token, body);
         assert_eq!(post(&address, b"body").unwrap(), b"receipt of body");
-        let closed = SendError::Refused("the epoch is over (409 closed)".into());
-        assert_eq!(post(&address, b"closed").unwrap_err(), closed);
+        for (body, reason, over) in [
+            (&b"closed"[..], "the epoch is over (409 closed)", true),
+            (b"early", "not yet (503 early)", false),
+        ] {
+            let error = post(&address, body).unwrap_err();
+            assert_eq!(error, SendError::WrongTime { reason: reason.into(), their_s: 7, over });
+            assert_eq!(error.is_passing(), !over);
+        }
+        let later = SendError::Later { reason: "later (503 stopping)".into(), after_s: 9 };
+        assert_eq!(post(&address, b"later").unwrap_err(), later);
+        let never = SendError::Refused("other bytes (409 conflict)".into());
+        assert_eq!(post(&address, b"never").unwrap_err(), never);
+        assert!(later.is_passing() && !never.is_passing());
         assert_eq!(post(&address, b"full").unwrap_err(), SendError::Unreachable("no room (503 full)".into()));
         assert!(matches!(post(&address, &[0; 101]), Err(SendError::Refused(text)) if text.contains("101")));
         let other = Address { certificate: Some(Digest::NONE), ..address.clone() };
@@ -411,7 +425,7 @@ async fn all_connections_together_have_a_limit_and_bodies_are_sent_again() {
             Err(error) => break error,
         }
     };
-    assert!(matches!(&passing, SendError::Unreachable(text) if text.contains("429 rate")), "{passing}");
+    assert!(matches!(&passing, SendError::Later { reason, .. } if reason.contains("429 rate")), "{passing}");
     loop {
         let reply = send(&client(None), &server.address, Method::POST, "/upload", body()).await.unwrap();
         if reply.success().await.is_ok() {

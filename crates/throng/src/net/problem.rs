@@ -19,12 +19,14 @@ pub struct Problem {
     pub detail: String,
     /// After how many seconds it may work, where that is known; for the header `Retry-After`.
     pub retry_after_s: Option<u64>,
+    /// What time it is by the clock of whoever answers, where the time is the problem: seconds since 1970-01-01T00:00:00Z.
+    pub time_s: Option<u64>,
 }
 
 impl Problem {
     /// A problem.
     pub fn new(status: StatusCode, name: impl Into<Cow<'static, str>>, detail: impl Into<String>) -> Self {
-        Self { status, name: name.into(), detail: detail.into(), retry_after_s: None }
+        Self { status, name: name.into(), detail: detail.into(), retry_after_s: None, time_s: None }
     }
 
     /// 404: there is nothing at this path. Made for `Router::fallback`.
@@ -40,6 +42,11 @@ impl Problem {
     /// The same problem, for so many seconds.
     pub fn after_s(self, seconds: u64) -> Self {
         Self { retry_after_s: Some(seconds), ..self }
+    }
+
+    /// The same problem, by a clock that says so.
+    pub fn at_s(self, time_s: u64) -> Self {
+        Self { time_s: Some(time_s), ..self }
     }
 
     /// Whether the same request may be answered otherwise later.
@@ -58,7 +65,7 @@ impl Problem {
         let fallback = || status.canonical_reason().unwrap_or("an error").to_owned();
         let mut details = [fields.detail, fields.title].into_iter().map(|text| printable(&text));
         let detail = details.find(|text| !text.is_empty()).unwrap_or_else(fallback);
-        Self::new(status, printable(name), detail)
+        Self { time_s: fields.time, ..Self::new(status, printable(name), detail) }
     }
 }
 
@@ -72,12 +79,15 @@ impl std::error::Error for Problem {}
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let body = json!({
+        let mut body = json!({
             "type": format!("{PREFIX}{}", self.name),
             "title": self.status.canonical_reason().unwrap_or("Error"),
             "status": self.status.as_u16(),
             "detail": self.detail,
         });
+        if let Some(time_s) = self.time_s {
+            body["time"] = time_s.into();
+        }
         let mut response = (self.status, body.to_string()).into_response();
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if self.status == StatusCode::UNAUTHORIZED {
@@ -98,6 +108,7 @@ struct Fields {
     kind: String,
     title: String,
     detail: String,
+    time: Option<u64>,
 }
 
 /// Text of another party, fit for a terminal.
@@ -143,6 +154,10 @@ mod tests {
         assert_eq!(json["type"], "urn:throng:error:closed");
         assert_eq!((json["status"].as_u64(), json["title"].as_str()), (Some(409), Some("Conflict")));
         assert_eq!(Problem::read(StatusCode::CONFLICT, &body), problem);
+        let timed = problem.clone().at_s(1_700_000_000);
+        let body = timed.clone().into_response().into_body().collect().await.unwrap().to_bytes();
+        assert_eq!(serde_json::from_slice::<serde_json::Value>(&body).unwrap()["time"], 1_700_000_000);
+        assert_eq!(Problem::read(StatusCode::CONFLICT, &body), timed);
         assert_eq!(problem.after_s(7).into_response().headers()[RETRY_AFTER], "7");
     }
 

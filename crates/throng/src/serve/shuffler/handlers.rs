@@ -354,7 +354,12 @@ fn problem(refusal: Refusal) -> Problem {
         Refusal::Busy => (StatusCode::SERVICE_UNAVAILABLE, "busy"),
         _ => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
     };
-    Problem::new(status, name, refusal.to_string())
+    let problem = Problem::new(status, name, refusal.to_string());
+    match refusal {
+        // Whoever asks can tell whether it is their clock that is wrong.
+        Refusal::Closed | Refusal::Early => problem.at_s(now_s()),
+        _ => problem,
+    }
 }
 
 /// Batches that are listed at once, 12 bytes each; an analyzer that has taken these asks again.
