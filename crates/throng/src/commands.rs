@@ -2,6 +2,7 @@
 
 pub mod account;
 pub mod audit;
+pub mod conform;
 pub mod demo;
 mod deployment;
 pub mod experiment;
@@ -12,6 +13,7 @@ pub mod release;
 pub mod respond;
 pub mod serve;
 pub mod simulate;
+mod stated;
 mod stop;
 pub mod verify;
 
@@ -37,6 +39,7 @@ pub fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Audit(args) => audit::run(&args, format),
         Command::Release(args) => release::run(&args, format),
         Command::Verify(args) => verify::run(&args, format),
+        Command::Conform(args) => conform::run(&args, format),
         Command::Keygen(args) => keygen::run(&args, format),
         Command::Serve(args) => serve::run(&args, format),
         Command::Respond(args) => respond::run(&args, format),

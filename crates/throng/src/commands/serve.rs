@@ -28,6 +28,7 @@ fn shuffler(args: &ShufflerArgs, format: Format) -> Result<()> {
     }
     let places = places(&summary);
     if args.check {
+        shuffler.check()?;
         return checked(&summary, &places, format);
     }
     if args.reset {
@@ -65,6 +66,7 @@ fn analyzer(args: &AnalyzerArgs, format: Format) -> Result<()> {
     }
     let places = places(&summary);
     if args.check {
+        analyzer.check()?;
         return checked(&summary, &places, format);
     }
     runtime()?.block_on(async {

@@ -128,7 +128,7 @@ async fn deliver(
                 let wrong = || SendError::Refused("the receipt does not hold".into());
                 return holds.then_some(()).ok_or_else(wrong);
             }
-            Err(SendError::Unreachable(_)) if now_ms() + RETRY_MS < end_ms => {
+            Err(error) if error.is_passing() && now_ms() + RETRY_MS < end_ms => {
                 sleep(Duration::from_millis(RETRY_MS)).await;
             }
             Err(error) => return Err(error),
