@@ -154,6 +154,8 @@ fn survey(args: &PlanArgs, question: &Question, plan: &Plan) -> Survey {
         },
         delivery: Delivery {
             keep_sealed_s: None,
+            // What it would be anyway, for those who look for it.
+            keep_batches_s: Some(KEEP_BATCHES_S.max(args.epoch_s)),
             instances: question.instances,
             hops: args.hops,
             envelopes: plan.envelopes,
@@ -445,6 +447,9 @@ impl Planned {
         Ok(text)
     }
 }
+
+/// How long batches wait for the next party, unless an epoch is longer: 30 days.
+const KEEP_BATCHES_S: u64 = 30 * 86400;
 
 /// What a backstop is worth over time, as the survey has it.
 fn over_epochs(survey: &Survey) -> &'static str {

@@ -10,7 +10,7 @@ use throng_wire::{Place, Survey};
 
 use crate::town::Town;
 
-fn throng(arguments: &[&str]) -> Command {
+pub(crate) fn throng(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_throng"));
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
@@ -18,10 +18,17 @@ fn throng(arguments: &[&str]) -> Command {
 
 /// A survey that `throng plan` wrote, with an epoch that a test can wait for.
 fn planned() -> Survey {
+    planned_for(6, 1)
+}
+
+/// The same for so many respondents and report fragments.
+pub(crate) fn planned_for(respondents: u32, fragments: u32) -> Survey {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("survey.toml");
-    let plan =
-        "plan --epsilon-central 3 --delta 1e-3 --respondents 6 --domain 8 --instances 2 --hops 2 --out";
+    let plan = format!(
+        "plan --epsilon-central 3 --delta 1e-3 --respondents {respondents} --report-fragments {fragments} --domain 8 \
+         --instances 2 --hops 2 --out"
+    );
     let arguments: Vec<&str> = plan.split(' ').chain([path.to_str().unwrap()]).collect();
     let output = throng(&arguments).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
