@@ -365,7 +365,7 @@ pub fn terms(survey: &Survey, label: u32) -> Result<Terms, Error> {
         instances: survey.delivery.instances,
         receiving: u32::try_from(survey.receiving(label).len()).unwrap_or(u32::MAX),
         envelopes: survey.delivery.envelopes,
-        honest_fraction: survey.crowd.honest_fraction,
+        honest_fraction: survey.honest_fraction(),
         deletion: survey.labels.as_ref().map(deletion).transpose()?,
         claimed: CentralGuarantee::new(Epsilon::new(claim.epsilon_central)?, Delta::new(claim.delta)?),
         bound: Bound::named(&claim.bound).map_err(|error| Error::Claim(error.to_string()))?,
@@ -503,7 +503,7 @@ mod tests {
         smaller.crowd.respondents_min = 99_000;
         refused(&smaller);
         let mut fewer_honest = tight.clone();
-        fewer_honest.crowd.honest_fraction = 0.89;
+        fewer_honest.crowd.honest_fraction = Some(0.89);
         refused(&fewer_honest);
         let mut less_delta = tight.clone();
         less_delta.claim.delta = 0.9e-6;
@@ -516,7 +516,7 @@ mod tests {
         assert!(refused(&narrow).contains("8 envelopes to each instance are too few"));
         let mut nobody = good;
         nobody.crowd.respondents_min = 2;
-        nobody.crowd.honest_fraction = 0.1;
+        nobody.crowd.honest_fraction = Some(0.1);
         refused(&nobody);
     }
 

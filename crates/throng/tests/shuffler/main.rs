@@ -11,5 +11,6 @@ mod logs;
 mod full;
 mod hostile;
 mod moved;
+mod people;
 mod respond;
 mod travel;

@@ -10,18 +10,17 @@ use throng_wire::{Place, Survey};
 
 use crate::town::Town;
 
-fn throng(arguments: &[&str]) -> Command {
+pub(crate) fn throng(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_throng"));
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
 /// A survey that `throng plan` wrote, with an epoch that a test can wait for.
-fn planned() -> Survey {
+pub(crate) fn planned() -> Survey {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("survey.toml");
-    let plan =
-        "plan --epsilon-central 3 --delta 1e-3 --respondents 6 --domain 8 --instances 2 --hops 2 --out";
+    let plan = "plan --epsilon-central 3 --delta 1e-3 --respondents 6 --domain 8 --instances 2 --hops 2 --honest-fraction 1 --out";
     let arguments: Vec<&str> = plan.split(' ').chain([path.to_str().unwrap()]).collect();
     let output = throng(&arguments).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -43,6 +42,7 @@ fn respondents_answer_through_real_hops_and_check_their_receipts() {
             let value = (person % 8).to_string();
             let mut command = throng(&["respond", "--survey", &survey, "--epoch", "current", "--json"]);
             command.args(["--state", &state(person)]).arg("--credential").arg(&credential);
+            command.args(["--epsilon-limit", "20"]);
             // The last one has nothing to say, and takes part like everyone.
             match person {
                 6 => command.arg("--absent"),

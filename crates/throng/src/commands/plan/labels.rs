@@ -99,7 +99,7 @@ pub(super) fn absence(survey: &Survey) -> Result<Absent> {
             Err(other) => return Err(other.into()),
         }
     }
-    if survey.crowd.honest_fraction < 1.0 && worst.not_claimed.is_none() {
+    if survey.honest_fraction() < 1.0 && worst.not_claimed.is_none() {
         worst.not_claimed = Some("nothing is claimed (absence) unless all of the crowd are honest".into());
     }
     if worst.not_claimed.is_some() {
