@@ -40,6 +40,16 @@ fn check_crowd(n: u64) -> Result<(), Error> {
     Ok(())
 }
 
+/// How many of the others truly hold a 1.
+fn check_others(n: u64, a: u64) -> Result<(), Error> {
+    check_crowd(n)?;
+    if a >= n {
+        let expected = "give at most n - 1: the victim is one of the n";
+        return Err(Error::Parameter { what: "the number of others with a 1", got: a as f64, expected });
+    }
+    Ok(())
+}
+
 /// The local guarantee has to be one.
 fn check_local(epsilon: Epsilon) -> Result<(), Error> {
     if epsilon.value().is_finite() {

@@ -52,6 +52,13 @@ struct Crowd {
 }
 
 impl Crowd {
+    /// One of [`SMALL`].
+    fn of(case: Small, patterns: [Vec<f64>; 2], fragments: usize) -> Self {
+        let (_, instances, receiving, domain, epsilon_deletion, delta_deletion, keeps_min) = case;
+        let deletion = deletion(epsilon_deletion, delta_deletion);
+        Self { deletion, epsilon_deletion, keeps_min, receiving, instances, domain, patterns, fragments }
+    }
+
     /// How many an instance keeps of so many uploads: all but min(n, max(0, shift − L)), L two-sided geometric.
     fn kept(&self, uploads: usize) -> Vec<f64> {
         let a = (-0.5 * self.epsilon_deletion).exp();
@@ -180,7 +187,11 @@ fn two_fragments(backstop: f64, fragment: f64) -> [Vec<f64>; 2] {
 }
 
 /// Crowds that are small enough: (n, instances, receiving, domain, epsilon_deletion, delta_deletion, keeps_min).
-const SMALL: [(usize, usize, usize, usize, f64, f64, usize); 8] = [
+type Small = (usize, usize, usize, usize, f64, f64, usize);
+
+/// One of them with three instances, of which two receive fragments.
+const SMALL: [Small; 9] = [
+    (3, 3, 2, 2, 2.0, 0.1, 1),
     (3, 1, 1, 2, 2.0, 0.2, 1),
     (5, 1, 1, 2, 2.0, 0.2, 2),
     (5, 1, 1, 2, 1.0, 0.05, 1),
@@ -196,23 +207,14 @@ const SMALL: [(usize, usize, usize, usize, f64, f64, usize); 8] = [
 #[test]
 fn absence_is_never_worth_more_than_is_stated() {
     let (mut closest, mut across): (f64, f64) = (0.0, 0.0);
-    for (n, instances, receiving, domain, e, d, keeps_min) in SMALL {
+    for case @ (n, instances, receiving, domain, e, _, keeps_min) in SMALL {
         let mut laws = vec![(1.0, one_fragment(1.0), 1), (2.5, one_fragment(2.5), 1)];
         if receiving == 1 && domain == 2 {
             laws.push((1.5, two_fragments(1.5, 1.0), 2));
         }
         for (local, patterns, fragments) in laws {
-            let deletion = deletion(e, d);
-            let crowd = Crowd {
-                deletion,
-                epsilon_deletion: e,
-                keeps_min,
-                receiving,
-                instances,
-                domain,
-                patterns,
-                fragments,
-            };
+            let crowd = Crowd::of(case, patterns, fragments);
+            let deletion = crowd.deletion;
             let presence = Presence {
                 crowd: keeps_min as u64,
                 epsilon: epsilon(local),
@@ -254,18 +256,9 @@ fn absence_is_never_worth_more_than_is_stated() {
 #[test]
 fn under_removal_deletion_costs_nothing() {
     let mut closest: f64 = 0.0;
-    for (n, instances, receiving, domain, e, d, keeps_min) in SMALL {
+    for case @ (n, instances, _, domain, _, _, keeps_min) in SMALL {
         for local in [1.0, 2.5] {
-            let crowd = Crowd {
-                deletion: deletion(e, d),
-                epsilon_deletion: e,
-                keeps_min,
-                receiving,
-                instances,
-                domain,
-                patterns: one_fragment(local),
-                fragments: 1,
-            };
+            let crowd = Crowd::of(case, one_fragment(local), 1);
             for d in [1e-4, 1e-3, 1e-2, 0.1] {
                 let kept = exact::epsilon_certified(keeps_min as u64, epsilon(local), delta(d)).unwrap();
                 let stated = kept.epsilon().value();
@@ -287,18 +280,9 @@ fn under_removal_deletion_costs_nothing() {
 #[test]
 fn two_answers_are_told_apart_by_no_more_than_is_stated() {
     let mut closest: f64 = 0.0;
-    for (n, instances, receiving, domain, e, d, keeps_min) in SMALL {
+    for case @ (n, instances, _, domain, _, _, keeps_min) in SMALL {
         for local in [1.0, 2.5] {
-            let crowd = Crowd {
-                deletion: deletion(e, d),
-                epsilon_deletion: e,
-                keeps_min,
-                receiving,
-                instances,
-                domain,
-                patterns: one_fragment(local),
-                fragments: 1,
-            };
+            let crowd = Crowd::of(case, one_fragment(local), 1);
             for d in [1e-3, 1e-2, 0.1] {
                 let kept = replacement_epsilon(keeps_min as u64, epsilon(local), delta(d)).unwrap();
                 let removal = exact::epsilon_certified(keeps_min as u64, epsilon(local), delta(d)).unwrap();

@@ -5,8 +5,9 @@
 use throng_account::bound::Bound;
 use throng_account::deletion::Deletion;
 use throng_account::ledger::{Entry, Ledger, Spending};
+use throng_account::planner::{Choice, Distribution, Question, plan};
 use throng_account::terms::{Kept, Terms};
-use throng_dp::{CentralGuarantee, Delta, Epsilon, Mechanism, OneHot, Removal, ReportFragments};
+use throng_dp::{CentralGuarantee, Coins, Delta, Epsilon, Mechanism, OneHot, Removal, ReportFragments};
 
 fn epsilon(value: f64) -> Epsilon {
     Epsilon::new(value).unwrap()
@@ -159,4 +160,115 @@ fn nothing_is_said_where_nothing_is_proved() {
     let error = few.guarantee(3_000).unwrap_err().to_string();
     assert!(error.contains("1 envelopes to each instance are too few"), "{error}");
     assert!(one_hot().guarantee(0).is_err() || central(&one_hot().guarantee(0).unwrap()) >= 5.25);
+}
+
+/// From the definition: of the K instances each gets `width`/K attributes, all independent coins of probability p, but for the
+/// value's own, of 1 - p; the fullest body is that of the instance with the value. The chance that it has more than b.
+fn fullest_body_exceeds(own_width: u64, p: f64, envelopes: u64) -> f64 {
+    // Bin(own_width - 1, p) by its recurrence, and the value's coin.
+    let others = own_width - 1;
+    let mut mass = (1.0 - p).powi(others as i32);
+    let mut exceeds = 0.0;
+    for count in 0..=others {
+        let with_value = if count + 1 > envelopes { 1.0 - p } else { 0.0 };
+        let without = if count > envelopes { p } else { 0.0 };
+        exceeds += mass * (with_value + without);
+        mass *= (others - count) as f64 / (count + 1) as f64 * p / (1.0 - p);
+    }
+    exceeds
+}
+
+/// Everybody's body at every instance can overflow, in both worlds. With one envelope less than an instance has attributes
+/// Chernoff's bound is no bound but the probability, and what is set aside is n K (1 + e^epsilon) (1 - p) p^b, nothing less.
+#[test]
+fn what_overflows_at_any_instance_is_set_aside() {
+    for (instances, respondents) in [(1u32, 1_000), (2, 1_000), (3, 1_000), (7, 400), (7, 4_000)] {
+        let (each, envelopes) = (7, 6);
+        let width = each * u64::from(instances);
+        let coins = Mechanism::OneHot(OneHot::new(width, epsilon(3.0)).unwrap()).coins();
+        let (receiving, claimed) = (instances, guarantee(1.0, 0.01));
+        let terms = Terms {
+            coins,
+            width,
+            instances,
+            receiving,
+            envelopes,
+            claimed,
+            honest_fraction: 1.0,
+            ..one_hot()
+        };
+        let kept = terms.guarantee(respondents).unwrap();
+        assert!(central(&kept) <= 1.0, "{kept:?}");
+        let p = 1.0 / (1.0 + 3f64.exp());
+        let exceeds = fullest_body_exceeds(each, p, u64::from(envelopes));
+        assert!((exceeds / ((1.0 - p) * p.powi(6)) - 1.0).abs() < 1e-9);
+        let definition = respondents as f64 * f64::from(instances) * (1.0 + 1f64.exp()) * exceeds;
+        let ratio = kept.overflow.value() / definition;
+        assert!((0.999_99..1.000_01).contains(&ratio), "{instances}, {respondents}: {ratio}, {kept:?}");
+    }
+}
+
+/// What overflows is taken from delta: of bodies that are nearly too small the counts have the rest, which is less, and say so
+/// with a larger epsilon.
+#[test]
+fn what_overflows_is_not_spent_again_on_counts() {
+    let Coins::Runs { coin, .. } = one_hot().coins else { panic!("one-hot reports have runs") };
+    let mut looked = 0;
+    let crowds = [2_000, 3_000, 4_500, 7_000, 10_000, 15_000u64];
+    for (respondents, envelopes) in crowds.into_iter().flat_map(|crowd| (1..24).map(move |b| (crowd, b))) {
+        let terms = Terms { envelopes, ..one_hot() };
+        let Ok(kept) = terms.guarantee(respondents) else { continue };
+        let claimed = terms.claimed.delta().value();
+        // The 784 attributes over three instances: 262 at the fullest.
+        let exceeds = fullest_body_exceeds(262, coin.probability(), u64::from(envelopes));
+        let lost = respondents as f64 * 3.0 * (1.0 + central(&kept).exp()) * exceeds;
+        let bound = |delta: f64| {
+            let honest = (respondents as f64 * terms.honest_fraction) as u64;
+            let delta = Delta::new(delta).unwrap();
+            terms.bound.epsilon_central(honest, coin.epsilon(), delta, None).unwrap().value()
+        };
+        assert!(kept.overflow.value() >= lost * (1.0 - 1e-9), "{envelopes}: {lost} {kept:?}");
+        assert!(central(&kept) >= bound(claimed - lost) * (1.0 - 1e-9), "{envelopes}: {kept:?}");
+        let rest = claimed - kept.overflow.value();
+        assert!((central(&kept) / bound(rest) - 1.0).abs() < 1e-6, "{envelopes}: {kept:?}");
+        // Where a tenth of delta or more is lost it shows.
+        if kept.overflow.value() > 0.1 * claimed {
+            assert!(central(&kept) > bound(claimed) * (1.0 + 1e-4), "{envelopes}: {kept:?}");
+            looked += 1;
+        }
+    }
+    assert!(looked > 0, "no body was nearly too small");
+}
+
+/// Envelopes that a plan gives are enough for everybody at every instance: by exact tails, which share nothing with the planner.
+#[test]
+fn planned_bodies_are_large_enough_for_everybody_at_every_instance() {
+    let mut tightest = 0.0f64;
+    for instances in [1, 3, 16, 64] {
+        for width_each in [20, 50, 125, 300] {
+            for respondents in [3_000, 40_000] {
+                let question = Question {
+                    epsilon_central: epsilon(1.0),
+                    delta: Delta::new(1e-6).unwrap(),
+                    respondents,
+                    honest_fraction: 1.0,
+                    domain: width_each * u64::from(instances),
+                    report_fragments: 1,
+                    instances,
+                    encoding: Choice::OneHot,
+                    distribution: Distribution::Uniform,
+                    labels: None,
+                };
+                let plan = plan(&question).unwrap();
+                let p = 1.0 / (1.0 + plan.exposure.epsilon_floor.value().exp());
+                let exceeds = fullest_body_exceeds(width_each, p, u64::from(plan.envelopes));
+                let lost = respondents as f64 * f64::from(instances) * (1.0 + 1f64.exp()) * exceeds;
+                assert!(lost <= 1e-8, "{instances} {width_each} {respondents}: {lost:e}, {}", plan.envelopes);
+                assert!(lost <= plan.overflow.value() * (1.0 + 1e-9), "{instances} {width_each}: {lost:e}");
+                tightest = tightest.max(lost);
+            }
+        }
+    }
+    // Not by far more than needed, or a factor of K that is forgotten would not show.
+    assert!(tightest > 1e-8 / 10.0, "{tightest:e}");
 }

@@ -11,8 +11,8 @@ use throng_account::bound::Bound;
 use throng_account::ledger::{Entry, Ledger};
 use throng_account::terms::Terms;
 use throng_analyze::plausible::Mark;
-use throng_analyze::{BatchCounter, BatchHead, InstanceTally, Release};
-use throng_dp::{CentralGuarantee, Delta, Epsilon, Value};
+use throng_analyze::{BatchCounter, BatchHead, Counted, InstanceTally, Rejected, Release};
+use throng_dp::{CentralGuarantee, Delta, Epsilon, Tally, Value};
 use throng_wire::peel::{open_body, peel};
 use throng_wire::{
     BatchCount, Digest, EpochStatement, Forwarded, Fragment, Layout, Outcome, Peeled, Place, Route, Signed,
@@ -129,26 +129,32 @@ fn release(world: &World, parts: &[InstanceTally]) -> Release {
 
 const BETA: f64 = 0.001;
 
-/// A crowd of 25, of whom nobody holds value 3. One fills all envelopes of both instances with it: those of one instance are
-/// not counted, and what the others do is no more than one liar is said to be able to.
+/// A crowd of 25, of whom nobody holds value 3. One fills all envelopes of both instances with it. Those of one instance are
+/// not counted; the others make 14 people of nobody, which by the noise alone is signal. What is said of one liar covers it.
 #[test]
 fn one_liar_in_a_crowd_of_25_is_known_for_one() {
-    let world = World::of(survey(r#"{ kind = "one-hot", domain = 8 }"#, 2.0, 2, 7));
-    let parts = counted(&world, 24, |person| [0, 1, 2, 4][person as usize % 4], |_| vec![3; 7]);
+    let world = World::of(survey(r#"{ kind = "one-hot", domain = 8 }"#, 2.0, 2, 11));
+    let parts = counted(&world, 24, |person| [0, 1, 2, 4][person as usize % 4], |_| vec![3; 11]);
     // Position of value 3: 3 mod 2, which is instance 2.
     let foreign = |part: &InstanceTally| part.counted.as_ref().unwrap().rejected.foreign;
-    assert_eq!((foreign(&parts[0]), foreign(&parts[1])), (7, 0));
+    assert_eq!((foreign(&parts[0]), foreign(&parts[1])), (11, 0));
     let tally = &parts[0].counted.as_ref().unwrap().tally;
     assert_eq!(tally.count(3), Some(0), "not counted where it does not belong");
     let release = release(&world, &parts);
     let (estimates, liar) = (release.estimates(), release.one_liar());
-    assert_eq!(liar.envelopes, 7);
-    let noise = estimates.heavy_hitters(BETA).unwrap().threshold;
-    // With the envelopes of both instances it would have been beyond the noise: 14 of them are 18 people.
-    assert!(14.0 * mechanism_gain_inverse() > noise, "{noise}");
-    assert!(estimates.counts()[3] <= liar.threshold(noise, 1), "not signal, if one may lie");
+    assert_eq!(liar.envelopes, 11);
+    // The control: what was said before. The estimate stands out of the noise, and its range knows of nobody who lies.
+    let hitters = estimates.heavy_hitters(BETA).unwrap();
+    let (estimate, noise) = (estimates.counts()[3], hitters.threshold);
+    assert!((13.0..18.0).contains(&estimate) && estimate > noise, "{estimate} {noise}");
+    assert!(hitters.values.contains(&3) && !estimates.interval(3, 0.95).unwrap().contains(&0.0));
+    // With the envelopes of both instances it would have been twice as much.
+    assert!(22.0 * mechanism_gain_inverse() > 1.7 * estimate, "{estimate}");
+    // What is said now.
+    assert!(estimate <= liar.threshold(noise, 1), "not signal, if one may lie");
     let range = liar.interval(estimates, 3, 0.95, 1).unwrap();
     assert!(range.contains(&0.0), "{range:?}");
+    assert!(liar.up > 14.0 && liar.up < 14.5, "{liar:?}");
     assert!(
         release.given(3).is_some() && release.plausibility().doubts.is_empty(),
         "an honest crowd can look like this"
@@ -189,4 +195,55 @@ fn a_sketch_of_22_people_has_no_hundreds_who_hold_a_value() {
     assert_eq!((withheld[&777].at_most, withheld[&777].respondents), (22, 22));
     assert!(release.given(777).is_none() && release.given(3).is_some());
     assert_eq!(release.one_liar().envelopes, 90);
+}
+
+/// The tallies of instances that counted a crowd, as they are stored.
+fn stored(world: &World, tallies: Vec<Tally>) -> Vec<InstanceTally> {
+    let part = |(instance, tally): (u32, Tally)| {
+        let (batch, envelopes) = (Digest::of(b"batch"), tally.counts().sum());
+        let counted = Counted { batch, envelopes, rejected: Rejected::default(), tally };
+        InstanceTally { route: Route { instance, ..world.route() }, counted: Some(counted) }
+    };
+    (1..).zip(tallies).map(part).collect()
+}
+
+/// As large as it was reported: 22 people, of whom one sends cells of value 777 in all of 341 envelopes to each of three
+/// instances. By the sketch alone that is 1,130 people, give or take a few, and signal.
+#[test]
+fn one_of_22_people_is_not_taken_for_1130() {
+    const ROWS: u32 = 256;
+    const CELLS: u32 = 1024;
+    let world = World::of(survey(
+        &format!(r#"{{ kind = "sketch", domain = 5000, rows = {ROWS}, cells = {CELLS}, seed = 5 }}"#),
+        3.0,
+        3,
+        341,
+    ));
+    let mechanism = world.survey.survey().mechanism().unwrap();
+    let sketch = mechanism.sketch().unwrap();
+    let mut tallies: Vec<Tally> = (0..3).map(|_| mechanism.tally().unwrap()).collect();
+    let (mut report, rng) = (Vec::new(), &mut ChaCha20Rng::from_seed([4; 32]));
+    for person in 0..21 {
+        mechanism.randomize_into(Some(&Value::from(person)), &mut report, rng).unwrap();
+        report.iter().for_each(|&cell| tallies[cell as usize % 3].add_fragment(cell).unwrap());
+    }
+    let cells: Vec<u32> = (0..ROWS).map(|row| row * CELLS + sketch.cell(row, 777).unwrap()).collect();
+    for (instance, tally) in (0..).zip(&mut tallies) {
+        let own: Vec<u32> = cells.iter().copied().filter(|cell| cell % 3 == instance).collect();
+        own.iter().cycle().take(341).for_each(|&cell| tally.add_fragment(cell).unwrap());
+        tally.add_respondents(22);
+    }
+    let release = release(&world, &stored(&world, tallies));
+    // The control: what the estimators say, with nobody to doubt it.
+    let estimates = release.estimates();
+    assert!((1100.0..1160.0).contains(&estimates.counts()[777]), "{}", estimates.counts()[777]);
+    assert!(*estimates.interval(777, 0.95).unwrap().start() > 1000.0);
+    assert_eq!(estimates.heavy_hitters(BETA).unwrap().values[0], 777);
+    // What is said.
+    assert!(release.given(777).is_none() && release.given(3).is_some());
+    let why = release.plausibility().withheld[&777];
+    assert_eq!((why.mark, why.at_most, why.respondents), (Mark::Impossible, 22, 22));
+    assert!(why.fragments >= 1023, "{why:?}");
+    assert_eq!(release.one_liar().envelopes, 1023);
+    assert!((1130.0..1131.0).contains(&release.one_liar().up), "{:?}", release.one_liar());
 }

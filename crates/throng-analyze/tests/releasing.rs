@@ -5,9 +5,10 @@
 use throng_account::bound::Bound;
 use throng_account::ledger::{Entry, Ledger, Recorded};
 use throng_account::terms::{Kept, Terms};
+use throng_analyze::plausible::Doubt;
 use throng_analyze::{Counted, Crowd, Error, InstanceTally, Rejected, Release};
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
-use throng_wire::survey::{Encoding, Labels};
+use throng_wire::survey::{Encoding, Labels, Randomizer};
 use throng_wire::{Digest, Route, Survey, SurveyHash};
 
 const EPOCH: u64 = 9;
@@ -226,4 +227,79 @@ fn a_release_needs_its_own_entry_in_a_ledger() {
     }
     let (kept, entry) = recorded(3_000, &hash, EPOCH);
     assert_eq!(Release::new(&survey, &[destroyed(1)], kept, &entry).map(drop).unwrap_err(), Error::Nothing);
+}
+
+/// What an instance counted of 3,000 respondents of another survey, under a label.
+fn tallied(survey: &Survey, label: u32, instance: u32, count: impl Fn(u32) -> u64) -> InstanceTally {
+    let mut tally = survey.mechanism().unwrap().tally().unwrap();
+    tally.add_respondents(3_000);
+    (0..tally.attributes() as u32)
+        .for_each(|attribute| tally.add_count(attribute, count(attribute)).unwrap());
+    let mut part = part(instance, 3_000, 0);
+    (part.route.survey, part.route.label) = (survey.hash().unwrap(), label);
+    part.counted.as_mut().unwrap().tally = tally;
+    part
+}
+
+fn release_of(survey: &Survey, parts: &[InstanceTally]) -> Release {
+    let (kept, entry) = recorded(3_000, &survey.hash().unwrap().to_string(), EPOCH);
+    Release::new(survey, parts, kept, &entry).unwrap()
+}
+
+/// Instances 1 and 2 each have a value that nearly all of 3,000 hold. The same 3,000 people cannot hold both; of a labelled crowd
+/// each instance deletes others, so these may be different people. A label that is randomized adds to the floor.
+#[test]
+fn labelled_crowds_are_not_taken_for_the_same_people() {
+    let counts = |instance: u32| {
+        move |attribute: u32| match attribute {
+            // 3,000 flips with probability 0.0052 are 16.
+            _ if attribute % 3 != instance - 1 => 0,
+            held if held < 2 => 3_000,
+            _ => 16,
+        }
+    };
+    let parts = |survey: &Survey, label: u32| {
+        [1, 2, 3].map(|instance| tallied(survey, label, instance, counts(instance)))
+    };
+    let plain = survey();
+    let one_crowd = release_of(&plain, &parts(&plain, 0));
+    let together = |release: &Release| {
+        let all = |doubt: &Doubt| matches!(doubt, Doubt::TotalAbove { instance: None, .. });
+        release.plausibility().doubts.iter().any(all)
+    };
+    assert!(together(&one_crowd), "{:?}", one_crowd.plausibility());
+    let labels = Labels {
+        names: vec!["de".into(), "fr".into()],
+        epsilon_deletion: 0.2,
+        delta_deletion: 1e-9,
+        epsilon_label: Some(1.5),
+        profiles: None,
+    };
+    let labelled = Survey { labels: Some(labels), ..survey() };
+    let release = release_of(&labelled, &parts(&labelled, 1));
+    assert!(!together(&release), "{:?}", release.plausibility());
+    let floor = one_crowd.floor().epsilon().value();
+    assert!((floor - 5.25).abs() < 1e-9);
+    assert!((release.floor().epsilon().value() - 6.75).abs() < 1e-9, "{:?}", release.floor());
+}
+
+/// Of four fragments of a bit over three instances, one of which has come: a liar's envelopes to the others are not counted.
+#[test]
+fn a_liar_is_bounded_by_the_instances_that_came() {
+    let randomizer = Randomizer::ReportFragments {
+        epsilon_backstop: 5.25,
+        epsilon_fragment: 3.0,
+        fragments: 4,
+        answer_changes: None,
+    };
+    let fragments = Survey { randomizer, ..survey() };
+    let of = |instances: &[u32]| {
+        let parts: Vec<InstanceTally> =
+            instances.iter().map(|&instance| tallied(&fragments, 0, instance, |_| 0)).collect();
+        release_of(&fragments, &parts).one_liar()
+    };
+    let (all, one) = (of(&[1, 2, 3]), of(&[2]));
+    assert_eq!((all.envelopes, one.envelopes), (72, 24));
+    // 72 envelopes of four fragments are 18 people and some for their noise; 24 of one fragment are 24.
+    assert!(one.up > 1.3 * all.up, "{all:?} {one:?}");
 }

@@ -236,6 +236,134 @@ fn the_claim_of_composed_pairs_is_tight() {
     assert!(ratio <= 1.0 && ratio > 0.9, "{ratio}");
 }
 
+/// Why memberships do not matter: whoever was counted where, all counts are independent given the data (of report fragments: the
+/// backstops), and the law of each is that of those whom its own instance counted. So the whole view tells of a bit what the
+/// counts of its fragments tell, each in the crowd of one instance. At random the counts of one attribute hang together.
+#[test]
+fn each_count_has_the_law_of_its_own_instances_crowd_and_of_no_other() {
+    for (tau, instances, others) in [(1, 2, 2), (1, 3, 2), (2, 2, 2), (3, 2, 1)] {
+        let by_value = Mechanism { backstop: None, epsilon: 1.0, tau, instances, at_random: false };
+        let furthest = |mechanism: Mechanism| {
+            let mut furthest = 0.0f64;
+            for crowd in crowds(others, instances) {
+                let adds = |&person: &Person| mechanism.adds(person);
+                let whole = crowd.iter().map(adds).reduce(|sum, one| together(&sum, &one)).unwrap();
+                let cells = (instances * DOMAIN) as usize;
+                // The law of each count, of the crowd without those whom its instance did not count.
+                let alone = |cell: usize| -> Vec<f64> {
+                    let (instance, attribute) = (cell as u32 / DOMAIN, cell as u32 % DOMAIN);
+                    let here = crowd.iter().filter(|person| person.counted_by >> instance & 1 == 1);
+                    let fragments = (0..tau)
+                        .filter(|&t| mechanism.routing().instance(attribute, t) == instance + 1)
+                        .count();
+                    let mut law = vec![1.0];
+                    for person in here {
+                        let p = flip(mechanism.epsilon);
+                        let set = if person.value == Some(attribute) { 1.0 - p } else { p };
+                        for _ in 0..fragments {
+                            let mut next = vec![0.0; law.len() + 1];
+                            for (count, mass) in law.iter().enumerate() {
+                                next[count] += mass * (1.0 - set);
+                                next[count + 1] += mass * set;
+                            }
+                            law = next;
+                        }
+                    }
+                    law
+                };
+                let alone: Vec<Vec<f64>> = (0..cells).map(alone).collect();
+                for (counts, mass) in &whole {
+                    let product: f64 = counts
+                        .iter()
+                        .zip(&alone)
+                        .map(|(&count, law)| law.get(usize::from(count)).unwrap_or(&0.0))
+                        .product();
+                    furthest = furthest.max((mass - product).abs());
+                }
+            }
+            furthest
+        };
+        assert!(furthest(by_value) < 1e-12, "{by_value:?}");
+        let at_random = Mechanism { at_random: true, ..by_value };
+        assert!(furthest(at_random) > 0.01, "{at_random:?}");
+    }
+}
+
+/// The law of a count of `holders` who hold the bit and `others` who do not, all of whom flip it.
+fn noise(holders: usize, others: usize, p: f64) -> Vec<f64> {
+    let (clear, set) = (binomial(others, p), binomial(holders, 1.0 - p));
+    let mut law = vec![0.0; holders + others + 1];
+    for (one, mass) in clear.iter().enumerate() {
+        set.iter().enumerate().for_each(|(other, share)| law[one + other] += mass * share);
+    }
+    law
+}
+
+/// Three dozen people, every membership and all that they hold. By the test above a view of all instances depends on how many
+/// each instance of the bit counted, and how many of these hold it: all such numbers are gone through, down to the smallest
+/// crowd. That is every one of the 2^(36 K) memberships, for every K.
+#[test]
+fn three_dozen_people_are_hidden_in_every_membership() {
+    const PEOPLE: usize = 36;
+    for (epsilon_local, smallest) in [(1.0, 12), (1.0, 24), (2.5, 24), (2.5, 36)] {
+        let p = flip(epsilon_local);
+        let mut nearest = 0.0f64;
+        for (epsilon, delta) in one_count(epsilon_local)(smallest as u64) {
+            for counted in smallest..=PEOPLE {
+                for holders in 0..counted {
+                    let seen = told(&noise(holders, counted - 1 - holders, p), p, epsilon);
+                    assert!(
+                        seen <= delta * (1.0 + 1e-9),
+                        "{epsilon_local} {counted} {holders}: {seen} {delta}"
+                    );
+                    nearest = nearest.max(seen / delta);
+                }
+            }
+        }
+        assert!(nearest > 0.99, "{epsilon_local} {smallest}: {nearest}");
+    }
+}
+
+/// Two dozen with two fragments of a bit at two instances, which counted different people: every pair of crowds and of how many
+/// backstops in them are set.
+#[test]
+fn two_fragments_of_two_dozen_people_are_hidden_in_every_membership() {
+    const PEOPLE: usize = 24;
+    let (smallest, epsilon_fragment, backstop) = (20, 1.0, 30.0);
+    let p = flip(epsilon_fragment);
+    // What one count is with the victim's fragment drawn from a 1, and from a 0.
+    let pair = |counted: usize, holders: usize| {
+        let rest = noise(holders, counted - 1 - holders, p);
+        [1.0 - p, p].map(|set: f64| -> Vec<f64> {
+            let at = |count: usize| rest.get(count).unwrap_or(&0.0) * (1.0 - set);
+            (0..=rest.len()).map(|k| at(k) + if k > 0 { rest[k - 1] * set } else { 0.0 }).collect()
+        })
+    };
+    let pairs: Vec<[Vec<f64>; 2]> = (smallest..=PEOPLE)
+        .flat_map(|counted| (0..counted).map(move |holders| (counted, holders)))
+        .map(|(counted, holders)| pair(counted, holders))
+        .collect();
+    let mut nearest = 0.0f64;
+    for (epsilon, delta) in composed(backstop, epsilon_fragment, 2)(smallest as u64) {
+        let factor = epsilon.exp();
+        for (at, one) in pairs.iter().enumerate() {
+            for other in &pairs[at..] {
+                let (mut forth, mut back) = (0.0, 0.0);
+                for (a, x) in one[0].iter().zip(&one[1]) {
+                    for (b, y) in other[0].iter().zip(&other[1]) {
+                        forth += (a * b - factor * x * y).max(0.0);
+                        back += (x * y - factor * a * b).max(0.0);
+                    }
+                }
+                let seen = f64::max(forth, back);
+                assert!(seen <= delta * (1.0 + 1e-9), "{epsilon}: {seen} {delta}");
+                nearest = nearest.max(seen / delta);
+            }
+        }
+    }
+    assert!(nearest > 0.9, "{nearest}");
+}
+
 /// Bin(n, p), by its recurrence from both ends of the mode.
 fn binomial(n: usize, p: f64) -> Vec<f64> {
     let mut law = vec![1.0];
@@ -277,12 +405,7 @@ fn five_crowds_that_share_one_person_keep_the_plan_by_value_and_not_at_random() 
     assert!(told(&at_random, p, 2.245) > 1e-6, "{:e}", told(&at_random, p, 2.245));
     assert!(told(&at_random, p, 2.25) >= delta, "{:e}", told(&at_random, p, 2.25));
     for holders in 0..n {
-        let (clear, set) = (binomial(n - 1 - holders, p), binomial(holders, 1.0 - p));
-        let mut noise = vec![0.0; n];
-        for (one, mass) in clear.iter().enumerate() {
-            set.iter().enumerate().for_each(|(other, share)| noise[one + other] += mass * share);
-        }
-        let seen = told(&noise, p, 2.0);
+        let seen = told(&noise(holders, n - 1 - holders, p), p, 2.0);
         assert!(seen <= delta, "{holders}: {seen:e}");
     }
 }

@@ -3,6 +3,7 @@
 //! ```text
 //! hop 1:    uploads --tick--> Closed ------\
 //! hop 2..M: batch of hop before --> Received --> open, drop, permute --> Decided --acknowledged--> Delivered
+//!                                                                                --too late------> Expired
 //! ```
 //!
 //! Each arrow is one synced record of the journal. Everything between two records can be done again with the same
@@ -403,6 +404,7 @@ impl Hop {
                 (own.clone(), before.iter().chain([own]).cloned().collect::<Vec<_>>())
             }
             Some(Phase::Delivered { .. }) => return Err(Refusal::Gone.into()),
+            Some(Phase::Expired { .. }) => return Err(Refusal::Expired.into()),
             _ => return Err(Refusal::Undecided.into()),
         };
         let count = self.count_of(channel, own.claimed())?;
@@ -422,16 +424,41 @@ impl Hop {
             Some(Phase::Decided { own, .. }) if Phase::batch(&own) == batch => {
                 self.step(channel, Step::Delivered)
             }
-            Some(Phase::Delivered { own, .. }) if Phase::batch(&own) == batch => Ok(()),
+            // Whoever has it may say so, however late.
+            Some(Phase::Delivered { own, .. } | Phase::Expired { own, .. })
+                if Phase::batch(&own) == batch =>
+            {
+                Ok(())
+            }
             Some(Phase::Decided { .. } | Phase::Delivered { .. }) => Err(Refusal::Batch.into()),
+            Some(Phase::Expired { .. }) => Err(Refusal::Expired.into()),
             _ => Err(Refusal::Undecided.into()),
         }
+    }
+
+    /// Erases the batches that the next party has not come for in the time that the survey gives; says which. A party that
+    /// stays away does not fill the disk, and what was said about them stays what it was. But not by a clock that is past all
+    /// keys: what is erased does not come back when it is set right.
+    pub fn expire_due(&self, now_s: u64) -> Result<Vec<Channel>, Error> {
+        let survey = self.survey.survey();
+        let keep_s = survey.keep_batches_s();
+        if self.is_past_keys(now_s, keep_s.div_ceil(survey.epoch_s).saturating_mul(2)) {
+            return Ok(Vec::new());
+        }
+        let mut due = self.waiting();
+        due.retain(|channel| now_s > survey.epoch_end_s(channel.epoch).saturating_add(keep_s));
+        for &channel in &due {
+            self.step(channel, Step::Expired)?;
+        }
+        Ok(due)
     }
 
     /// What this hop said about an epoch.
     pub fn statement(&self, channel: Channel) -> Result<Signed<EpochStatement>, Refusal> {
         match lock(&self.record).phases.get(&channel) {
-            Some(Phase::Decided { own, .. } | Phase::Delivered { own, .. }) => Ok(own.clone()),
+            Some(Phase::Decided { own, .. } | Phase::Delivered { own, .. } | Phase::Expired { own, .. }) => {
+                Ok(own.clone())
+            }
             _ => Err(Refusal::Undecided),
         }
     }

@@ -31,6 +31,8 @@ pub(crate) enum Step {
     Decided(Box<Signed<EpochStatement>>),
     /// The next party has it, and here it is erased.
     Delivered,
+    /// The next party did not come for it in time, and it is erased.
+    Expired,
 }
 
 /// The journal's file, open at its end.
@@ -90,6 +92,7 @@ fn record_of(Entry { channel, step }: &Entry) -> Vec<u8> {
         Step::Received(statements) => (RECEIVED, statements),
         Step::Decided(statement) => (DECIDED, std::slice::from_ref(&**statement)),
         Step::Delivered => (DELIVERED, &[]),
+        Step::Expired => (EXPIRED, &[]),
     };
     bytes.push(kind);
     statements.iter().for_each(|statement| bytes.extend(statement.to_bytes()));
@@ -121,6 +124,7 @@ fn entry_of(bytes: &[u8]) -> Option<Entry> {
         (RECEIVED, 1..) => Step::Received(statements),
         (DECIDED, 1) => Step::Decided(Box::new(statements.pop()?)),
         (DELIVERED, 0) => Step::Delivered,
+        (EXPIRED, 0) => Step::Expired,
         _ => return None,
     };
     Some(Entry { channel, step })
@@ -133,6 +137,7 @@ const CLOSED: u8 = 1;
 const RECEIVED: u8 = 2;
 const DECIDED: u8 = 3;
 const DELIVERED: u8 = 4;
+const EXPIRED: u8 = 5;
 
 #[cfg(test)]
 mod tests {
@@ -156,6 +161,7 @@ mod tests {
             Step::Received(vec![statement(1), statement(2)]),
             Step::Decided(Box::new(statement(3))),
             Step::Delivered,
+            Step::Expired,
         ]
         .map(|step| Entry { channel, step })
         .to_vec()
@@ -192,7 +198,7 @@ mod tests {
     #[test]
     fn a_journal_that_is_damaged_in_the_middle_is_refused() {
         let (store, ends) = written();
-        for at in 0..ends[3] {
+        for at in 0..ends[4] {
             let mut bytes = store.bytes(NAME).unwrap();
             bytes[at] ^= 1;
             let damaged = MemoryStore::new();
@@ -224,6 +230,6 @@ mod tests {
         assert_eq!(store.bytes(NAME).unwrap(), before);
         store.limit(None);
         journal.record(&entries()[0]).unwrap();
-        assert_eq!(Journal::open(&store).unwrap().1.len(), 5);
+        assert_eq!(Journal::open(&store).unwrap().1.len(), 6);
     }
 }

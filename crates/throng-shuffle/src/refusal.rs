@@ -27,6 +27,9 @@ pub enum Refusal {
     /// The batch was acknowledged, and is erased.
     #[error("this batch was acknowledged and is erased")]
     Gone,
+    /// The batch was not taken in time, and is erased.
+    #[error("this batch has waited for longer than the survey allows, and is erased")]
+    Expired,
     /// Nothing is decided for this epoch.
     #[error("nothing is decided for this epoch yet")]
     Undecided,

@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 
 use common::world::{EPOCH, Shape, World};
@@ -164,6 +165,32 @@ fn a_retry_gets_the_same_receipt() {
     // The body of 78 was a copy of 77's: its envelopes are duplicates, and dropped.
     assert_eq!(cascade.sorted_values(FIRST), [0, 1, 2, 3, 4, 42]);
     assert_eq!(cascade.send(FIRST, 77, &body, day(EPOCH)), Err(Refusal::Closed), "the epoch is over");
+}
+
+/// Receipts of different groups have nothing in common but what they say: places and padding are drawn for every group, so that
+/// neither tells how many there are, and no hash is seen twice.
+#[test]
+fn receipts_of_two_groups_have_nothing_in_common() {
+    let mut cascade = Cascade::new(SMALL);
+    let body = cascade.body(FIRST, &[42]);
+    let (mut hashes, mut places) = (BTreeSet::new(), BTreeSet::new());
+    const GROUPS: usize = 64;
+    for _ in 0..GROUPS {
+        // Alone in its group, and the same bytes in each.
+        let group = [Upload::new(FIRST, name(1), body.clone())];
+        let taken = cascade.hops[0].take(&group, day(EPOCH), &mut cascade.rng);
+        let taken = cascade.hops[0].receipts(&group, taken, &mut cascade.rng).remove(0).unwrap();
+        let receipt = cascade.hops[0].receipt(&taken);
+        assert!(receipt.verify(&cascade.world.survey).is_ok());
+        // The receipt (88 bytes), its place, four hashes, the signature.
+        let bytes = receipt.to_bytes();
+        places.insert(bytes[88]);
+        let beside = bytes[89..89 + 4 * 32].chunks_exact(32);
+        hashes.extend(beside.map(<[u8]>::to_vec));
+    }
+    assert_eq!(hashes.len(), 4 * GROUPS, "a hash is beside two receipts");
+    // 64 draws of one of 16 places: five or more are missed by all with probability below 1e-3, under a fixed seed.
+    assert!(places.len() > 11, "{places:?}");
 }
 
 /// Attack 7: of equal envelopes one is left, also if only the layers around them differ.

@@ -348,10 +348,58 @@ fn promises_hold_for_labelled_crowds_whatever_happens() {
     assert!(seen.thinned > 50 && seen.whole > 5 && seen.destroyed > 2, "{seen:?}");
 }
 
+/// A sequence as a fuzzer writes it: whether there are labels, and then two bytes for each operation.
+#[allow(dead_code, reason = "fuzz/ takes this file in")]
+pub(crate) fn run(bytes: &[u8]) {
+    let Some((labels, bytes)) = bytes.split_first() else { return };
+    let mut watch = Watch::new(labels % 2 == 1);
+    let operations = bytes.as_chunks().0.iter().take(OPERATIONS_MAX);
+    operations.for_each(|&[kind, detail]| watch.apply(&written(kind, detail)));
+    watch.settle();
+    watch.check();
+}
+
+/// The same operations as those of the property, about as often.
+fn written(kind: u8, detail: u8) -> Operation {
+    let (hop, bit, number) = (1 + u32::from(detail & 1), detail & 2 != 0, detail >> 2);
+    match kind % 37 {
+        0..12 => Operation::Upload { person: u32::from(detail) % PEOPLE, other: detail > 200 },
+        12..14 => Operation::Crowd,
+        14..17 => Operation::Clock([1, 1, 2, 2, 1, 2, -2, 5][usize::from(detail % 8)]),
+        17..20 => Operation::Tick,
+        20..24 => Operation::Work { hop },
+        24..28 => Operation::Pass { hop, lost: bit },
+        28..31 => Operation::Pull { lost: bit },
+        31..33 => Operation::Cut { hop, after: u64::from(number % 25) },
+        33..36 => Operation::Restart { hop, kept: usize::from(number) * 5 },
+        _ => Operation::Rotate { hop },
+    }
+}
+
+/// What fuzzers have found worth keeping, and the corpus that they began with.
+#[test]
+fn promises_hold_over_the_corpus_of_the_fuzzer() {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/hop_operations");
+    let mut files = 0;
+    for entry in std::fs::read_dir(corpus).unwrap() {
+        let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+        run(&bytes);
+        // And what is near: each half by itself, and backwards.
+        let (first, second) = bytes.split_at(bytes.len() / 2);
+        run(first);
+        run(&[&[1], second].concat());
+        run(&bytes.iter().rev().copied().collect::<Vec<u8>>());
+        files += 1;
+    }
+    assert!(files > 2, "the corpus was not found");
+}
+
 /// How many people there are, how many of them make a crowd, and how many are deleted without noise.
 const PEOPLE: u32 = 12;
 const CROWD: u64 = 5;
 const SHIFT: u64 = 3;
+/// More would say no more, and take longer.
+const OPERATIONS_MAX: usize = 120;
 
 #[test]
 fn a_day_without_trouble_is_a_release() {

@@ -10,6 +10,7 @@ use common::world::{EPOCH, Shape};
 use common::{Cascade, FIRST, NEXT_DAY, SMALL, day, name, refusal};
 use throng_shuffle::{Channel, Error, Hop, MemoryStore, Refusal, Store, Upload};
 use throng_wire::statement::check_cascade;
+use throng_wire::survey::Cover;
 use throng_wire::{BatchCount, Digest, EpochStatement, Forwarded, Outcome, Place, Signed, Stop};
 
 /// All keys of this world have ended by then.
@@ -184,4 +185,131 @@ fn a_batch_beyond_the_memory_is_not_acknowledged() {
     cascade.restart(2, 0);
     cascade.run(NEXT_DAY);
     assert_eq!(cascade.sorted_values(FIRST).len(), 60);
+}
+
+/// Hop 1 says how many people it counted, and each of them sends b envelopes: any other number is not gone on with.
+#[test]
+fn hop_2_checks_that_there_are_as_many_envelopes_as_its_respondents_send() {
+    let mut cascade = Cascade::new(SMALL);
+    cascade.answer_all(FIRST, 6);
+    let (honest, bytes, key) = cascade.handed_on();
+    let length = bytes.len() / 18;
+    for (respondents, received) in [(7, 18), (5, 18), (6, 17), (6, 19), (6, 15), (12, 18), (u64::MAX, 18)] {
+        let forwarded = 18.min(received);
+        let records = &bytes[..length * forwarded as usize];
+        let outcome = Outcome::Released {
+            respondents,
+            received: Some(received),
+            forwarded: Forwarded::Told(forwarded),
+            batch: Digest::of(records),
+        };
+        let stated = Signed::new(EpochStatement { outcome, ..*honest.claimed() }, &key).unwrap();
+        let (count, mut records) = (BatchCount::told(forwarded), records);
+        let taken =
+            cascade.hops[1].receive(FIRST, vec![stated], count, &mut records, NEXT_DAY, &mut cascade.rng);
+        let refused = taken.err().as_ref().and_then(refusal);
+        assert_eq!(refused, Some(Refusal::Statements), "{received} of {respondents}");
+    }
+    let count = BatchCount::told(18);
+    cascade.hops[1].receive(FIRST, vec![honest], count, &mut &bytes[..], NEXT_DAY, &mut cascade.rng).unwrap();
+}
+
+/// Without cover people send fewer, and never more.
+#[test]
+fn hop_2_takes_no_more_envelopes_than_its_respondents_can_have_sent_without_cover() {
+    let mut cascade = Cascade::new(Shape { cover: Cover::None, ..SMALL });
+    cascade.answer_all(FIRST, 6);
+    let (honest, bytes, key) = cascade.handed_on();
+    let length = bytes.len() / 6;
+    for (envelopes, expected) in [(19, Some(Refusal::Statements)), (18, None)] {
+        let records = bytes[..length].repeat(envelopes);
+        let count = BatchCount::salted([3; 32], envelopes as u64);
+        let outcome = Outcome::Released {
+            respondents: 6,
+            received: None,
+            forwarded: Forwarded::Committed(count.commitment()),
+            batch: Digest::of(&records),
+        };
+        let stated = Signed::new(EpochStatement { outcome, ..*honest.claimed() }, &key).unwrap();
+        let taken = cascade.hops[1].receive(
+            FIRST,
+            vec![stated],
+            count,
+            &mut &records[..],
+            NEXT_DAY,
+            &mut cascade.rng,
+        );
+        assert_eq!(taken.err().as_ref().and_then(refusal), expected, "{envelopes}");
+    }
+}
+
+/// An analyzer that stays away does not fill the disk, and what was said about a batch stays what it was.
+#[test]
+fn a_batch_that_nobody_takes_in_time_is_erased_for_good() {
+    let mut cascade = Cascade::new(SMALL);
+    cascade.answer_all(FIRST, 6);
+    cascade.run(NEXT_DAY);
+    let keep_s = cascade.world.survey.survey().keep_batches_s();
+    let (said, bytes) = (cascade.hops[1].statement(FIRST).unwrap(), cascade.pull(FIRST).unwrap().bytes);
+    let names = cascade.stores[1].names().unwrap();
+    let files: Vec<_> = names.iter().map(|name| (name, cascade.stores[1].bytes(name).unwrap())).collect();
+    // Neither in time, nor by a clock that is past all keys.
+    for now_s in [NEXT_DAY + keep_s, day(FAR)] {
+        assert_eq!(cascade.hops[1].expire_due(now_s).unwrap(), []);
+    }
+    assert_eq!(cascade.pull(FIRST).unwrap().bytes, bytes);
+    assert_eq!(cascade.hops[1].expire_due(NEXT_DAY + keep_s + 1).unwrap(), [FIRST]);
+    for round in 0..3 {
+        assert_eq!(cascade.hops[1].expire_due(NEXT_DAY + keep_s + 1).unwrap(), []);
+        assert_eq!(cascade.pull(FIRST).err().as_ref().and_then(refusal), Some(Refusal::Expired));
+        assert_eq!(cascade.hops[1].statement(FIRST), Ok(said.clone()), "what was said is still said");
+        assert!(cascade.hops[1].waiting().is_empty() && cascade.hops[1].undecided().is_empty());
+        assert_eq!(cascade.stores[1].names().unwrap(), ["journal"], "round {round}");
+        // Whoever took it before may say so late; nobody took another.
+        cascade.hops[1].acknowledge(FIRST, Digest::of(&bytes)).unwrap();
+        let other = cascade.hops[1].acknowledge(FIRST, Digest::of(b"another")).unwrap_err();
+        assert_eq!(refusal(&other), Some(Refusal::Expired));
+        // A crash before the files were erased: they are at the next start.
+        for (name, bytes) in files.iter().filter(|(name, _)| *name != "journal") {
+            write(&cascade.stores[1], name, bytes);
+        }
+        cascade.restart(2, 0);
+    }
+}
+
+/// A check reads what waits, and says what was changed.
+#[test]
+fn a_check_finds_what_was_changed_in_files_that_wait() {
+    let mut cascade = Cascade::new(SMALL);
+    cascade.answer_all(FIRST, 6);
+    cascade.hops[0].close_due(NEXT_DAY, &mut cascade.rng).unwrap();
+    cascade.hops[0].check_files().unwrap();
+    damaged_when_changed(&cascade, 0, &format!("0-{EPOCH}.uploads"));
+    damaged_when_changed(&cascade, 0, &format!("0-{EPOCH}.draw"));
+    cascade.hops[0].process(FIRST).unwrap();
+    cascade.hops[0].check_files().unwrap();
+    damaged_when_changed(&cascade, 0, &format!("0-{EPOCH}.batch"));
+    cascade.pass(0, FIRST, NEXT_DAY).unwrap();
+    cascade.hops[1].check_files().unwrap();
+    damaged_when_changed(&cascade, 1, &format!("0-{EPOCH}.incoming"));
+    cascade.hops[1].process(FIRST).unwrap();
+    cascade.hops[1].check_files().unwrap();
+    damaged_when_changed(&cascade, 1, &format!("0-{EPOCH}.batch"));
+    damaged_when_changed(&cascade, 1, &format!("0-{EPOCH}.count"));
+}
+
+/// Takes the end of a file away, looks, and puts it back; then all of it.
+fn damaged_when_changed(cascade: &Cascade, hop: usize, name: &str) {
+    let (store, whole) = (&cascade.stores[hop], cascade.stores[hop].bytes(name).unwrap());
+    let mut changed = whole.clone();
+    changed[70.min(whole.len() / 2)] ^= 1;
+    for bytes in [&changed[..], &[]] {
+        write(store, name, bytes);
+        let checked = cascade.hops[hop].check_files();
+        // Uploads that are not there at all are those of nobody.
+        let is_empty_epoch = bytes.is_empty() && name.ends_with("uploads");
+        assert!(is_empty_epoch || checked.is_err(), "{name} of {} bytes", bytes.len());
+    }
+    write(store, name, &whole);
+    cascade.hops[hop].check_files().unwrap();
 }

@@ -113,4 +113,21 @@ mod tests {
         assert!(!BatchCount::told(1).fits(&Outcome::Destroyed));
         assert!(!BatchCount::salted([1; 32], 0).fits(&Outcome::Destroyed));
     }
+
+    /// Somebody who has a public statement alone, and tries all numbers of fragments that an epoch may have had.
+    #[test]
+    fn a_statement_alone_does_not_tell_how_many_fragments_there_were() {
+        let guessed = |outcome: &Outcome| (0..2000).filter(|&n| BatchCount::told(n).fits(outcome)).collect();
+        let told: Vec<u64> = guessed(&released(Forwarded::Told(1234)));
+        assert_eq!(told, [1234], "the control: a statement that says the number");
+        let bare: Vec<u64> = guessed(&released(Forwarded::Committed(BatchCount::told(1234).commitment())));
+        assert_eq!(bare, [1234], "the control: a commitment without a salt is tried out");
+        let count = BatchCount::salted([9; 32], 1234);
+        let outcome = released(Forwarded::Committed(count.commitment()));
+        let salted: Vec<u64> = guessed(&outcome);
+        assert!(salted.is_empty() && count.fits(&outcome));
+        // Nor whether two epochs had as many.
+        let again = BatchCount::salted([10; 32], 1234);
+        assert_ne!(again.commitment(), count.commitment());
+    }
 }

@@ -169,6 +169,10 @@ pub struct Delivery {
     /// unopened after that. Absent: 30 days.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_sealed_s: Option<u64>,
+    /// For how many seconds after an epoch's end a hop keeps a batch that the next hop or the analyzer has not taken; it is
+    /// erased after that, and what was stated about it stays. Absent: 30 days.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_batches_s: Option<u64>,
 }
 
 /// Whether unused envelopes are filled.
@@ -218,6 +222,11 @@ impl Survey {
     /// For how many seconds after an epoch's end its batches may wait sealed at the analyzer.
     pub fn keep_sealed_s(&self) -> u64 {
         self.delivery.keep_sealed_s.unwrap_or(KEEP_SEALED_S.max(self.epoch_s))
+    }
+
+    /// For how many seconds after an epoch's end a batch may wait at a hop for the next party.
+    pub fn keep_batches_s(&self) -> u64 {
+        self.delivery.keep_batches_s.unwrap_or(KEEP_SEALED_S.max(self.epoch_s))
     }
 
     /// The number of values; of a record, those of all attributes together.

@@ -290,6 +290,10 @@ fn a_count_is_the_one_that_was_committed_to_and_one_that_can_be() {
     assert!(!check(&last(700), count(701)) && !check(&last(700), BatchCount::told(700)));
     assert!(check(&last(12000), count(12000)));
     assert!(!check(&last(12001), count(12001)), "more than arrived");
+    // The hop before it lost some: what everybody sent is no longer there.
+    let after_loss = |forwarded| statement(&world, 2, 11995, forwarded);
+    assert!(check(&after_loss(11995), count(11995)));
+    assert!(!check(&after_loss(11996), count(11996)), "more than it says that it received");
     let first = statement(&world, 1, 12000, 12000);
     assert!(check(&first, BatchCount::told(12000)) && !check(&first, count(12000)));
     let gone = EpochStatement { outcome: Outcome::Destroyed, ..first };

@@ -43,7 +43,7 @@ use throng::file_store::FileStore;
 use throng::keygen::{self, Deployment, Party, read_layer_keys};
 use throng::net::body::Timed;
 use throng::net::server::{Limits, Server};
-use throng::net::{Answer, Outgoing, Problem, Shortcut, Transport, Upload, paths, tls};
+use throng::net::{Answer, Outgoing, Problem, Shortcut, Transport, Upload, Visitor, paths, tls};
 use throng::serve::group_commit::GroupCommit;
 use throng::serve::shuffler::crowd_rule;
 use throng_shuffle::{Channel, Hop, HopConfig, Upload as Taken};
@@ -377,7 +377,8 @@ impl Shortcut for Uploads {
         paths::upload(request.uri().path()).is_some()
     }
 
-    async fn answer(&self, request: Request<Timed<Incoming>>) -> Response<Answer> {
+    async fn answer(&self, request: Request<Timed<Incoming>>, visitor: &Visitor) -> Response<Answer> {
+        visitor.is_known();
         match durable(&self.0, request).await {
             Ok(empty) => Answer::short(empty),
             Err(problem) => Answer::routed(problem),

@@ -1,6 +1,7 @@
 //! The command line as typed. Each command checks its own arguments before any work starts.
 
 pub mod audit;
+pub mod conform;
 pub mod keygen;
 pub mod learn;
 pub mod plan;
@@ -18,7 +19,7 @@ use crate::commands::account::questions;
 use crate::dataset::GeneratorArg;
 use crate::experiments::learning::Part;
 use crate::simulation::Mode;
-pub use plan::{AttributeArg, LabelArg, PlanArgs};
+pub use plan::{AnswerChangesArg, AttributeArg, LabelArg, PlanArgs};
 pub use respond::{EpochArg, MadeArg, RespondArgs, ValueArg};
 
 /// Statistics from a crowd of people without data about any of them.
@@ -43,6 +44,7 @@ Examples:
   throng respond --help        answer a survey
   throng release --help        what an epoch says, with its errors and its guarantee
   throng verify --help         what anyone can check of a release
+  throng conform --help        a check of clients that other people write
 
 Results go to stdout, progress and notes to stderr.
 Exit codes: 0 done, 1 refused by a privacy or crowd rule, or a promise found broken, 2 failed."
@@ -140,6 +142,12 @@ pub enum Command {
     ///
     /// Needs nothing but the published files, and says what cannot be checked from outside.
     Verify(verify::VerifyArgs),
+
+    /// Check a client that somebody else wrote: opens what it sends, and says what is wrong
+    ///
+    /// Plays the first hops of a tiny survey on this machine, with keys that are all known. It waits for one answer, opens
+    /// every layer of it down to the fragments, and says in words what is not as docs/wire-format.md has it.
+    Conform(conform::ConformArgs),
 }
 
 /// The arguments of `throng demo`.

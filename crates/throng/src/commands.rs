@@ -2,6 +2,7 @@
 
 pub mod account;
 pub mod audit;
+pub mod conform;
 pub mod demo;
 mod deployment;
 pub mod experiment;
@@ -12,6 +13,7 @@ pub mod release;
 pub mod respond;
 pub mod serve;
 pub mod simulate;
+mod stated;
 mod stop;
 pub mod verify;
 
@@ -19,11 +21,16 @@ use std::io::{self, ErrorKind, Write};
 
 use anyhow::Context;
 
+use crate::cli::audit::AuditCommand;
 use crate::cli::{Cli, Command};
 
 /// Runs a command as typed.
 pub fn run(cli: Cli) -> anyhow::Result<()> {
     let format = if cli.json { Format::Json } else { Format::Text };
+    // The others end by themselves what has to be ended well.
+    if !ends_itself(&cli.command) {
+        stop::end_on_signal()?;
+    }
     match cli.command {
         Command::Demo(args) => demo::run(&args, format),
         Command::Plan(args) => plan::run(&args, format),
@@ -32,11 +39,22 @@ pub fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Audit(args) => audit::run(&args, format),
         Command::Release(args) => release::run(&args, format),
         Command::Verify(args) => verify::run(&args, format),
+        Command::Conform(args) => conform::run(&args, format),
         Command::Keygen(args) => keygen::run(&args, format),
         Command::Serve(args) => serve::run(&args, format),
         Command::Respond(args) => respond::run(&args, format),
         Command::Simulate(args) => simulate::run(&args, format),
         Command::Learn(args) => learn::run(&args, format),
+    }
+}
+
+/// Whether a command listens for Ctrl-C itself.
+fn ends_itself(command: &Command) -> bool {
+    match command {
+        Command::Demo(_) | Command::Serve(_) | Command::Learn(_) => true,
+        Command::Audit(args) => matches!(args.what, AuditCommand::Wire(_)),
+        Command::Respond(args) => args.page,
+        _ => false,
     }
 }
 

@@ -24,7 +24,7 @@ use anyhow::Result;
 use axum::Router;
 use axum::extract::{FromRequestParts, Path, Request, State};
 use axum::http::StatusCode;
-use axum::http::header::{AUTHORIZATION, CONTENT_DISPOSITION, CONTENT_TYPE, WWW_AUTHENTICATE};
+use axum::http::header::{AUTHORIZATION, CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
@@ -127,9 +127,7 @@ async fn authorized(State(serving): State<Shared>, request: Request, next: Next)
     }
     let detail = "this needs the operator's token, as `Authorization: Bearer TOKEN`; it is in the file operator.token of the \
                   analyzer's data directory";
-    let mut response = Problem::new(StatusCode::UNAUTHORIZED, "token", detail).into_response();
-    response.headers_mut().insert(WWW_AUTHENTICATE, axum::http::HeaderValue::from_static("Bearer"));
-    response
+    Problem::new(StatusCode::UNAUTHORIZED, "token", detail).into_response()
 }
 
 impl Serving {

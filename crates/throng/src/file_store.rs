@@ -1,6 +1,7 @@
 //! A hop's store in a directory: append-only files and fdatasync, nothing to install.
 
 mod group_file;
+mod shadow;
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -10,7 +11,9 @@ use std::sync::Arc;
 
 use throng_shuffle::{Store, StoreFile};
 
+use crate::crash::Crash;
 use group_file::GroupFile;
+pub use shadow::ShadowStore;
 
 /// Files in a directory that nobody else can read, and that no other process uses.
 pub struct FileStore {
@@ -145,35 +148,6 @@ fn sync_file(file: &File, directory: &mut Option<Arc<File>>, crash: &Crash) -> i
     }
     Ok(())
 }
-
-/// Ends the process without a word in the middle of things, so that tests can look at what is left. Not in builds that
-/// are used.
-struct Crash {
-    #[cfg(debug_assertions)]
-    left: Option<std::sync::atomic::AtomicU64>,
-}
-
-impl Crash {
-    fn from_env() -> Self {
-        Self {
-            #[cfg(debug_assertions)]
-            left: std::env::var(ABORT_AFTER).ok().and_then(|text| text.parse().ok()).map(u64::into),
-        }
-    }
-
-    fn operation(&self) {
-        #[cfg(debug_assertions)]
-        if let Some(left) = &self.left
-            && left.fetch_sub(1, std::sync::atomic::Ordering::SeqCst) == 0
-        {
-            std::process::abort();
-        }
-    }
-}
-
-/// In a debug build: after how many operations of its store a hop ends as if it had been killed.
-#[cfg(debug_assertions)]
-const ABORT_AFTER: &str = "THRONG_TEST_ABORT_AFTER";
 
 const LOCK: &str = "lock";
 

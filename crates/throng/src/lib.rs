@@ -24,6 +24,8 @@ pub mod bundle;
 pub mod cli;
 pub mod clock;
 pub mod commands;
+pub mod conform;
+mod crash;
 pub mod dashboard;
 pub mod dataset;
 pub mod entropy;

@@ -1,5 +1,7 @@
 //! Progress on stderr, for whatever takes more than a moment.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -10,4 +12,13 @@ pub fn bar(total: u64, noun: &str) -> Result<ProgressBar> {
         "{{human_pos}} of {{human_len}} {noun} {{wide_bar}} {{percent:>3}} %, {{eta}} left"
     ))?);
     Ok(bar)
+}
+
+/// A sign that something goes on of which nobody knows how much is left, or nothing where stderr is not a terminal.
+pub fn waiting(text: &str) -> Result<ProgressBar> {
+    let sign = ProgressBar::new_spinner();
+    sign.set_style(ProgressStyle::with_template("{spinner} {msg}, {elapsed}")?);
+    sign.set_message(text.to_owned());
+    sign.enable_steady_tick(Duration::from_millis(200));
+    Ok(sign)
 }

@@ -4,6 +4,7 @@ mod about;
 pub mod analyzer;
 mod config_file;
 pub mod contacts;
+mod damage;
 pub mod directory;
 pub mod group_commit;
 mod layer_keys;

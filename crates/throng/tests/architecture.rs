@@ -1,6 +1,6 @@
 //! The walls between the crates, as ARCHITECTURE.md states them, read from the manifests.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -87,11 +87,9 @@ fn only_throng_touches_the_outside_world() {
     assert!(files > 20, "the sources were not found");
 }
 
-/// docs/threat-model.md names the tests that show what it says. All of them exist.
-#[test]
-fn the_threat_model_names_tests_that_exist() {
-    let text = fs::read_to_string(crates().join("../docs/threat-model.md")).unwrap();
-    let mut sources = String::new();
+/// Every test below `crates/`, by the file that it is in: functions under `#[test]` or `#[tokio::test]`. Helpers are none.
+fn tests() -> BTreeMap<String, BTreeSet<String>> {
+    let mut tests = BTreeMap::new();
     let mut folders = vec![crates()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
@@ -99,16 +97,144 @@ fn the_threat_model_names_tests_that_exist() {
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
-                sources += &fs::read_to_string(path).unwrap();
+                let name = path.strip_prefix(crates()).unwrap().to_str().unwrap().to_owned();
+                tests.insert(name, tests_in(&fs::read_to_string(path).unwrap()));
             }
         }
     }
-    let named: Vec<&str> = text.split('`').skip(1).step_by(2).filter(|word| word.contains('_')).collect();
-    let tests =
-        named.iter().filter(|word| !word.contains("::") && !word.contains(' ') && !word.contains('.'));
-    let tests: Vec<&&str> = tests.filter(|word| **word != "plain_http").collect();
-    assert!(tests.len() > 40, "{}", tests.len());
-    for test in tests {
-        assert!(sources.contains(&format!("fn {test}(")), "there is no test {test}");
+    tests
+}
+
+fn tests_in(source: &str) -> BTreeSet<String> {
+    let lines: Vec<&str> = source.lines().map(str::trim).collect();
+    let marked = lines.iter().enumerate().filter(|(_, line)| {
+        **line == "#[test]" || line.starts_with("#[tokio::test]") || line.starts_with("#[tokio::test(")
+    });
+    let named = marked.filter_map(|(at, _)| {
+        let function =
+            lines[at + 1..].iter().find(|line| !line.starts_with("#[") && !line.starts_with("//"))?;
+        let name = function.trim_start_matches("async ").strip_prefix("fn ")?;
+        Some(name.split('(').next()?.to_owned())
+    });
+    named.collect()
+}
+
+/// Names of tests in a text, each with the file that it is said to be in: `one`, `another` (a remark) in this/file.rs;
+/// names in other pieces, and in brackets of their own, have other files.
+fn named_tests(text: &str, is_test: impl Fn(&str) -> bool) -> Vec<(String, Option<String>)> {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (mut named, mut waiting): (Vec<(String, Option<String>)>, Vec<String>) = Default::default();
+    // Every second part is between backticks.
+    for (number, part) in text.split('`').enumerate() {
+        if number % 2 == 1 {
+            let word = part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+            if word && part.contains('_') && is_test(part) {
+                waiting.push(part.to_owned());
+            }
+            continue;
+        }
+        let file = part.split_once(" in ").and_then(|(before, after)| {
+            let file = after.split([' ', ',', ';', ')', '|']).next()?.trim_end_matches('.');
+            (file.ends_with(".rs") && !before.contains([';', '|'])).then(|| file.to_owned())
+        });
+        let ends = part.contains([';', '|']) || part.ends_with('(') || part.contains("),");
+        if file.is_some() || ends {
+            named.extend(waiting.drain(..).map(|name| (name, file.clone())));
+        }
     }
+    named.extend(waiting.into_iter().map(|name| (name, None)));
+    named
+}
+
+/// docs/threat-model.md names the tests that show what it says. All of them are tests, in the files that it names.
+#[test]
+fn the_threat_model_names_tests_that_exist() {
+    let text = fs::read_to_string(crates().join("../docs/threat-model.md")).unwrap();
+    let tests = tests();
+    // The last column of a table of attacks has tests alone; elsewhere settings have names, too, which are shorter.
+    let (rows, prose): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with("| "));
+    let last = rows.iter().filter_map(|row| row.trim_end_matches(" |").rsplit(" | ").next());
+    let mut named: Vec<_> = last.flat_map(|cell| named_tests(cell, |_| true)).collect();
+    named.extend(named_tests(&prose.join("\n"), |word| word.matches('_').count() > 2));
+    assert!(named.len() > 100, "{}", named.len());
+    for (name, file) in named {
+        match file {
+            Some(file) => {
+                let found = tests.get(&file).unwrap_or_else(|| panic!("there is no file {file} for {name}"));
+                assert!(found.contains(&name), "{name} is no test in {file}");
+            }
+            None => assert!(tests.values().any(|found| found.contains(&name)), "{name} is no test"),
+        }
+    }
+}
+
+/// docs/paper-map.md: in its last column, tests are functions in the files of the row unless a file is named.
+#[test]
+fn the_paper_map_names_tests_that_exist() {
+    let text = fs::read_to_string(crates().join("../docs/paper-map.md")).unwrap();
+    let tests = tests();
+    let mut count = 0;
+    for row in text.lines().filter(|line| line.starts_with("| ")) {
+        let cells: Vec<&str> = row.trim_start_matches("| ").trim_end_matches(" |").split(" | ").collect();
+        let [_, _, files, cell] = cells[..] else { panic!("a row has four columns: {row}") };
+        let files = with_braces(files);
+        for (name, file) in named_tests(cell, |_| true) {
+            let fits = |path: &str| match &file {
+                Some(file) => path.ends_with(file.as_str()),
+                // Also in a file of tests below.
+                None => files.iter().any(|file| {
+                    path.ends_with(file.as_str())
+                        || path.contains(&format!("{}/", file.trim_end_matches(".rs")))
+                }),
+            };
+            let found = tests.iter().any(|(path, found)| fits(path) && found.contains(&name));
+            assert!(found, "{name} is no test in {file:?} or {files:?}");
+            count += 1;
+        }
+    }
+    assert!(count > 100, "{count}");
+}
+
+/// `a/{b,c}.rs, d.rs` as a/b.rs, a/c.rs and d.rs.
+fn with_braces(files: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut rest = files;
+    while !rest.is_empty() {
+        let brace = rest.find('{').filter(|&at| rest.find(", ").is_none_or(|comma| at < comma));
+        let from = brace.map_or(0, |at| at + rest[at..].find('}').unwrap_or(0));
+        let end = rest[from..].find(", ").map_or(rest.len(), |at| from + at);
+        let (one, after) = rest.split_at(end);
+        rest = after.trim_start_matches(", ");
+        match (one.split_once('{'), one.split_once('}')) {
+            (Some((before, _)), Some((inner, behind))) => {
+                let inner = inner.rsplit('{').next().unwrap_or_default();
+                all.extend(inner.split(',').map(|name| format!("{before}{name}{behind}")));
+            }
+            _ => all.push(one.to_owned()),
+        }
+    }
+    all
+}
+
+#[test]
+fn names_of_tests_and_files_are_read_as_they_are_written() {
+    let text =
+        "`one_a`, `one_b` (a remark) in x/y.rs; `two_a` (z.rs), a disk (`three_a`), more (`four_a` in\nq.rs)";
+    let named = named_tests(text, |_| true);
+    let names: Vec<(&str, Option<&str>)> =
+        named.iter().map(|(name, file)| (name.as_str(), file.as_deref())).collect();
+    assert_eq!(
+        names,
+        [
+            ("one_a", Some("x/y.rs")),
+            ("one_b", Some("x/y.rs")),
+            ("two_a", None),
+            ("three_a", None),
+            ("four_a", Some("q.rs"))
+        ]
+    );
+    assert_eq!(with_braces("a/{b,c}.rs, d.rs, e/{f,g}.rs"), ["a/b.rs", "a/c.rs", "d.rs", "e/f.rs", "e/g.rs"]);
+    let source =
+        "#[test]\n#[ignore]\nfn a_test() {}\nfn a_helper() {}\n#[tokio::test]\nasync fn another() {}\n";
+    assert_eq!(tests_in(source), ["a_test", "another"].map(str::to_owned).into());
 }

@@ -52,6 +52,7 @@ fn plan_writes_a_survey_that_can_be_read_and_holds() {
     let error = plan["standard_error"].as_f64().unwrap();
     assert!((5.0..8.0).contains(&error), "{error}");
     assert!(plan["consent"].as_str().unwrap().contains("at least 3000"));
+    assert_eq!(plan["routing"], "by-value");
     // Whatever is planned for, it says what is left if all are honest and if half are: as for a crowd of half the size.
     assert_eq!((survey.crowd.honest_fraction, survey.honest_fraction()), (None, 1.0));
     let if_honest = plan["if_honest"].as_array().unwrap();
@@ -89,7 +90,17 @@ fn plan_writes_a_survey_that_can_be_read_and_holds() {
         let [left, tied] = [left, &tied].map(|number| number.parse::<f64>().unwrap());
         assert!(left >= floor && left < floor + 1e-4 && tied < floor, "{page}");
     }
-    assert!(page.contains("over several epochs") && page.contains("answer_changes = \"never\""), "{page}");
+    assert!(page.contains("over several epochs") && page.contains("--answer-changes never"), "{page}");
+    let once = format!("{arguments} --answer-changes never --out once.toml");
+    let page = text(&throng(&dir, &once.split(' ').collect::<Vec<_>>()).stdout);
+    assert!(page.contains("epsilon_backstop for all of them together: the first report counts"), "{page}");
+    let file = fs::read_to_string(dir.path().join("once.toml")).unwrap();
+    assert!(file.contains("answer_changes = \"never\""), "{file}");
+    let alone =
+        "plan --epsilon-central 1 --delta 1e-6 --respondents 3000 --domain 784 --answer-changes never";
+    let refused = throng(&dir, &alone.split(' ').collect::<Vec<_>>());
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("give --report-fragments, too"), "{}", text(&refused.stderr));
     // Every guarantee says what it compares: 1 + e is 3.7183.
     assert!(page.contains("epsilon_central 2, delta 3.72e-6 (replacement)"), "{page}");
     assert!(
@@ -109,6 +120,41 @@ fn plan_writes_a_survey_that_can_be_read_and_holds() {
     let account: serde_json::Value = serde_json::from_slice(&account.stdout).unwrap();
     assert_eq!(account["bounds"][0]["bound"], "exact");
     assert!(account["bounds"][0]["epsilon_central"].as_f64().unwrap() <= 1.0);
+}
+
+/// What the accountant says of report fragments over several instances is what the planner plans by, and more than of one
+/// instance that counts the same people.
+#[test]
+fn fragments_over_several_instances_are_accounted_for_as_counts_of_their_own() {
+    let dir = directory();
+    let ask = |question: &str| -> Value {
+        let output = throng(&dir, &question.split(' ').collect::<Vec<_>>());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let of = |flags: &str| {
+        let answer =
+            ask(&format!("account --respondents 3000 --delta 1e-6 --report-fragments 4 {flags} --json"));
+        assert_eq!(answer["bounds"][0]["bound"], "exact");
+        let number = |name: &str| answer["bounds"][0][name].as_f64().unwrap();
+        (number("epsilon_local"), number("epsilon_central"))
+    };
+    let (_, one) = of("--instances 1 --epsilon-local 4 --epsilon-fragment 2.5");
+    let (_, three) = of("--instances 3 --epsilon-local 4 --epsilon-fragment 2.5");
+    // As the row of JSON has it.
+    let row = r#"{"bound": "frag_epochs_eps", "params": {"n": 3000, "eps_f": 2.5, "tau": 4, "epochs": 1, "delta": 1e-6}}"#;
+    fs::write(dir.path().join("row"), format!("{row}\n")).unwrap();
+    let row: Value = serde_json::from_slice(&throng(&dir, &["account", "--rows", "row"]).stdout).unwrap();
+    let composed = row["value"].as_f64().unwrap_or_else(|| panic!("{row}"));
+    // The coin of a fragment is rounded towards more privacy.
+    assert!((three / composed - 1.0).abs() < 1e-6, "{three} {composed}");
+    assert!(three > 1.2 * one, "{one} {three}");
+    // Never more than the backstop.
+    let (_, little) = of("--instances 3 --epsilon-local 0.01 --epsilon-fragment 2.5");
+    assert!((little - 0.01).abs() < 1e-9, "{little}");
+    let (local, _) = of("--instances 3 --epsilon-central 1");
+    let (_, kept) = of(&format!("--instances 3 --epsilon-local {local}"));
+    assert!(kept <= 1.0 && kept > 0.99, "{local} {kept}");
 }
 
 #[test]

@@ -7,6 +7,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use serde_json::Value;
@@ -14,21 +16,29 @@ use tempfile::TempDir;
 use throng::picture::Picture;
 
 mod support;
-use support::{command, names, text};
+use support::{command, deaf_command, names, text};
 
 /// A demo that is small enough for a test, with temporary files in a place of its own.
 fn demo(dir: &TempDir, arguments: &[&str]) -> Command {
+    small_demo(dir, command(dir, &[&SMALL, arguments].concat()))
+}
+
+/// The same for somebody who ignores Ctrl-C, which is inherited.
+fn deaf_demo(dir: &TempDir, arguments: &[&str]) -> Command {
+    small_demo(dir, deaf_command(dir, &[&SMALL, arguments].concat()))
+}
+
+fn small_demo(dir: &TempDir, mut command: Command) -> Command {
     fs::create_dir_all(dir.path().join("tmp")).unwrap();
     let cross = (0..SIDE * SIDE).map(|at| if at % SIDE == 7 || at / SIDE == 7 { 255 } else { 0 });
     let cross = Picture::new(SIDE, SIDE, cross.collect()).unwrap();
     fs::write(dir.path().join("cross.png"), cross.to_png().unwrap()).unwrap();
-    let small = ["demo", "--respondents", "150", "--image", "cross.png"];
-    let mut command = command(dir, &[&small, arguments].concat());
     command.env("TMPDIR", dir.path().join("tmp")).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
 const SIDE: u32 = 16;
+const SMALL: [&str; 5] = ["demo", "--respondents", "150", "--image", "cross.png"];
 
 /// Reads what a demo says until a line that begins like this; returns the processes that it has named.
 fn read_until(child: &mut Child, beginning: &str) -> Vec<(String, u32)> {
@@ -130,12 +140,20 @@ fn an_instance_without_one_of_its_hops_delivers_nothing() {
 fn without(victim: &str) {
     let dir = tempfile::tempdir().unwrap();
     let mut child = demo(&dir, &[]).spawn().unwrap();
-    let processes = read_until(&mut child, "epoch");
-    assert_eq!(processes.len(), 7);
-    let (_, pid) = processes.iter().find(|(role, _)| role == victim).unwrap();
-    signal(*pid, "-KILL");
+    let (mut pid, mut said) = (None, String::new());
+    for line in BufReader::new(child.stderr.take().unwrap()).lines() {
+        let line = line.unwrap();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            ["process", role, "pid", number, ..] if role == victim => pid = Some(number.parse().unwrap()),
+            // Once more if this machine is so busy that the demo begins again.
+            ["epoch", ..] => signal(pid.take().unwrap(), "-KILL"),
+            _ => {}
+        }
+        said += &format!("{line}\n");
+    }
     let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{said}");
     let stdout = text(&output.stdout);
     for part in
         ["only batches of instance 1, 3 came", "RMSE", "epsilon_central", "whatever fails", "it is gone"]
@@ -186,20 +204,106 @@ fn the_curious_keep_the_deployment() {
     assert_eq!(names(&dir.path().join("tmp")), [""; 0], "no temporary file");
 }
 
+/// Also with --keep before there is anything to keep, and where whoever started it ignores Ctrl-C.
 #[test]
 fn ctrl_c_leaves_no_process_and_no_file() {
-    for moment in ["keys", "epoch"] {
-        let dir = tempfile::tempdir().unwrap();
-        let mut child = demo(&dir, &[]).spawn().unwrap();
-        let processes = read_until(&mut child, moment);
-        signal(child.id(), "-INT");
-        let output = child.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
-        assert!(text(&output.stderr).contains("stopped"), "{}", text(&output.stderr));
-        assert!(processes.iter().all(|(_, pid)| !is_alive(*pid)), "{moment}");
-        assert_eq!(names(&dir.path().join("tmp")), [""; 0], "{moment}");
-        assert_eq!(names(&dir.path().join("throng-demo")), [""; 0], "{moment}");
+    for (moment, arguments) in [("keys", &[][..]), ("epoch", &["--keep"])] {
+        for start in [demo, deaf_demo] {
+            let dir = tempfile::tempdir().unwrap();
+            let mut child = start(&dir, arguments).spawn().unwrap();
+            let processes = read_until(&mut child, moment);
+            signal(child.id(), "-INT");
+            let output = child.wait_with_output().unwrap();
+            assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+            assert!(text(&output.stderr).contains("stopped"), "{}", text(&output.stderr));
+            assert!(processes.iter().all(|(_, pid)| !is_alive(*pid)), "{moment}");
+            assert_eq!(names(&dir.path().join("tmp")), [""; 0], "{moment}");
+            assert_eq!(names(&dir.path().join("throng-demo")), [""; 0], "{moment}");
+        }
     }
+}
+
+/// What a demo that was killed has left does not keep the next from being kept.
+#[test]
+fn what_a_killed_demo_left_is_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = demo(&dir, &["--keep"]).spawn().unwrap();
+    read_until(&mut child, "keys");
+    signal(child.id(), "-KILL");
+    child.wait().unwrap();
+    let out = dir.path().join("throng-demo");
+    assert_eq!(names(&out), ["deployment", "deployment.unfinished"]);
+    let mut child = demo(&dir, &["--keep"]).spawn().unwrap();
+    read_until(&mut child, "keys");
+    signal(child.id(), "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+    assert_eq!(names(&out), [""; 0]);
+}
+
+/// Loops that take whatever this machine gives, until they are dropped.
+struct BusyLoops(Arc<AtomicBool>);
+
+impl BusyLoops {
+    fn start(loops: usize) -> Self {
+        let ended = Arc::new(AtomicBool::new(false));
+        for _ in 0..loops {
+            let ended = Arc::clone(&ended);
+            thread::spawn(move || while !ended.load(Ordering::Relaxed) {});
+        }
+        Self(ended)
+    }
+}
+
+impl Drop for BusyLoops {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_busy_machine_takes_longer_and_gets_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let _loops = BusyLoops::start(6);
+    let output = demo(&dir, &["--json"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(json["respondents"].as_u64() >= json["respondents_min"].as_u64(), "{json}");
+}
+
+/// A clock that goes ahead is what a machine looks like that stands still: answers are late for their epoch, or uploads are.
+#[test]
+fn a_demo_that_was_late_tries_again() {
+    thread::scope(|scope| {
+        for (moment, what) in [("sealing", "sealed again for a later one"), ("epoch", "from the beginning")] {
+            scope.spawn(move || late_at(moment, what));
+        }
+    });
+}
+
+fn late_at(moment: &str, what: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = dir.path().join("clock");
+    fs::write(&clock, "0").unwrap();
+    let mut child = demo(&dir, &["--json"]).env("THRONG_TEST_CLOCK_FILE", &clock).spawn().unwrap();
+    let mut said = String::new();
+    for line in BufReader::new(child.stderr.take().unwrap()).lines() {
+        let line = line.unwrap();
+        if line.starts_with(moment) && !said.contains(&format!("\n{moment}")) {
+            // Whole, or not there.
+            fs::write(dir.path().join("later"), "200").unwrap();
+            fs::rename(dir.path().join("later"), &clock).unwrap();
+        }
+        said += &format!("{line}\n");
+    }
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains(what), "{said}");
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(json["respondents"].as_u64() >= json["respondents_min"].as_u64(), "{json}");
+    // Only what led to the result is said to have been run.
+    let commands = fs::read_to_string(dir.path().join("throng-demo/commands.sh")).unwrap();
+    assert_eq!(commands.matches("throng plan").count(), 1, "{commands}");
+    assert_eq!(commands.matches("throng keygen credentials").count(), 1, "{commands}");
 }
 
 #[test]

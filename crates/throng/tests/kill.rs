@@ -165,7 +165,7 @@ fn everyone_answers(day: &mut Day, route: Route) -> Option<()> {
         let receipt = loop {
             match day.town.send(&sender, route, person, body) {
                 Ok(receipt) => break receipt,
-                Err(SendError::Refused(text)) if text.contains("closed") => return None,
+                Err(SendError::WrongTime { over: true, .. }) => return None,
                 Err(_) => day.revive(),
             }
             thread::sleep(Duration::from_millis(10));

@@ -4,6 +4,9 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
+#[path = "support/silent.rs"]
+mod silent;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -116,7 +119,7 @@ async fn slow_clients_are_cut_off_while_others_are_served() {
     let slow = server::Limits { head: SHORT, pause: SHORT, ..limits() };
     let server = start(Plain, slow, router()).await;
     let head = raw(server.socket, b"GET /hello HT");
-    let body = raw(server.socket, b"POST /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n1");
+    let body = raw(server.socket, b"POST /upload HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\nContent-Length: 10\r\n\r\n1");
     let others = async {
         for _ in 0..20 {
             let reply = call(&client(None), &server.address, "/hello").await.unwrap();
@@ -140,7 +143,7 @@ async fn a_body_that_trickles_ends_too() {
     let slow = server::Limits { body: SHORT, ..limits() };
     let server = start(Plain, slow, router()).await;
     let mut stream = TcpStream::connect(server.socket).await.unwrap();
-    stream.write_all(b"POST /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n").await.unwrap();
+    stream.write_all(b"POST /upload HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\nContent-Length: 1000\r\n\r\n").await.unwrap();
     let (mut reader, mut writer) = stream.split();
     let mut answer = Vec::new();
     let trickle = async {
@@ -169,7 +172,7 @@ async fn an_answer_that_nobody_reads_is_cut_off() {
 
 #[tokio::test]
 async fn no_more_connections_are_open_than_allowed() {
-    let three = server::Limits { connections_max: 3, ..limits() };
+    let three = server::Limits { connections_max: 3, silence: Duration::from_secs(600), ..limits() };
     let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (counted_now, counted_most) = (now.clone(), most.clone());
     let handler = move || async move {
@@ -210,7 +213,9 @@ async fn a_body_says_how_long_it_is_and_is_not_encoded() {
     for (headers, status) in
         [("Transfer-Encoding: chunked", "411"), ("Content-Length: 3\r\nContent-Encoding: gzip", "415")]
     {
-        let head = format!("POST /upload HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{headers}\r\n\r\n");
+        let head = format!(
+            "POST /upload HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\nConnection: close\r\n{headers}\r\n\r\n"
+        );
         let answer = raw(server.socket, head.as_bytes()).await;
         assert!(String::from_utf8_lossy(&answer).starts_with(&format!("HTTP/1.1 {status}")), "{headers}");
     }
@@ -269,7 +274,12 @@ async fn a_reader_that_ends_early_is_no_shorter_body() {
 #[tokio::test]
 async fn a_connection_is_used_again() {
     // A second connection would never be accepted.
-    let one = server::Limits { connections_max: 1, head: Duration::from_secs(600), ..limits() };
+    let one = server::Limits {
+        connections_max: 1,
+        head: Duration::from_secs(600),
+        silence: Duration::from_secs(600),
+        ..limits()
+    };
     let server = start(Tls, one, router()).await;
     let client = client(None);
     for _ in 0..50 {
@@ -342,7 +352,10 @@ async fn respondents_learn_whether_to_try_again() {
         assert_eq!(headers[header::AUTHORIZATION], bearer);
         assert_eq!(headers[header::CONTENT_TYPE], "application/octet-stream");
         match Upload::new(request, 100)?.bytes().await?.as_slice() {
-            b"closed" => Err(Problem::new(StatusCode::CONFLICT, "closed", "the epoch is over")),
+            b"closed" => Err(Problem::new(StatusCode::CONFLICT, "closed", "the epoch is over").at_s(7)),
+            b"early" => Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "early", "not yet").at_s(7)),
+            b"later" => Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "later").after_s(9)),
+            b"never" => Err(Problem::new(StatusCode::CONFLICT, "conflict", "other bytes").after_s(9)),
             b"full" => Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "full", "no room")),
             body => Ok(Outgoing::bytes([b"receipt of ", body].concat())),
         }
@@ -354,8 +367,19 @@ async fn respondents_learn_whether_to_try_again() {
         let sender = Sender::new(client_limits()).unwrap();
         let post = |address: &Address, body: &[u8]| sender.post_body(address, &route, &token, body);
         assert_eq!(post(&address, b"body").unwrap(), b"receipt of body");
-        let closed = SendError::Refused("the epoch is over (409 closed)".into());
-        assert_eq!(post(&address, b"closed").unwrap_err(), closed);
+        for (body, reason, over) in [
+            (&b"closed"[..], "the epoch is over (409 closed)", true),
+            (b"early", "not yet (503 early)", false),
+        ] {
+            let error = post(&address, body).unwrap_err();
+            assert_eq!(error, SendError::WrongTime { reason: reason.into(), their_s: 7, over });
+            assert_eq!(error.is_passing(), !over);
+        }
+        let later = SendError::Later { reason: "later (503 stopping)".into(), after_s: 9 };
+        assert_eq!(post(&address, b"later").unwrap_err(), later);
+        let never = SendError::Refused("other bytes (409 conflict)".into());
+        assert_eq!(post(&address, b"never").unwrap_err(), never);
+        assert!(later.is_passing() && !never.is_passing());
         assert_eq!(post(&address, b"full").unwrap_err(), SendError::Unreachable("no room (503 full)".into()));
         assert!(matches!(post(&address, &[0; 101]), Err(SendError::Refused(text)) if text.contains("101")));
         let other = Address { certificate: Some(Digest::NONE), ..address.clone() };
@@ -401,7 +425,7 @@ async fn all_connections_together_have_a_limit_and_bodies_are_sent_again() {
             Err(error) => break error,
         }
     };
-    assert!(matches!(&passing, SendError::Unreachable(text) if text.contains("429 rate")), "{passing}");
+    assert!(matches!(&passing, SendError::Later { reason, .. } if reason.contains("429 rate")), "{passing}");
     loop {
         let reply = send(&client(None), &server.address, Method::POST, "/upload", body()).await.unwrap();
         if reply.success().await.is_ok() {

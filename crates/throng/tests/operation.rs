@@ -181,7 +181,9 @@ fn too_many_requests_are_told_to_come_again_and_nothing_is_lost() {
             loop {
                 match town.send(&sender, route, person, body) {
                     Ok(_) => break,
-                    Err(SendError::Unreachable(text)) if text.contains("429 rate") => refused += 1,
+                    Err(SendError::Later { reason, after_s: 1.. }) if reason.contains("429 rate") => {
+                        refused += 1
+                    }
                     Err(error) => panic!("{error}"),
                 }
             }
@@ -200,7 +202,7 @@ fn a_hop_that_is_told_to_end_finishes_what_it_has_begun() {
     let address = town.address(FIRST).url.strip_prefix("http://").unwrap().to_owned();
     let mut stream = TcpStream::connect(&address).unwrap();
     let head = format!(
-        "POST {} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Length: {}\r\nExpect: 100-continue\r\n\r\n",
+        "POST {} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Type: application/octet-stream\r\nContent-Length: {}\r\nExpect: 100-continue\r\n\r\n",
         throng::net::paths::path(&route, "body"),
         *token.to_text(),
         body.len()

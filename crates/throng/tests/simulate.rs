@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use throng::picture::Picture;
 
 mod support;
-use support::{command, names, text};
+use support::{command, deaf_command, names, text};
 
 #[test]
 fn json_has_the_promised_fields() {
@@ -383,23 +383,27 @@ fn errors_are_as_expected_in_both_modes() {
     }
 }
 
+/// Also where whoever started it ignores Ctrl-C, which is inherited.
 #[test]
 fn a_run_stopped_by_ctrl_c_leaves_no_file() {
-    let dir = directory();
     // A billion fragments.
     let arguments = "simulate --generator heavy-hitters --epsilon-local 12.99 --mode respondent --bound blanket --out result";
-    let mut child =
-        command(&dir, &arguments.split(' ').collect::<Vec<_>>()).stderr(Stdio::null()).spawn().unwrap();
-    let (out, start) = (dir.path().join("result"), Instant::now());
-    while !out.exists() {
-        assert!(start.elapsed() < Duration::from_secs(60) && child.try_wait().unwrap().is_none());
-        sleep(Duration::from_millis(10));
+    let arguments: Vec<&str> = arguments.split(' ').collect();
+    for start in [command, deaf_command] {
+        let dir = directory();
+        let mut child = start(&dir, &arguments).stderr(Stdio::piped()).spawn().unwrap();
+        let (out, started) = (dir.path().join("result"), Instant::now());
+        while !out.exists() {
+            assert!(started.elapsed() < Duration::from_secs(300) && child.try_wait().unwrap().is_none());
+            sleep(Duration::from_millis(10));
+        }
+        sleep(Duration::from_millis(300));
+        let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(2), "error: stopped\n"));
+        assert_eq!(names(&out), [""; 0]);
     }
-    sleep(Duration::from_millis(300));
-    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(sent.success());
-    assert!(!child.wait().unwrap().success());
-    assert_eq!(names(&out), [""; 0]);
 }
 
 #[test]

@@ -9,7 +9,6 @@
 mod exposure;
 mod honest;
 mod instances;
-mod labels;
 mod overflow;
 mod thinning;
 mod views;

@@ -38,11 +38,6 @@ impl<T: Ord + Clone> Law<T> {
         self.0.iter().map(|(outcome, chance)| chance * number(outcome)).sum()
     }
 
-    /// Outcomes with their probabilities.
-    pub(crate) fn weighted(outcomes: Vec<(T, f64)>) -> Self {
-        Self(outcomes.into_iter().collect())
-    }
-
     /// One of some outcomes, each as likely.
     pub(crate) fn uniform(outcomes: Vec<T>) -> Self {
         let each = 1.0 / outcomes.len() as f64;

@@ -1,6 +1,6 @@
 //! From what came in to what goes out: open the layer, drop what fails, permute.
 
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Read, Write};
 
 use rayon::prelude::*;
 use throng_wire::batch_count::BATCH_COUNT_LEN;
@@ -16,7 +16,7 @@ use crate::crowd::Kept;
 use crate::draw::Draw;
 use crate::intake::UploadReader;
 use crate::shuffling::Shuffle;
-use crate::store::read_small;
+use crate::store::{read_full, read_small};
 use crate::{Channel, Error};
 
 impl Hop {
@@ -63,6 +63,40 @@ impl Hop {
             Forwarded::Committed(_) => None,
         };
         self.shuffle(channel, records, &draw, (respondents, received), |_| true)
+    }
+
+    /// Reads what waits to be worked on and what waits to be taken, and compares it with what was said about it. Changes
+    /// nothing. (What is still open was read when the hop was.)
+    pub fn check_files(&self) -> Result<(), Error> {
+        for channel in self.undecided() {
+            self.draw(channel)?;
+            let before = match super::lock(&self.record).phases.get(&channel) {
+                Some(Phase::Received(before)) => before.last().map(Phase::batch),
+                _ => None,
+            };
+            match before {
+                Some(digest) => self.check_incoming(channel, digest)?,
+                None => {
+                    let uploads = UploadReader::open(&*self.store, channel, self.body_len_max())?;
+                    if let Some(mut uploads) = uploads {
+                        while uploads.next_body()?.is_some() {}
+                    }
+                }
+            }
+        }
+        for channel in self.waiting() {
+            let mut batch = self.outgoing(channel)?;
+            let (len, digest) = hashed(&mut batch.records)?;
+            if (len, digest) != (batch.len, batch.manifest.digest) {
+                return Err(Error::Damaged { file: "batch", at: channel.epoch });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_incoming(&self, channel: Channel, digest: Digest) -> Result<(), Error> {
+        let (len, found) = hashed(&mut self.store.read(&channel.file(INCOMING))?)?;
+        if found == digest { Ok(()) } else { Err(Error::Damaged { file: "incoming", at: len }) }
     }
 
     fn has_key_for(&self, channel: Channel) -> bool {
@@ -197,6 +231,20 @@ impl Hop {
     /// How many bytes of input are opened at once.
     fn part_len(&self) -> usize {
         (self.memory / 16).clamp(1 << 12, 1 << 22)
+    }
+}
+
+/// How many bytes there are, and their hash.
+fn hashed(reader: &mut dyn Read) -> Result<(u64, Digest), Error> {
+    let (mut len, mut hasher, mut part) = (0, Hasher::new(), vec![0; 1 << 16]);
+    loop {
+        match read_full(reader, &mut part)? {
+            0 => return Ok((len, hasher.finish())),
+            read => {
+                hasher.update(&part[..read]);
+                len += read as u64;
+            }
+        }
     }
 }
 

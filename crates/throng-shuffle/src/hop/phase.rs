@@ -16,6 +16,8 @@ pub(super) enum Phase {
     Decided { before: Vec<Signed<EpochStatement>>, own: Signed<EpochStatement> },
     /// Taken and erased. Only what was said is left, for ever, and what is answered if it comes again.
     Delivered { received: Option<Digest>, own: Signed<EpochStatement> },
+    /// Not taken in time, and erased. What was said stays what it was.
+    Expired { received: Option<Digest>, own: Signed<EpochStatement> },
 }
 
 impl Phase {
@@ -30,6 +32,10 @@ impl Phase {
                 let received = before.last().map(Self::batch);
                 Some(Self::Delivered { received, own })
             }
+            (Some(Self::Decided { before, own }), Step::Expired) => {
+                let received = before.last().map(Self::batch);
+                Some(Self::Expired { received, own })
+            }
             _ => None,
         }
     }
@@ -43,7 +49,7 @@ impl Phase {
     pub(super) fn received(&self) -> Option<Digest> {
         match self {
             Self::Received(before) | Self::Decided { before, .. } => before.last().map(Self::batch),
-            Self::Delivered { received, .. } => *received,
+            Self::Delivered { received, .. } | Self::Expired { received, .. } => *received,
             Self::Closed => None,
         }
     }
@@ -65,7 +71,7 @@ impl Phase {
             Some(Self::Decided { own, .. }) => {
                 [BATCH, COUNT].contains(&kind) && own.claimed().outcome != Outcome::Destroyed
             }
-            Some(Self::Delivered { .. }) => false,
+            Some(Self::Delivered { .. } | Self::Expired { .. }) => false,
         }
     }
 }

@@ -73,9 +73,14 @@ impl Survey {
         if body_len(self.delivery.hops, self.delivery.envelopes) > BODY_LEN_MAX {
             return wrong("delivery.envelopes", "a body may have at most 2^30 bytes");
         }
-        let keep = self.delivery.keep_sealed_s;
-        if keep.is_some_and(|keep| !(self.epoch_s..=KEEP_SEALED_S_MAX).contains(&keep)) {
-            return wrong("delivery.keep_sealed_s", "give at least one epoch and at most 100 years");
+        let waits = [
+            ("delivery.keep_sealed_s", self.delivery.keep_sealed_s),
+            ("delivery.keep_batches_s", self.delivery.keep_batches_s),
+        ];
+        for (field, keep) in waits {
+            if keep.is_some_and(|keep| !(self.epoch_s..=KEEP_SEALED_S_MAX).contains(&keep)) {
+                return wrong(field, "give at least one epoch and at most 100 years");
+            }
         }
         epsilon("claim.epsilon_central", self.claim.epsilon_central)?;
         if !(self.claim.delta > 0.0 && self.claim.delta < 1.0) {

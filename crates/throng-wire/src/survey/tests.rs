@@ -142,6 +142,29 @@ fn sealed_batches_are_kept_for_a_month_or_as_long_as_the_survey_says() {
     assert_eq!(long.keep_sealed_s(), 40 * 86400, "no less than an epoch");
 }
 
+#[test]
+fn batches_wait_for_a_month_or_as_long_as_the_survey_says() {
+    let sample = Survey::from_toml(SAMPLE).unwrap();
+    assert_eq!(sample.keep_batches_s(), 30 * 86400);
+    assert!(!sample.canonical().unwrap().contains("keep_batches_s"));
+    let keep = |seconds: u64| {
+        let mut survey = sample.clone();
+        survey.delivery.keep_batches_s = Some(seconds);
+        survey.to_toml().and_then(|text| Survey::from_toml(&text)).map(|read| read.keep_batches_s())
+    };
+    assert_eq!(keep(sample.epoch_s), Ok(sample.epoch_s));
+    let mut stated = sample.clone();
+    stated.delivery.keep_batches_s = Some(86400);
+    assert!(
+        stated.canonical().unwrap().contains("\"instances\":3,\"keep_batches_s\":86400"),
+        "its place in JSON"
+    );
+    let refused = keep(sample.epoch_s - 1).unwrap_err().to_string();
+    assert!(refused.contains("delivery.keep_batches_s") && keep(u64::MAX).is_err(), "{refused}");
+    let long = Survey { epoch_s: 40 * 86400, ..sample.clone() };
+    assert_eq!(long.keep_batches_s(), 40 * 86400, "no less than an epoch");
+}
+
 /// Values side by side in the order of the file, in one report or in fragments of one.
 #[test]
 fn records_have_the_values_of_all_their_attributes() {

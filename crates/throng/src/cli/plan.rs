@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use throng_wire::survey::AnswerChanges;
 
 use super::EncodingArg;
 
@@ -49,6 +50,10 @@ pub struct PlanArgs {
     /// How many report fragments each bit is sent in, behind a backstop; 1 means none
     #[arg(long, value_name = "T", default_value_t = 1)]
     pub report_fragments: u32,
+
+    /// Behind a backstop: may answers change from epoch to epoch, or does the first report count for all? [default: allowed]
+    #[arg(long, value_enum, value_name = "WHEN")]
+    pub answer_changes: Option<AnswerChangesArg>,
 
     /// How many independent shuffler instances
     #[arg(long, value_name = "K", default_value_t = 3)]
@@ -111,6 +116,24 @@ pub struct PlanArgs {
     /// Where to write the survey file
     #[arg(long, value_name = "FILE.toml")]
     pub out: Option<PathBuf>,
+}
+
+/// Whether answers may change, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AnswerChangesArg {
+    /// They may, and a respondent is told what each change costs
+    Allowed,
+    /// The first report counts for all epochs, also one of having nothing to say
+    Never,
+}
+
+impl From<AnswerChangesArg> for AnswerChanges {
+    fn from(typed: AnswerChangesArg) -> Self {
+        match typed {
+            AnswerChangesArg::Allowed => Self::Allowed,
+            AnswerChangesArg::Never => Self::Never,
+        }
+    }
 }
 
 /// An attribute of a record as typed: its name, and how many values it has.

@@ -8,16 +8,19 @@ use std::fmt::Write as _;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
+use throng_account::Error;
 use throng_account::absence::Presence;
 use throng_account::amplification::noise_std;
 use throng_account::attacker::Exposure;
-use throng_account::bound::BOUNDS;
+use throng_account::bound::{BOUNDS, Bound};
 use throng_account::deletion::Deletion;
+use throng_account::terms::Terms;
 use throng_dp::estimate::BitNoise;
 use throng_dp::fragmenting::fragment_epsilon;
 use throng_dp::sampling::Bernoulli;
-use throng_dp::{Absence, CentralGuarantee, Delta, Epsilon, Neighbors, Removal, Replacement};
+use throng_dp::{Absence, CentralGuarantee, Coins, Delta, Epsilon, Neighbors, Removal, Replacement};
 
+use super::stated::Stated;
 use super::{Format, print};
 use crate::cli::AccountArgs;
 use crate::rounding::{at_most, at_most_to};
@@ -80,6 +83,10 @@ impl Asked {
             args.report_fragments >= 1 && args.instances >= 1,
             "--report-fragments and --instances are at least 1"
         );
+        ensure!(
+            args.plot.is_none() || args.report_fragments == 1,
+            "--plot is about one fragment for each bit: leave out --report-fragments"
+        );
         Ok(Self {
             respondents,
             honest: (respondents as f64 * args.honest_fraction) as u64,
@@ -103,6 +110,69 @@ impl Asked {
     }
 }
 
+impl Asked {
+    /// Whether the fragments of a bit are counted by several instances, perhaps over different people.
+    fn is_spread(&self) -> bool {
+        self.fragments > 1 && self.instances > 1
+    }
+
+    /// What a bound says of an epsilon_local, which is that of the backstop where there are report fragments.
+    fn central(&self, bound: &'static Bound, local: Epsilon) -> Result<Epsilon, Error> {
+        if !self.is_spread() {
+            return (bound.central)(self.honest, local, self.delta);
+        }
+        let fragment = match self.epsilon_fragment {
+            Some(epsilon) => epsilon,
+            None => fragment_epsilon(local, self.fragments)?,
+        };
+        let coins = Coins::Fragments {
+            backstop: Bernoulli::flip(local)?,
+            fragment: Bernoulli::flip(fragment)?,
+            tau: self.fragments,
+        };
+        let terms = Terms {
+            coins,
+            answers_kept: false,
+            // Counts alone: nothing overflows, and nobody is deleted.
+            width: 1,
+            rows: None,
+            instances: self.instances,
+            receiving: self.instances,
+            envelopes: 1,
+            honest_fraction: 1.0,
+            deletion: None,
+            claimed: CentralGuarantee::new(local, self.delta),
+            bound,
+        };
+        terms.counts_epsilon(self.honest, self.delta)
+    }
+
+    /// The largest epsilon_local that keeps an epsilon_central, or one a little smaller.
+    fn local(&self, bound: &'static Bound, central: Epsilon) -> Result<Epsilon, Error> {
+        let one_count = (bound.local)(self.honest, central, self.delta)?;
+        if !self.is_spread() {
+            return Ok(one_count);
+        }
+        if self.epsilon_fragment.is_some() {
+            return Err(Error::NotApplicable(
+                "over several instances --epsilon-fragment decides by itself what is kept: give --epsilon-local, or leave it \
+                 out"
+                    .into(),
+            ));
+        }
+        // With more of the backstop, fragments of equal variance say more, too. A whole epoch says no more than the backstop.
+        let (mut low, mut high) = (central.value(), one_count.value().max(central.value()));
+        for _ in 0..LOCAL_STEPS {
+            let middle = f64::midpoint(low, high);
+            if self.central(bound, Epsilon::new(middle)?)? <= central { low = middle } else { high = middle }
+        }
+        Ok(Epsilon::new(low)?)
+    }
+}
+
+/// Bisections for an epsilon_local: four digits of it.
+const LOCAL_STEPS: usize = 16;
+
 /// The answer.
 #[derive(Debug, Serialize)]
 struct Account {
@@ -111,11 +181,11 @@ struct Account {
     delta: f64,
     neighbors: &'static str,
     bounds: Vec<Answer>,
-    /// Where the bounds hold, if that is not everywhere.
+    /// How report fragments over several instances are accounted for; absent without.
     #[serde(skip_serializing_if = "Option::is_none")]
-    condition: Option<&'static str>,
+    report_fragments: Option<&'static str>,
     /// Of the exact bound, under the other relations.
-    other_neighbors: Vec<Other>,
+    other_neighbors: Vec<Stated>,
     if_compromised: Vec<Compromise>,
 }
 
@@ -135,18 +205,6 @@ struct Answer {
     not_applicable: Option<String>,
 }
 
-/// A guarantee under another neighbor relation, or why there is none.
-#[derive(Debug, Serialize)]
-struct Other {
-    neighbors: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    epsilon_central: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    delta: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    not_claimed: Option<String>,
-}
-
 /// What is left when some instances work together with the analyzer.
 #[derive(Debug, Serialize)]
 struct Compromise {
@@ -163,12 +221,8 @@ impl Account {
             .iter()
             .map(|bound| {
                 let pair = match asked.side {
-                    Side::Local(local) => {
-                        (bound.central)(asked.honest, local, asked.delta).map(|c| (local, c))
-                    }
-                    Side::Central(central) => {
-                        (bound.local)(asked.honest, central, asked.delta).map(|l| (l, central))
-                    }
+                    Side::Local(local) => asked.central(bound, local).map(|central| (local, central)),
+                    Side::Central(central) => asked.local(bound, central).map(|local| (local, central)),
                 };
                 let (name, source) = (bound.name, bound.source);
                 let mut answer = Answer {
@@ -204,7 +258,7 @@ impl Account {
             honest_respondents: asked.honest,
             delta: asked.delta.value(),
             neighbors: "removal",
-            condition: (asked.fragments > 1 && asked.instances > 1).then_some(ONE_INSTANCE),
+            report_fragments: asked.is_spread().then_some(SPREAD),
             other_neighbors: others(asked, &answers[0])?,
             bounds: answers,
             if_compromised,
@@ -240,8 +294,8 @@ impl Account {
                 }
             }
         }
-        if let Some(condition) = self.condition {
-            writeln!(text, "\n{condition}")?;
+        if let Some(sentence) = self.report_fragments {
+            writeln!(text, "\n{sentence}")?;
         }
         if !self.other_neighbors.is_empty() {
             writeln!(text, "\nThe exact bound under other neighbors:")?;
@@ -291,10 +345,10 @@ impl Account {
     }
 }
 
-/// Said of report fragments over several instances, of which the backstop's bound is not proved.
-const ONE_INSTANCE: &str = "These bounds are for report fragments that one instance counts, over the same respondents. Of \
-                            several instances, which may count different people, `throng plan` states what holds, and so does \
-                            the row frag_epochs_eps.";
+/// Said of report fragments over several instances.
+const SPREAD: &str = "Of several instances, which may count different people, each fragment of a bit is one count in the crowd of its \
+                      instance: as many counts at epsilon_fragment, composed exactly under the exact bound and added up under \
+                      the others, and never more than epsilon_local, which is that of the backstop.";
 
 /// The standard deviation of a count, in respondents, with the noise of report fragments if there are any.
 fn count_error(asked: &Asked, local: Epsilon) -> Result<f64> {
@@ -310,35 +364,21 @@ fn count_error(asked: &Asked, local: Epsilon) -> Result<f64> {
 }
 
 /// What the exact bound's parameters say under replacement and under absence.
-fn others(asked: &Asked, exact: &Answer) -> Result<Vec<Other>> {
+fn others(asked: &Asked, exact: &Answer) -> Result<Vec<Stated>> {
     let (Some(local), Some(central)) = (exact.epsilon_local, exact.epsilon_central) else {
         return Ok(vec![]);
     };
     let removal = CentralGuarantee::<Removal>::new(Epsilon::new(central)?, asked.delta);
-    let replacement = CentralGuarantee::<Replacement>::from(removal);
-    let two_answers = Other {
-        neighbors: Replacement::NAME,
-        epsilon_central: Some(replacement.epsilon().value()),
-        delta: Some(replacement.delta().value()),
-        not_claimed: None,
-    };
-    let mut absent =
-        Other { neighbors: Absence::NAME, epsilon_central: None, delta: None, not_claimed: None };
-    match asked.deletion {
-        None => {
-            absent.not_claimed = Some(
-                "worth nothing, as the first hop of each instance signs how many took part; labelled crowds delete some \
-                 (--epsilon-deletion)"
-                    .into(),
-            );
-        }
-        Some(_) if asked.honest < asked.respondents => {
-            absent.not_claimed =
-                Some("nothing is claimed unless all respondents are honest (--honest-fraction 1)".into());
-        }
-        Some(_) if asked.fragments > 1 && asked.instances > 1 => {
-            absent.not_claimed =
-                Some("nothing is claimed for report fragments over several instances".into());
+    let absent = match asked.deletion {
+        None => Stated::nothing::<Absence>(
+            "not hidden, as the first hop of each instance signs how many took part; labelled crowds delete some \
+             (--epsilon-deletion)",
+        ),
+        Some(_) if asked.honest < asked.respondents => Stated::nothing::<Absence>(
+            "nothing is claimed unless all respondents are honest (--honest-fraction 1)",
+        ),
+        Some(_) if asked.is_spread() => {
+            Stated::nothing::<Absence>("nothing is claimed for report fragments over several instances")
         }
         Some(deletion) => {
             let presence = Presence {
@@ -348,12 +388,10 @@ fn others(asked: &Asked, exact: &Answer) -> Result<Vec<Other>> {
                 instances: asked.instances,
                 deletion,
             };
-            let kept = presence.guarantee(asked.delta)?;
-            (absent.epsilon_central, absent.delta) =
-                (Some(kept.epsilon().value()), Some(kept.delta().value()));
+            Stated::kept(presence.guarantee(asked.delta)?)
         }
-    }
-    Ok(vec![two_answers, absent])
+    };
+    Ok(vec![Stated::kept(CentralGuarantee::<Replacement>::from(removal)), absent])
 }
 
 fn compromises(asked: &Asked, floor: Epsilon) -> Result<Vec<Compromise>> {

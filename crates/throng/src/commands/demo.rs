@@ -1,6 +1,7 @@
 //! `throng demo`: the whole system on this machine, every party a process of its own.
 
 mod drawing;
+mod ground;
 mod respondents;
 mod result;
 mod timing;
@@ -10,9 +11,10 @@ use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, ensure};
-use indicatif::HumanCount;
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use indicatif::{HumanCount, ProgressBar};
 use serde_json::Value;
+use throng_encode::Answer;
 use throng_wire::{Place, Survey};
 
 use super::deployment::Deployment;
@@ -24,34 +26,34 @@ use crate::bundle::Bundle;
 use crate::cli::DemoArgs;
 use crate::clock::{now_ms, now_s};
 use crate::exit::Refusal;
+use crate::net::client::SendError;
 use crate::out_dir::OutDir;
 use crate::picture::Picture;
 use crate::progress;
 use crate::rounding::at_most;
 use crate::terminal::Canvas;
 pub(crate) use drawing::{cat, shares};
+use ground::Ground;
 pub use result::{DemoResult, Seen};
-use timing::{Speed, Timing};
+use timing::{Busy, SAMPLED, Speed, Timing, Work};
 
 /// Plans a survey, deploys it, has respondents answer it, releases it, and shows the result beside the truth.
 pub fn run(args: &DemoArgs, format: Format) -> Result<()> {
     let started = Instant::now();
     let demo = Demo::check(args)?;
     let stop = Stop::on_signal("stopped; no process of the demo is left, and no temporary file")?;
-    // Removed in the end, whatever happens; with --keep it stays where the results are.
-    let temporary =
-        tempfile::Builder::new().prefix("throng-demo-").tempdir().context("no temporary directory")?;
-    let dir = if args.keep { demo.out.path("deployment") } else { temporary.path().to_owned() };
-    fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
-    ensure!(
-        fs::read_dir(&dir)?.next().is_none(),
-        "{} has the deployment of an earlier demo: remove it, or choose another --out",
-        dir.display()
-    );
-    let mut deployment = Deployment::new(dir.canonicalize()?)?;
-    let mut result = demo.survey(&mut deployment, &stop)?;
+    let mut ground = if args.keep { Ground::kept(&demo.out)? } else { Ground::temporary()? };
+    let (deployment, mut result) = demo.survey(&ground, &stop).inspect_err(|_| {
+        if stop.asked() {
+            ground.abandon();
+        }
+        if let Some(dir) = ground.left() {
+            say(&format!("left       {}, to look at until the next demo", dir.display()));
+        }
+    })?;
     result.seconds = started.elapsed().as_secs_f64();
     demo.show(&mut result, &deployment, format)?;
+    ground.finish()?;
     if args.keep {
         say("all parties go on; Ctrl-C ends them, and the files stay");
         say(&format!("dashboard  {}", deployment.dashboard()?));
@@ -87,31 +89,40 @@ impl Demo {
         Ok(Self { truth, values, out: OutDir::open(&args.out)? })
     }
 
-    /// Everything from the plan to the release.
-    fn survey(&self, deployment: &mut Deployment, stop: &Stop) -> Result<DemoResult> {
-        let checked = || stop.check();
-        let (timing, draft) = self.plan(deployment)?;
-        checked()?;
-        deployment.make_parties(&draft, checked)?;
+    /// Everything from the plan to the release. If this machine is so busy that too few can send while the epoch lasts, once
+    /// more from the beginning with a longer one: its length is in the survey, which all parties sign.
+    fn survey(&self, ground: &Ground, stop: &Stop) -> Result<(Deployment, DemoResult)> {
+        let mut times = 1;
+        loop {
+            let mut deployment = Deployment::new(ground.clear()?)?;
+            match self.deploy(&mut deployment, times, stop) {
+                Ok(result) => return Ok((deployment, result)),
+                Err(error) if times < TIMES_MAX && error.is::<Busy>() => {
+                    say(&format!("late       {:#}", error.root_cause()));
+                    say("again      from the beginning, with an epoch that is longer");
+                    times *= 3;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Everything once, with epochs that are `times` as long as they would have to be.
+    fn deploy(&self, deployment: &mut Deployment, times: u64, stop: &Stop) -> Result<DemoResult> {
+        let (work, draft) = self.plan(deployment, times, stop)?;
+        let bar = progress::bar(2 * draft.places().count() as u64, "keys and signatures made")?;
+        let step = || {
+            bar.inc(1);
+            stop.check()
+        };
+        deployment.make_parties(&draft, step)?;
+        bar.finish_and_clear();
         let bundle = Arc::new(Bundle::read(&deployment.survey())?);
         let survey = bundle.survey().survey();
         let parties = survey.places().count();
         say(&format!("keys       {parties} parties have made their keys and signed the survey"));
 
-        // Answers need the keys of all parties; the first hops need the list of those who may answer.
-        let bar = progress::bar(self.values.len() as u64, "answers randomized and sealed")?;
-        let answers = std::thread::scope(|scope| {
-            let sealing = scope.spawn(|| respondents::seal(&bundle, &self.values, timing.epoch, &bar, stop));
-            deployment.enrol(self.values.len())?;
-            deployment.start(survey, checked)?;
-            for Running { role, pid, address, .. } in deployment.processes() {
-                let address = if address.is_empty() { "comes for its batches" } else { &address };
-                bar.suspend(|| say(&format!("process    {role:<17} pid {pid:<8} {address}")));
-            }
-            bar.suspend(|| deployment.dashboard().map(|url| say(&format!("dashboard  {url}"))))?;
-            sealing.join().map_err(|_| anyhow!("a thread that seals panicked"))?
-        })?;
-        bar.finish_and_clear();
+        let (epoch, answers) = self.answers(deployment, &bundle, &work, stop)?;
         let envelopes = u64::from(survey.delivery.envelopes * survey.delivery.instances);
         let sealed = HumanCount(envelopes * self.values.len() as u64);
         say(&format!(
@@ -119,29 +130,83 @@ impl Demo {
             HumanCount(self.values.len() as u64)
         ));
 
-        let starts_ms = timing.epoch * survey.epoch_s * 1000;
-        let wait_ms = starts_ms.saturating_sub(now_ms());
+        let begins_ms = epoch * survey.epoch_s * 1000;
         say(&format!(
             "epoch      {} s long, begins in {:.1} s; everyone sends at a time of their own",
             survey.epoch_s,
-            wait_ms as f64 / 1000.0
+            begins_ms.saturating_sub(now_ms()) as f64 / 1000.0
         ));
-        let taken = self.send(deployment, &bundle, answers, stop)?;
-        let end_s = survey.epoch_end_s(timing.epoch);
-        stop.wait(Duration::from_secs(60), || Ok(now_s() >= end_s))?;
+        until(begins_ms, "seconds until the epoch begins", stop)?;
+        let (taken, failed) = self.send(deployment, &bundle, answers, stop)?;
+        self.check_sent(deployment, survey, &taken, failed)?;
+        until(survey.epoch_end_s(epoch) * 1000, "seconds until the epoch ends", stop)?;
         say(
             "tick       first hops close, count and shuffle; last hops drop chaff; the analyzer opens what is booked",
         );
-        self.wait_for_batches(deployment, survey, &bundle, timing.epoch, stop)?;
-        let release = self.release(deployment, timing.epoch)?;
+        self.wait_for_batches(deployment, survey, &bundle, epoch, stop)?;
+        let release = self.release(deployment, epoch)?;
         let tallies = TallyFiles::new(&deployment.path("analyzer/data"), bundle.survey().hash());
-        let seen = result::seen(&bundle, timing.epoch, &tallies)?;
+        let seen = result::seen(&bundle, epoch, &tallies)?;
         DemoResult::new(self, &bundle, &release, &taken, (deployment.processes(), seen))
+    }
+
+    /// Has all respondents answer for an epoch that has not begun when the answers are sealed and all parties are there.
+    fn answers(
+        &self,
+        deployment: &mut Deployment,
+        bundle: &Bundle,
+        work: &Work,
+        stop: &Stop,
+    ) -> Result<(u64, Vec<Answer>)> {
+        let survey = bundle.survey().survey();
+        // The first of them, for nothing but the time that they take now and here.
+        let sample = ((self.values.len() as f64 * SAMPLED) as usize).clamp(1, SAMPLE_MAX);
+        let (start, far) = (Instant::now(), survey.epoch_at(now_s()) + 2 + 3600 / survey.epoch_s);
+        respondents::seal(bundle, &self.values[..sample], far, &ProgressBar::hidden(), stop)?;
+        let takes = work.rest(sample as f64 / self.values.len() as f64, start.elapsed());
+
+        let bar = progress::bar(self.values.len() as u64, "answers randomized and sealed")?;
+        let mut is_started = false;
+        let seal = |epoch: u64| {
+            bar.set_position(0);
+            let seal = || respondents::seal(bundle, &self.values, epoch, &bar, stop);
+            if is_started {
+                return seal();
+            }
+            is_started = true;
+            // Answers need the keys of all parties; the first hops need the list of those who may answer.
+            std::thread::scope(|scope| {
+                let sealing = scope.spawn(seal);
+                self.start(deployment, survey, &bar, stop)?;
+                sealing.join().map_err(|_| anyhow!("a thread that seals panicked"))?
+            })
+        };
+        let answers = timing::in_time(survey.epoch_s, takes, now_ms, seal, |line| bar.suspend(|| say(line)))?;
+        bar.finish_and_clear();
+        Ok(answers)
+    }
+
+    /// Makes the credentials, and starts all processes.
+    fn start(
+        &self,
+        deployment: &mut Deployment,
+        survey: &Survey,
+        bar: &ProgressBar,
+        stop: &Stop,
+    ) -> Result<()> {
+        deployment.enrol(self.values.len())?;
+        deployment.start(survey, || stop.check())?;
+        for Running { role, pid, address, .. } in deployment.processes() {
+            let address = if address.is_empty() { "comes for its batches" } else { &address };
+            bar.suspend(|| say(&format!("process    {role:<17} pid {pid:<8} {address}")));
+        }
+        bar.suspend(|| deployment.dashboard().map(|url| say(&format!("dashboard  {url}"))))
     }
 
     /// Plans the survey with `throng plan`, for a crowd that is reached even if some cannot answer, and an epoch that begins
     /// when everyone is ready.
-    fn plan(&self, deployment: &mut Deployment) -> Result<(Timing, Survey)> {
+    fn plan(&self, deployment: &mut Deployment, times: u64, stop: &Stop) -> Result<(Work, Survey)> {
+        let waiting = progress::waiting("planning, and measuring how fast this machine is")?;
         let crowd = (self.values.len() as f64 * CROWD_SHARE).floor().to_string();
         let domain = self.truth.domain();
         let plan = |deployment: &mut Deployment, epoch_s: u64| -> Result<Value> {
@@ -157,9 +222,11 @@ impl Demo {
         deployment.commands.clear();
         let envelopes = first["envelopes_per_instance"].as_u64().context("a plan without envelopes")?;
         let speed = Speed::measure()?;
-        let work = speed.work(self.values.len() as u64, 3, 2, envelopes);
+        let work = speed.work(self.values.len() as u64, (3, 2), envelopes, times);
         let timing = Timing::choose(now_s(), &work);
         let planned = plan(deployment, timing.epoch_s)?;
+        waiting.finish_and_clear();
+        stop.check()?;
         let number = |name: &str| planned[name].as_f64().unwrap_or(f64::NAN);
         say(&format!(
             "plan       epsilon_central {EPSILON_CENTRAL}, delta {DELTA} from {} respondents: epsilon_local {:.4}, \
@@ -173,6 +240,9 @@ impl Demo {
             speed.seal_us,
             work.all_s()
         ));
+        if let Some(busy) = speed.busy() {
+            say(&format!("busy       {busy}"));
+        }
         let lit = self.truth.pixels().iter().filter(|&&pixel| pixel > 0).count();
         let (each, error) = (self.values.len() as f64 / lit.max(1) as f64, number("standard_error"));
         if each < 3.0 * error {
@@ -182,26 +252,54 @@ impl Demo {
             ));
         }
         let text = fs::read_to_string(deployment.survey())?;
-        Ok((timing, Survey::from_toml(&text)?))
+        Ok((work, Survey::from_toml(&text)?))
     }
 
     fn send(
         &self,
         deployment: &Deployment,
         bundle: &Arc<Bundle>,
-        answers: Vec<throng_encode::Answer>,
+        answers: Vec<Answer>,
         stop: &Stop,
-    ) -> Result<Vec<BTreeSet<u32>>> {
+    ) -> Result<(Vec<BTreeSet<u32>>, Option<SendError>)> {
         let folder = deployment.path("enrolment/respondents");
         let credentials = respondents::credentials(&folder, self.values.len())?;
         let bodies = (answers.len() * bundle.survey().survey().delivery.instances as usize) as u64;
         let bar = progress::bar(bodies, "bodies sent over TLS")?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        let taken = runtime.block_on(respondents::send(bundle, answers, credentials, &bar, stop))?;
+        let (taken, failed) =
+            runtime.block_on(respondents::send(bundle, answers, credentials, &bar, stop))?;
         bar.finish_and_clear();
         let receipts = HumanCount(taken.iter().map(|instances| instances.len() as u64).sum());
         say(&format!("sent       {receipts} of {} bodies, each with a signed receipt", HumanCount(bodies)));
-        Ok(taken)
+        Ok((taken, failed))
+    }
+
+    /// Whether enough have sent to every instance that is there. If not, that was no lack of people: no rule is to say so.
+    fn check_sent(
+        &self,
+        deployment: &mut Deployment,
+        survey: &Survey,
+        taken: &[BTreeSet<u32>],
+        failed: Option<SendError>,
+    ) -> Result<()> {
+        let ended = deployment.ended();
+        let is_there = |instance: &u32| {
+            !ended.iter().any(|place| matches!(place, Place::Hop { instance: i, .. } if i == instance))
+        };
+        let there = (1..=survey.delivery.instances).filter(is_there);
+        let sent = |instance: u32| taken.iter().filter(|taken| taken.contains(&instance)).count() as u64;
+        let fewest = there.map(sent).min().unwrap_or(u64::MAX);
+        if fewest < survey.crowd.respondents_min {
+            bail!(Busy(format!(
+                "{} of {} respondents could send to every instance while the epoch lasted, which was {} s long{}",
+                HumanCount(fewest),
+                HumanCount(taken.len() as u64),
+                survey.epoch_s,
+                failed.map_or(String::new(), |error| format!(" ({error})"))
+            )));
+        }
+        Ok(())
     }
 
     /// Waits for the batches of all instances whose hops are still there.
@@ -226,7 +324,10 @@ impl Demo {
             Ok((1..=survey.delivery.instances).all(|instance| there.has(instance) || dead(instance)))
         })?;
         bar.finish_and_clear();
-        ensure!(all, "not all batches came within {} s", BATCHES_MAX.as_secs());
+        let (came, of, within) = (bar.position(), survey.delivery.instances, BATCHES_MAX.as_secs());
+        let late = || Busy(format!("{came} of {of} batches came within {within} s of the end of the epoch"));
+        // Once is long enough.
+        ensure!(all, "{}", late());
         Ok(())
     }
 
@@ -237,6 +338,7 @@ impl Demo {
             self.truth.width()
         );
         let out = deployment.path("release").display().to_string();
+        let waiting = progress::waiting("the analyzer books, opens and counts")?;
         let released = deployment.run(&line, &["--out", &out]).map_err(|error| {
             // What a rule refuses there is refused here.
             let text = format!("{error:#}");
@@ -244,8 +346,9 @@ impl Demo {
                 Some((_, reason)) => anyhow!(Refusal(reason.to_owned())),
                 None => error,
             }
-        })?;
-        Ok(serde_json::from_str(&released)?)
+        });
+        waiting.finish_and_clear();
+        Ok(serde_json::from_str(&released?)?)
     }
 
     /// Writes the files, and prints the result.
@@ -285,6 +388,19 @@ impl Demo {
     }
 }
 
+/// Waits for a time.
+fn until(time_ms: u64, noun: &str, stop: &Stop) -> Result<()> {
+    let left_s = || time_ms.saturating_sub(now_ms()).div_ceil(1000);
+    let all_s = left_s();
+    let bar = progress::bar(all_s, noun)?;
+    stop.wait(Duration::MAX, || {
+        bar.set_position(all_s.saturating_sub(left_s()));
+        Ok(now_ms() >= time_ms)
+    })?;
+    bar.finish_and_clear();
+    Ok(())
+}
+
 /// A line about what is going on.
 fn say(line: &str) {
     eprintln!("{line}");
@@ -295,7 +411,11 @@ const DELTA: &str = "1e-6";
 /// The survey is planned for this share of the respondents: some may be unable to answer.
 const CROWD_SHARE: f64 = 0.95;
 const RESPONDENTS_MIN: u64 = 100;
-/// How long batches may take after the tick.
-const BATCHES_MAX: Duration = Duration::from_secs(120);
+/// How long batches may take after the tick: they come if the hops live, however little of the machine these get.
+const BATCHES_MAX: Duration = Duration::from_secs(900);
+/// How many answers are sealed to see how long that takes, at most.
+const SAMPLE_MAX: usize = 1000;
+/// How much longer than needed epochs get at most, where uploads were late.
+const TIMES_MAX: u64 = 9;
 /// Pixels of a file for each of the drawing.
 const PIXEL: u32 = 12;

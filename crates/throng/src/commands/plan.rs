@@ -15,8 +15,9 @@ use throng_account::planner::cost::{self, Cost};
 use throng_account::planner::{self, Choice, Distribution, Encoding, Plan, Question};
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal, Replacement};
 use throng_wire::envelope::{body_len, envelope_len};
-use throng_wire::survey::{self, Attribute, Claim, Cover, Crowd, Delivery, Enrolment, Survey};
+use throng_wire::survey::{self, AnswerChanges, Attribute, Claim, Cover, Crowd, Delivery, Enrolment, Survey};
 
+use super::stated::Stated;
 use super::{Format, print};
 use crate::analysis::lies::OneLiarShown;
 use crate::cli::{EncodingArg, PlanArgs};
@@ -60,6 +61,10 @@ pub(crate) fn planned(args: &PlanArgs) -> Result<Planned> {
 fn question(args: &PlanArgs) -> Result<Question> {
     let attributes = args.attribute.iter().map(|attribute| attribute.values);
     let width = attributes.fold(0_u64, u64::saturating_add);
+    ensure!(
+        args.answer_changes.is_none() || args.report_fragments > 1,
+        "--answer-changes is about a backstop, which only report fragments have: give --report-fragments, too"
+    );
     for attribute in &args.attribute {
         ensure!(attribute.values >= 2, "--attribute {}: give it at least 2 values", attribute.name);
     }
@@ -140,7 +145,7 @@ fn survey(args: &PlanArgs, question: &Question, plan: &Plan) -> Survey {
                 epsilon_backstop: plan.exposure.epsilon_floor.value(),
                 epsilon_fragment: epsilon.value(),
                 fragments,
-                answer_changes: None,
+                answer_changes: args.answer_changes.map(Into::into),
             },
         },
         crowd: Crowd {
@@ -150,6 +155,8 @@ fn survey(args: &PlanArgs, question: &Question, plan: &Plan) -> Survey {
         },
         delivery: Delivery {
             keep_sealed_s: None,
+            // What it would be anyway, for those who look for it.
+            keep_batches_s: Some(KEEP_BATCHES_S.max(args.epoch_s)),
             instances: question.instances,
             hops: args.hops,
             envelopes: plan.envelopes,
@@ -187,11 +194,14 @@ pub(crate) struct Planned {
     /// The same between two answers that somebody could have given.
     replacement: Between,
     /// What it is worth that somebody took part at all.
-    absence: labels::Absent,
+    absence: Stated,
     /// epsilon_local, or epsilon_backstop with report fragments.
     epsilon_floor: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     epsilon_fragment: Option<f64>,
+    /// Which instance a fragment goes to: `by-value`, fragment t of value j to instance number (j + t) mod K' of the K' that
+    /// get fragments, counted from 0.
+    routing: &'static str,
     overflow_delta: f64,
     fragments_per_respondent: f64,
     envelopes_per_instance: u32,
@@ -292,6 +302,7 @@ impl Planned {
             absence: labels::absence(&survey)?,
             epsilon_floor: plan.exposure.epsilon_floor.value(),
             epsilon_fragment: plan.exposure.fragments.map(|(epsilon, _)| epsilon.value()),
+            routing: "by-value",
             overflow_delta: plan.overflow.value(),
             fragments_per_respondent: plan.fragments,
             envelopes_per_instance: plan.envelopes,
@@ -353,16 +364,11 @@ impl Planned {
                 self.replacement.epsilon_central, self.replacement.delta
             ),
         )?;
-        line("  of having taken part", self.absence.in_words())?;
+        line("  of having taken part", labels::absence_in_words(&self.absence))?;
         line("whatever fails", format!("{floor} {} (removal)", self.epsilon_floor))?;
         if let Some(fragment) = self.epsilon_fragment {
             line("each report fragment", format!("epsilon_fragment {fragment}"))?;
-            line(
-                "over several epochs",
-                "epsilon_backstop for an answer that stays the same; one that changes says more, up to all fragments of its \
-                 epochs (answer_changes = \"never\" in the survey's randomizer makes the first report count)"
-                    .into(),
-            )?;
+            line("over several epochs", over_epochs(&self.survey).into())?;
         }
         let list = |epsilons: &[f64]| {
             let list: Vec<String> =
@@ -453,6 +459,22 @@ impl Planned {
         }
         writeln!(text, "\nFor the consent form:\n{}", self.consent)?;
         Ok(text)
+    }
+}
+
+/// How long batches wait for the next party, unless an epoch is longer: 30 days.
+const KEEP_BATCHES_S: u64 = 30 * 86400;
+
+/// What a backstop is worth over time, as the survey has it.
+fn over_epochs(survey: &Survey) -> &'static str {
+    match survey.answer_changes() {
+        Some(AnswerChanges::Never) => {
+            "epsilon_backstop for all of them together: the first report counts, whatever is answered later"
+        }
+        Some(AnswerChanges::Allowed) | None => {
+            "epsilon_backstop for an answer that stays the same; one that changes says more, up to all fragments of its epochs \
+             (with --answer-changes never the first report counts)"
+        }
     }
 }
 

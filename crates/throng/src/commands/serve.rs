@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 use serde_json::json;
 
+use super::stop::stop_signal;
 use super::{Format, print};
 use crate::cli::serve::{AnalyzerArgs, ServeArgs, ServeParty, ShufflerArgs};
 use crate::serve::{AnalyzerConfig, AnalyzerServer, Log, Shuffler, ShufflerConfig};
@@ -27,6 +28,7 @@ fn shuffler(args: &ShufflerArgs, format: Format) -> Result<()> {
     }
     let places = places(&summary);
     if args.check {
+        shuffler.check()?;
         return checked(&summary, &places, format);
     }
     if args.reset {
@@ -64,6 +66,7 @@ fn analyzer(args: &AnalyzerArgs, format: Format) -> Result<()> {
     }
     let places = places(&summary);
     if args.check {
+        analyzer.check()?;
         return checked(&summary, &places, format);
     }
     runtime()?.block_on(async {
@@ -105,20 +108,6 @@ fn checked(summary: &[serde_json::Value], places: &str, format: Format) -> Resul
 fn runtime() -> Result<tokio::runtime::Runtime> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.context("the operating system gives no threads")
-}
-
-/// Waits for Ctrl-C, or for SIGTERM as service managers send it.
-pub(super) async fn stop_signal() {
-    use tokio::signal::unix::{SignalKind, signal};
-    match signal(SignalKind::terminate()) {
-        Ok(mut terminate) => tokio::select! {
-            _ = tokio::signal::ctrl_c() => {}
-            _ = terminate.recv() => {}
-        },
-        Err(_) => {
-            let _ = tokio::signal::ctrl_c().await;
-        }
-    }
 }
 
 fn text(value: &serde_json::Value) -> &str {

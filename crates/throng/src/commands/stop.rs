@@ -1,5 +1,7 @@
 //! Ctrl-C, and SIGTERM: work ends where it can be ended well.
 
+use std::future::pending;
+use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -7,7 +9,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::commands::serve::stop_signal;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::exit::FAILED;
 
 /// Whether somebody has asked to stop.
 #[derive(Clone)]
@@ -20,14 +25,8 @@ impl Stop {
     /// Listens for the rest of the process's life; `message` says what is left once it was heard.
     pub(super) fn on_signal(message: &'static str) -> Result<Self> {
         let stop = Self { asked: Arc::default(), message };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.context("the operating system gives no thread")?;
         let asked = Arc::clone(&stop.asked);
-        let listen = move || {
-            runtime.block_on(stop_signal());
-            asked.store(true, Ordering::SeqCst);
-        };
-        thread::Builder::new().name("signals".into()).spawn(listen).context("no thread for signals")?;
+        listen(move || asked.store(true, Ordering::SeqCst))?;
         Ok(stop)
     }
 
@@ -44,18 +43,63 @@ impl Stop {
 
     /// Waits until `done`, for as long as `most`; says whether it was.
     pub(super) fn wait(&self, most: Duration, mut done: impl FnMut() -> Result<bool>) -> Result<bool> {
-        let until = Instant::now() + most;
+        let start = Instant::now();
         loop {
             self.check()?;
             if done()? {
                 return Ok(true);
             }
-            if Instant::now() >= until {
+            if start.elapsed() >= most {
                 return Ok(false);
             }
             thread::sleep(PAUSE);
         }
     }
+}
+
+/// Ends this process when somebody asks it to, for commands that leave nothing half done wherever they are stopped: even if it was
+/// started to ignore Ctrl-C, as shells and `nohup` start what runs in the background.
+pub(super) fn end_on_signal() -> Result<()> {
+    listen(|| {
+        eprintln!("error: stopped");
+        process::exit(i32::from(FAILED));
+    })
+}
+
+/// Waits for Ctrl-C, or for SIGTERM as service managers send it. Both are heard from this call on, whatever was inherited: a
+/// signal that a parent ignores is ignored by its children until they ask for it. Called inside a runtime.
+pub(super) fn stop_signal() -> impl Future<Output = ()> {
+    let [interrupt, terminate] =
+        [SignalKind::interrupt(), SignalKind::terminate()].map(|kind| signal(kind).ok());
+    async move {
+        tokio::select! {
+            () = heard(interrupt) => {}
+            () = heard(terminate) => {}
+        }
+    }
+}
+
+async fn heard(signal: Option<Signal>) {
+    match signal {
+        Some(mut signal) => drop(signal.recv().await),
+        None => pending().await,
+    }
+}
+
+/// Has a thread of its own do something when somebody asks to stop.
+fn listen(then: impl FnOnce() + Send + 'static) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime: Runtime = runtime.context("the operating system gives no thread")?;
+    let asked = {
+        let _inside = runtime.enter();
+        stop_signal()
+    };
+    let wait = move || {
+        runtime.block_on(asked);
+        then();
+    };
+    thread::Builder::new().name("signals".into()).spawn(wait).context("no thread for signals")?;
+    Ok(())
 }
 
 const PAUSE: Duration = Duration::from_millis(50);

@@ -89,6 +89,7 @@ fn arguments(query: &Query) -> Result<PlanArgs, Problem> {
         domain: Some(query.within("domain", 2, (1 << 53) - 1)?.ok_or_else(|| missing("domain"))?),
         attribute: Vec::new(),
         report_fragments: count("report_fragments", 64, 1)?,
+        answer_changes: None,
         instances: count("instances", 32, 3)?,
         hops: count("hops", 16, 2)?,
         honest_fraction: query.within("honest_fraction", 0.01, 1.0)?,

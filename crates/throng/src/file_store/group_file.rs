@@ -14,7 +14,8 @@ use std::sync::Arc;
 use rustix::fs::OFlags;
 use throng_shuffle::StoreFile;
 
-use super::{Crash, PAGE, sync_file};
+use super::{PAGE, sync_file};
+use crate::crash::Crash;
 
 /// A file that is being written.
 pub(super) struct GroupFile {

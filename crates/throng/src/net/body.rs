@@ -18,6 +18,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::Problem;
+use super::places::Visitor;
 
 /// Bytes to be sent, from memory or from a reader. As many are sent as were promised, or the connection breaks.
 pub struct Outgoing {
@@ -121,8 +122,19 @@ where
     B: Body<Data = Bytes> + Unpin,
     B::Error: Into<BoxError>,
 {
-    /// The body of a request. Refused before anything is read if it is too long, or does not say how long it is.
+    /// The body of a request, `application/octet-stream`. Refused before anything is read if it is of another type, too long,
+    /// or does not say how long it is.
     pub fn new(request: Request<B>, len_max: u64) -> Result<Self, Problem> {
+        let kind = request.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+        if !kind.is_some_and(|kind| kind.eq_ignore_ascii_case(OCTETS.as_bytes())) {
+            let detail = "the body of a request has `Content-Type: application/octet-stream`, and no other";
+            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "type", detail));
+        }
+        Self::of_any_type(request, len_max)
+    }
+
+    /// The same for a body of whatever type.
+    pub fn of_any_type(request: Request<B>, len_max: u64) -> Result<Self, Problem> {
         if request.headers().contains_key(CONTENT_ENCODING) {
             let detail = "the body has a content encoding; send it as it is";
             return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "encoding", detail));
@@ -191,11 +203,12 @@ pub struct Timed<B> {
     /// For whichever comes first, since setting a timer is what it costs to wait. Most bodies are there at once.
     timer: Option<Pin<Box<Sleep>>>,
     waiting: bool,
+    visitor: Visitor,
 }
 
 impl<B> Timed<B> {
-    pub(crate) fn new(body: B, pause_max: Duration, all_max: Duration) -> Self {
-        Self { body, pause_max, all_max, end: None, timer: None, waiting: false }
+    pub(crate) fn new(body: B, pause_max: Duration, all_max: Duration, visitor: Visitor) -> Self {
+        Self { body, pause_max, all_max, end: None, timer: None, waiting: false, visitor }
     }
 }
 
@@ -213,6 +226,9 @@ where
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) {
             self.waiting = false;
+            if self.body.is_end_stream() {
+                self.visitor.has_sent_all();
+            }
             return Poll::Ready(frame.map(|result| result.map_err(Into::into)));
         }
         let Self { pause_max, all_max, end, timer, waiting, .. } = &mut *self;

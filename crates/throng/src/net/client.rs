@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Bytes, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER};
 use hyper::{HeaderMap, Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use thiserror::Error;
@@ -32,6 +32,46 @@ pub enum SendError {
     /// It may work later, with the same bytes.
     #[error("{0}")]
     Unreachable(String),
+    /// The same, but not before so many seconds are over.
+    #[error("{reason}")]
+    Later {
+        /// What it said.
+        reason: String,
+        /// Its `Retry-After`.
+        after_s: u64,
+    },
+    /// By the clock of whoever was asked, this is not the time for it.
+    #[error("{reason}")]
+    WrongTime {
+        /// What it said.
+        reason: String,
+        /// Which time it is there: seconds since 1970-01-01T00:00:00Z.
+        their_s: u64,
+        /// Too late, for good; otherwise too early.
+        over: bool,
+    },
+}
+
+impl SendError {
+    /// What an answer with this problem means to whoever asked.
+    fn of(problem: &Problem) -> Self {
+        let reason = problem.to_string();
+        match (problem.time_s, problem.retry_after_s) {
+            (Some(their_s), _) => Self::WrongTime { reason, their_s, over: !problem.is_passing() },
+            (None, Some(after_s)) if problem.is_passing() => Self::Later { reason, after_s },
+            _ if problem.is_passing() => Self::Unreachable(reason),
+            _ => Self::Refused(reason),
+        }
+    }
+
+    /// Whether the same bytes may be taken later.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::Refused(_) => false,
+            Self::Unreachable(_) | Self::Later { .. } => true,
+            Self::WrongTime { over, .. } => !over,
+        }
+    }
 }
 
 /// How long a client waits, and how much it reads.
@@ -184,15 +224,18 @@ impl Reply {
         if self.status.is_success() {
             return Ok(self);
         }
-        let problem = self.problem().await?;
-        let text = problem.to_string();
-        Err(if problem.is_passing() { SendError::Unreachable(text) } else { SendError::Refused(text) })
+        Err(SendError::of(&self.problem().await?))
     }
 
     /// The problem that an answer with an error status tells of.
     pub async fn problem(self) -> Result<Problem, SendError> {
         let status = self.status;
-        Ok(Problem::read(status, &self.bytes().await?))
+        let wait = self.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+        let problem = Problem::read(status, &self.bytes().await?);
+        Ok(match wait {
+            Some(seconds) => problem.after_s(seconds),
+            None => problem,
+        })
     }
 
     /// The next bytes of the body; none at its end.

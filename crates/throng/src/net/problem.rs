@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -19,12 +19,14 @@ pub struct Problem {
     pub detail: String,
     /// After how many seconds it may work, where that is known; for the header `Retry-After`.
     pub retry_after_s: Option<u64>,
+    /// What time it is by the clock of whoever answers, where the time is the problem: seconds since 1970-01-01T00:00:00Z.
+    pub time_s: Option<u64>,
 }
 
 impl Problem {
     /// A problem.
     pub fn new(status: StatusCode, name: impl Into<Cow<'static, str>>, detail: impl Into<String>) -> Self {
-        Self { status, name: name.into(), detail: detail.into(), retry_after_s: None }
+        Self { status, name: name.into(), detail: detail.into(), retry_after_s: None, time_s: None }
     }
 
     /// 404: there is nothing at this path. Made for `Router::fallback`.
@@ -42,9 +44,16 @@ impl Problem {
         Self { retry_after_s: Some(seconds), ..self }
     }
 
+    /// The same problem, by a clock that says so.
+    pub fn at_s(self, time_s: u64) -> Self {
+        Self { time_s: Some(time_s), ..self }
+    }
+
     /// Whether the same request may be answered otherwise later.
     pub fn is_passing(&self) -> bool {
-        self.status.is_server_error()
+        // Another version of HTTP is no better later.
+        let is_final = self.status == StatusCode::HTTP_VERSION_NOT_SUPPORTED;
+        (self.status.is_server_error() && !is_final)
             || self.status == StatusCode::REQUEST_TIMEOUT
             || self.status == StatusCode::TOO_MANY_REQUESTS
     }
@@ -56,7 +65,7 @@ impl Problem {
         let fallback = || status.canonical_reason().unwrap_or("an error").to_owned();
         let mut details = [fields.detail, fields.title].into_iter().map(|text| printable(&text));
         let detail = details.find(|text| !text.is_empty()).unwrap_or_else(fallback);
-        Self::new(status, printable(name), detail)
+        Self { time_s: fields.time, ..Self::new(status, printable(name), detail) }
     }
 }
 
@@ -70,14 +79,21 @@ impl std::error::Error for Problem {}
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let body = json!({
+        let mut body = json!({
             "type": format!("{PREFIX}{}", self.name),
             "title": self.status.canonical_reason().unwrap_or("Error"),
             "status": self.status.as_u16(),
             "detail": self.detail,
         });
+        if let Some(time_s) = self.time_s {
+            body["time"] = time_s.into();
+        }
         let mut response = (self.status, body.to_string()).into_response();
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if self.status == StatusCode::UNAUTHORIZED {
+            // RFC 9110, section 15.5.2: a 401 says what it asks for.
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
         if let Some(seconds) = self.retry_after_s {
             response.headers_mut().insert(RETRY_AFTER, seconds.into());
         }
@@ -92,6 +108,7 @@ struct Fields {
     kind: String,
     title: String,
     detail: String,
+    time: Option<u64>,
 }
 
 /// Text of another party, fit for a terminal.
@@ -137,6 +154,10 @@ mod tests {
         assert_eq!(json["type"], "urn:throng:error:closed");
         assert_eq!((json["status"].as_u64(), json["title"].as_str()), (Some(409), Some("Conflict")));
         assert_eq!(Problem::read(StatusCode::CONFLICT, &body), problem);
+        let timed = problem.clone().at_s(1_700_000_000);
+        let body = timed.clone().into_response().into_body().collect().await.unwrap().to_bytes();
+        assert_eq!(serde_json::from_slice::<serde_json::Value>(&body).unwrap()["time"], 1_700_000_000);
+        assert_eq!(Problem::read(StatusCode::CONFLICT, &body), timed);
         assert_eq!(problem.after_s(7).into_response().headers()[RETRY_AFTER], "7");
     }
 
@@ -157,7 +178,7 @@ mod tests {
     #[test]
     fn only_passing_problems_are_tried_again() {
         for (status, passing) in
-            [(400, false), (404, false), (408, true), (429, true), (500, true), (507, true)]
+            [(400, false), (404, false), (408, true), (429, true), (500, true), (505, false), (507, true)]
         {
             let status = StatusCode::from_u16(status).unwrap();
             assert_eq!(Problem::new(status, "x", "").is_passing(), passing, "{status}");

@@ -17,14 +17,16 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use throng_wire::Digest;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{interval, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::Problem;
 use super::body::Timed;
+use super::exact::{self, Heads};
+use super::places::{Heard, Places, Visitor};
 use super::rate::Rate;
 use super::shortcut::{Answer, NoShortcut, Shortcut};
 use super::tls::{self, Identity};
@@ -33,11 +35,14 @@ use super::watched::{Side, Watched};
 /// What a server puts up with.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// How many connections are open at once. Further ones wait until one is closed.
+    /// How many connections are open at once. A quarter of them is for those who have shown who they are.
     pub connections_max: usize,
+    /// For how long a stranger may be silent who keeps a place that somebody else waits for.
+    pub silence: Duration,
     /// How many requests are answered in a second; one connection has a fifth of it. `u32::MAX` is no limit.
     pub requests_per_s_max: u32,
-    /// How long a handshake, the head of a request, or the pause before the next request may take.
+    /// How long a handshake, the head of a request, or the pause before the next request may take. For strangers it is less
+    /// when more than half of the places are taken, down to a quarter of it.
     pub head: Duration,
     /// How many bytes the head of a request may have.
     pub head_len_max: usize,
@@ -51,6 +56,8 @@ pub struct Limits {
     pub shutdown: Duration,
     /// What becomes of a request whose client hangs up before it is answered.
     pub hung_up: HungUp,
+    /// Which heads of requests are answered.
+    pub heads: Heads,
 }
 
 /// What becomes of a request whose client hangs up before it is answered.
@@ -66,6 +73,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections_max: 1024,
+            silence: Duration::from_millis(500),
             requests_per_s_max: 5000,
             head: Duration::from_secs(10),
             head_len_max: 8 << 10,
@@ -74,6 +82,7 @@ impl Default for Limits {
             body_bytes_per_s: 16 << 10,
             shutdown: Duration::from_secs(10),
             hung_up: HungUp::Finished,
+            heads: Heads::Exact,
         }
     }
 }
@@ -125,8 +134,7 @@ impl Server {
             }
             Transport::Open => None,
         };
-        let listener =
-            TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
+        let listener = listen(address).with_context(|| format!("cannot listen on {address}"))?;
         let rate = Arc::new(Rate::per_s(limits.requests_per_s_max));
         Ok(Self { listener, acceptor, limits, rate })
     }
@@ -155,24 +163,34 @@ impl Server {
         shutdown: impl Future<Output = ()>,
     ) -> Result<()> {
         let Self { listener, acceptor, limits, rate } = self;
-        let places = Arc::new(Semaphore::new(limits.connections_max));
+        let places = Places::new(limits.connections_max, limits.head, limits.silence);
         let (stop, stopped) = watch::channel(());
         let mut connections = JoinSet::new();
         let mut shutdown = pin!(shutdown);
         let mut beat = interval(BEAT);
+        // The next connection: it is taken from the system's queue before there is a place for it, so that it is known that
+        // somebody waits for one.
+        let mut arrived: Option<TcpStream> = None;
         loop {
             tokio::select! {
                 biased;
                 () = &mut shutdown => break,
-                _ = beat.tick() => {}
+                _ = beat.tick() => places.sweep(),
                 // A connection that has ended, in whatever way, makes room.
                 Some(_) = connections.join_next() => {}
-                accepted = accept(&listener, &places) => {
-                    let Some((stream, place)) = accepted else { continue };
+                accepted = accept(&listener), if arrived.is_none() => arrived = accepted,
+                place = places.enter(), if arrived.is_some() => {
+                    let Some(stream) = arrived.take() else { continue };
                     let (acceptor, handlers) = (acceptor.clone(), (shortcut.clone(), router.clone()));
                     let gate = Gate::new(rate.clone(), stopped.clone(), limits);
                     connections.spawn(async move {
-                        connection(stream, acceptor, handlers, gate).await;
+                        let visitor = place.visitor();
+                        tokio::select! {
+                            // What has arrived is looked at first.
+                            biased;
+                            () = connection(stream, acceptor, handlers, gate, visitor.clone()) => {}
+                            () = visitor.leaves() => {}
+                        }
                         drop(place);
                     });
                 }
@@ -188,14 +206,19 @@ impl Server {
     }
 }
 
-/// The next connection, once there is room for it.
-async fn accept(
-    listener: &TcpListener,
-    places: &Arc<Semaphore>,
-) -> Option<(TcpStream, OwnedSemaphorePermit)> {
-    let place = places.clone().acquire_owned().await.ok()?;
+/// Listens, with room in the system's queue for as many as come at once.
+fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // A server that is started again does not wait for the connections of the last one.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(QUEUE)
+}
+
+/// The next connection.
+async fn accept(listener: &TcpListener) -> Option<TcpStream> {
     match listener.accept().await {
-        Ok((stream, _)) => Some((stream, place)),
+        Ok((stream, _)) => Some(stream),
         Err(_) => {
             // Mostly too many open files: others have to be closed first.
             sleep(ACCEPT_PAUSE).await;
@@ -218,7 +241,7 @@ impl Gate {
     }
 
     /// Whether a request that has begun is let in. One that a connection is refused for itself is not taken from the rest.
-    fn admit(&self) -> Result<(), Problem> {
+    fn admit<B: Body>(&self, request: &Request<B>) -> Result<(), Problem> {
         if self.stopped.has_changed().is_err() {
             let detail = "this server is about to stop; send the same bytes again";
             return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", detail).after_s(1));
@@ -228,7 +251,11 @@ impl Gate {
             let detail = "there are too many requests; send the same bytes again";
             let seconds = wait.as_secs() + 1;
             Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate", detail).after_s(seconds)
-        })
+        })?;
+        match self.limits.heads {
+            Heads::Exact => exact::check(request),
+            Heads::Any => Ok(()),
+        }
     }
 }
 
@@ -238,23 +265,25 @@ async fn connection(
     acceptor: Option<TlsAcceptor>,
     handlers: (impl Shortcut, Router),
     gate: Gate,
+    visitor: Visitor,
 ) {
     // Answers are small, and nobody should wait for a timer to send them.
     let _ = stream.set_nodelay(true);
+    let stream = Heard::new(stream, visitor.clone());
     let Some(acceptor) = acceptor else {
-        let _ = http(stream, Peer { certificate: None }, handlers, gate).await;
+        let _ = http(stream, (Peer { certificate: None }, visitor), handlers, gate).await;
         return;
     };
     if let Ok(Ok(stream)) = timeout(gate.limits.head, acceptor.accept(stream)).await {
         let certificates = stream.get_ref().1.peer_certificates();
         let certificate = certificates.and_then(<[_]>::first).map(|certificate| Digest::of(certificate));
-        let _ = http(stream, Peer { certificate }, handlers, gate).await;
+        let _ = http(stream, (Peer { certificate }, visitor), handlers, gate).await;
     }
 }
 
 async fn http<S>(
     stream: S,
-    peer: Peer,
+    (peer, visitor): (Peer, Visitor),
     (shortcut, router): (impl Shortcut, Router),
     gate: Gate,
 ) -> Result<(), hyper::Error>
@@ -264,18 +293,22 @@ where
     let (limits, mut stopped) = (gate.limits, gate.stopped.clone());
     let router = TowerToHyperService::new(router);
     let service = service_fn(move |request: Request<Incoming>| {
-        let admitted = gate.admit();
-        let (shortcut, router) = (shortcut.clone(), router.clone());
+        let busy = visitor.begin(!request.body().is_end_stream());
+        let admitted = gate.admit(&request);
+        let (shortcut, router, visitor) = (shortcut.clone(), router.clone(), visitor.clone());
         async move {
             if let Err(problem) = admitted {
-                return Ok::<_, Infallible>(Answer::routed(problem));
+                return Ok::<_, Infallible>(Answer::routed(problem).map(|answer| answer.until_sent(busy)));
             }
-            let mut request = request.map(|body| timed(body, &limits));
-            if shortcut.takes(&request) {
-                return Ok(shortcut.answer(request).await);
-            }
-            request.extensions_mut().insert(peer);
-            router.call(request).await.map(Answer::routed)
+            let mut request = request.map(|body| timed(body, &limits, &visitor));
+            let answer = if shortcut.takes(&request) {
+                shortcut.answer(request, &visitor).await
+            } else {
+                request.extensions_mut().insert(peer);
+                request.extensions_mut().insert(visitor);
+                router.call(request).await.map(Answer::routed)?
+            };
+            Ok(answer.map(|answer| answer.until_sent(busy)))
         }
     });
     let stream = TokioIo::new(Watched::new(stream, Side::Server, limits.pause));
@@ -295,10 +328,10 @@ where
     connection.await
 }
 
-fn timed(body: Incoming, limits: &Limits) -> Timed<Incoming> {
+fn timed(body: Incoming, limits: &Limits, visitor: &Visitor) -> Timed<Incoming> {
     let len = Body::size_hint(&body).exact().unwrap_or(0);
     let all_max = limits.body + Duration::from_secs(len / limits.body_bytes_per_s.max(1));
-    Timed::new(body, limits.pause, all_max)
+    Timed::new(body, limits.pause, all_max, visitor.clone())
 }
 
 /// Tokio wakes the thread that waits for sockets, with a system call, whenever a timer is set that would be the first to
@@ -307,3 +340,6 @@ fn timed(body: Incoming, limits: &Limits) -> Timed<Incoming> {
 const BEAT: Duration = Duration::from_secs(1);
 
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Connections that the system keeps until they are accepted; it may have a lower limit of its own.
+const QUEUE: u32 = 4096;

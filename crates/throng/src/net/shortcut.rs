@@ -10,16 +10,18 @@ use hyper::Request;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 
 use super::body::{Outgoing, Timed};
+use super::places::{Busy, Visitor};
 
 /// Answers some requests itself.
 pub trait Shortcut: Clone + Send + Sync + 'static {
     /// Whether this is one of them.
     fn takes<B>(&self, request: &Request<B>) -> bool;
 
-    /// The answer to one of them.
+    /// The answer to one of them, which came over this connection.
     fn answer(
         &self,
         request: Request<Timed<Incoming>>,
+        visitor: &Visitor,
     ) -> impl Future<Output = hyper::Response<Answer>> + Send;
 }
 
@@ -32,14 +34,21 @@ impl Shortcut for NoShortcut {
         false
     }
 
-    async fn answer(&self, _: Request<Timed<Incoming>>) -> hyper::Response<Answer> {
+    async fn answer(&self, _: Request<Timed<Incoming>>, _: &Visitor) -> hyper::Response<Answer> {
         Answer::routed(super::Problem::unknown().await)
     }
 }
 
 /// The body of an answer.
 #[derive(Debug)]
-pub enum Answer {
+pub struct Answer {
+    source: Source,
+    /// Ends with the last byte.
+    _busy: Option<Busy>,
+}
+
+#[derive(Debug)]
+enum Source {
     /// As a shortcut gave it.
     Short(Outgoing),
     /// As a router gave it.
@@ -49,14 +58,19 @@ pub enum Answer {
 impl Answer {
     /// Bytes, as they are.
     pub fn short(bytes: Outgoing) -> hyper::Response<Self> {
-        let mut response = hyper::Response::new(Self::Short(bytes));
+        let mut response = hyper::Response::new(Self { source: Source::Short(bytes), _busy: None });
         Outgoing::describe(response.headers_mut());
         response
     }
 
     /// Anything that axum can answer.
     pub fn routed(response: impl IntoResponse) -> hyper::Response<Self> {
-        response.into_response().map(Self::Routed)
+        response.into_response().map(|body| Self { source: Source::Routed(body), _busy: None })
+    }
+
+    /// The same, as the end of a request.
+    pub(crate) fn until_sent(self, busy: Busy) -> Self {
+        Self { _busy: Some(busy), ..self }
     }
 }
 
@@ -68,23 +82,23 @@ impl Body for Answer {
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        match self.get_mut() {
-            Self::Short(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
-            Self::Routed(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
+        match &mut self.get_mut().source {
+            Source::Short(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
+            Source::Routed(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        match self {
-            Self::Short(body) => body.is_end_stream(),
-            Self::Routed(body) => body.is_end_stream(),
+        match &self.source {
+            Source::Short(body) => body.is_end_stream(),
+            Source::Routed(body) => body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
-        match self {
-            Self::Short(body) => body.size_hint(),
-            Self::Routed(body) => body.size_hint(),
+        match &self.source {
+            Source::Short(body) => body.size_hint(),
+            Source::Routed(body) => body.size_hint(),
         }
     }
 }

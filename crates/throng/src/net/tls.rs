@@ -13,7 +13,8 @@ use base64::prelude::BASE64_STANDARD;
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls13_signature};
+use rustls::crypto::aws_lc_rs::{self, kx_group};
+use rustls::crypto::{CryptoProvider, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::NoServerSessionStorage;
@@ -91,7 +92,7 @@ impl Identity {
 /// What a party accepts connections with. A client may show a certificate, and has then proved to have its key; whose it
 /// is is for the handler to say, who knows which address pins it.
 pub fn server_config(identity: &Identity) -> Result<Arc<ServerConfig>> {
-    let provider = Arc::new(aws_lc_rs::default_provider());
+    let provider = Arc::new(provider());
     let mut config = ServerConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(&[&TLS13])
         .context("TLS 1.3 is not available")?
@@ -107,7 +108,7 @@ pub fn server_config(identity: &Identity) -> Result<Arc<ServerConfig>> {
 
 /// What a party is called with: it has to show exactly the certificate with this hash.
 pub fn client_config(pinned: Digest, identity: Option<&Identity>) -> Result<Arc<ClientConfig>> {
-    let provider = Arc::new(aws_lc_rs::default_provider());
+    let provider = Arc::new(provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(&[&TLS13])
         .context("TLS 1.3 is not available")?
@@ -124,6 +125,13 @@ pub fn client_config(pinned: Digest, identity: Option<&Identity>) -> Result<Arc<
     config.enable_sni = false;
     config.alpn_protocols = vec![ALPN.to_vec()];
     Ok(Arc::new(config))
+}
+
+/// The algorithms of every link. The hybrid key exchange comes first: what is recorded on the wire today is not opened by a
+/// quantum computer of tomorrow. Who does not know it (it is younger than TLS 1.3) is talked to as before.
+fn provider() -> CryptoProvider {
+    let kx_groups = vec![kx_group::X25519MLKEM768, kx_group::X25519, kx_group::SECP256R1];
+    CryptoProvider { kx_groups, ..aws_lc_rs::default_provider() }
 }
 
 /// What TLS asks for as the name of a server. It is neither sent nor compared.
@@ -244,6 +252,9 @@ const ALPN: &[u8] = b"http/1.1";
 
 #[cfg(test)]
 mod tests {
+    use rustls::server::ServerSessionMemoryCache;
+    use rustls::{ClientConnection, NamedGroup, ServerConnection};
+
     use super::*;
 
     #[test]
@@ -267,5 +278,62 @@ mod tests {
         let error = Identity::from_pem(&one.certificate_pem(), &damaged).unwrap_err();
         let secret = key.lines().nth(1).unwrap();
         assert!(!format!("{error:#} {one:?}").contains(secret));
+    }
+
+    /// Both ends of a link after the handshake, and after all that the server sends by itself.
+    fn linked(client: Arc<ClientConfig>, server: Arc<ServerConfig>) -> (ClientConnection, ServerConnection) {
+        let mut client = ClientConnection::new(client, server_name()).unwrap();
+        let mut server = ServerConnection::new(server).unwrap();
+        for _ in 0..4 {
+            let (mut there, mut back) = (Vec::new(), Vec::new());
+            while client.wants_write() {
+                client.write_tls(&mut there).unwrap();
+            }
+            server.read_tls(&mut &there[..]).unwrap();
+            server.process_new_packets().unwrap();
+            while server.wants_write() {
+                server.write_tls(&mut back).unwrap();
+            }
+            client.read_tls(&mut &back[..]).unwrap();
+            client.process_new_packets().unwrap();
+        }
+        assert!(!client.is_handshaking() && !server.is_handshaking());
+        (client, server)
+    }
+
+    /// Respondents call without a certificate; hops and analyzers call hops with theirs. All links have these two configurations.
+    #[test]
+    fn every_link_prefers_the_hybrid_key_exchange_and_gives_no_tickets() {
+        let (hop, caller) = (Identity::generate().unwrap(), Identity::generate().unwrap());
+        let server = server_config(&hop).unwrap();
+        assert_eq!(server.send_tls13_tickets, 0);
+        assert!(!server.session_storage.can_cache() && !server.ticketer.enabled());
+        for identity in [None, Some(&caller)] {
+            let config = client_config(hop.digest(), identity).unwrap();
+            let (client, server) = linked(config, Arc::clone(&server));
+            let groups = [client.negotiated_key_exchange_group(), server.negotiated_key_exchange_group()];
+            assert_eq!(groups.map(|group| group.unwrap().name()), [NamedGroup::X25519MLKEM768; 2]);
+            assert_eq!(client.tls13_tickets_received(), 0);
+            assert_eq!(server.peer_certificates().is_some(), identity.is_some());
+        }
+        // Who does not know it is talked to all the same.
+        let kx_groups = vec![kx_group::X25519];
+        let older = Arc::new(CryptoProvider { kx_groups, ..aws_lc_rs::default_provider() });
+        let config = ClientConfig::builder_with_provider(older.clone())
+            .with_protocol_versions(&[&TLS13])
+            .unwrap()
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Pinned { pinned: hop.digest(), provider: older }))
+            .with_no_client_auth();
+        let mut config = config;
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        let (client, _) = linked(Arc::new(config), Arc::clone(&server));
+        assert_eq!(client.negotiated_key_exchange_group().unwrap().name(), NamedGroup::X25519);
+        // Tickets that were sent would be seen here.
+        let mut ticketing = (*server).clone();
+        ticketing.send_tls13_tickets = 2;
+        ticketing.session_storage = ServerSessionMemoryCache::new(8);
+        let (client, _) = linked(client_config(hop.digest(), None).unwrap(), Arc::new(ticketing));
+        assert!(client.tls13_tickets_received() > 0);
     }
 }

@@ -92,7 +92,9 @@ impl StoredAnswer {
         self.epoch_end_s.saturating_mul(1000)
     }
 
-    fn to_bytes(&self) -> Result<Vec<u8>> {
+    /// What is in a file.
+    #[doc(hidden)]
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let manifest = serde_json::to_vec(self)?;
         let mut bytes = u32::try_from(manifest.len())?.to_be_bytes().to_vec();
         bytes.extend(manifest);
@@ -100,7 +102,9 @@ impl StoredAnswer {
         Ok(bytes)
     }
 
-    fn from_bytes(bytes: &[u8]) -> Result<Self> {
+    /// Reads what `to_bytes` wrote. For whoever tries all kinds of bytes on it: files have a checksum around this.
+    #[doc(hidden)]
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let (length, rest) = bytes.split_first_chunk::<4>().context("it is too short")?;
         let (manifest, mut rest) =
             rest.split_at_checked(u32::from_be_bytes(*length) as usize).context("it is too short")?;

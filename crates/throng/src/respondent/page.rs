@@ -27,6 +27,7 @@ use super::personal_ledger::difference;
 use super::{CheckedBody, CheckedReceipt, Respondent, ShownAnswer};
 use crate::dashboard::OperatorToken;
 use crate::dashboard::assets::{self, Asset, CSS, HTML, SCRIPT};
+use crate::net::exact::Heads;
 use crate::net::server::Limits;
 use crate::net::{LoopbackHosts, Problem, Server, Transport, Upload};
 
@@ -45,7 +46,7 @@ impl RespondentPage {
         now_ms: fn() -> u64,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Self> {
-        let limits = Limits { connections_max: CONNECTIONS_MAX, ..Limits::default() };
+        let limits = Limits { connections_max: CONNECTIONS_MAX, heads: Heads::Any, ..Limits::default() };
         let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let server = Server::bind(listen, Transport::Plain, limits).await?;
         let site = Site::new(state, server.address()?, now_ms, rng);
@@ -188,7 +189,7 @@ async fn about(State(site): State<Arc<Site>>) -> Result<Response, Problem> {
 
 /// A receipt comes from the page to this process, on the same machine, and stays there.
 async fn receipt(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
-    let bytes = Upload::new(request, RECEIPT_LEN_MAX)?.bytes().await?;
+    let bytes = Upload::of_any_type(request, RECEIPT_LEN_MAX)?.bytes().await?;
     answered(site, move |respondent| -> Result<CheckedReceipt> { respondent.check_receipt(&bytes) }).await
 }
 

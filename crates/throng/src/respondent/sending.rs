@@ -12,6 +12,7 @@ use super::outbox::{Outbox, StoredAnswer, StoredBody};
 use super::receipts::verify_receipt;
 use super::transport::{Clock, SendError, SystemClock, Transport};
 use crate::bundle::Bundle;
+use crate::clock::rfc3339;
 use crate::entropy::system_rng;
 
 /// What became of a body.
@@ -56,10 +57,12 @@ impl Pass {
 }
 
 /// How often a body was tried in vain, and when it is tried next.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Retry {
     tries: u32,
     not_before_ms: u64,
+    /// What there is to say about clocks, where the hop said that the epoch has not begun.
+    clock: Option<String>,
 }
 
 pub(super) type Retries = BTreeMap<(SurveyHash, u64, u32), Retry>;
@@ -131,7 +134,11 @@ impl Respondent {
                 if outbox.receipt(&answer, instance)?.is_none()
                     && outbox.refusal(&answer, instance)?.is_none()
                 {
-                    pass.lost.push(named(instance, "the epoch closed before it was acknowledged"));
+                    let tried = self.retries.get(&(answer.survey, answer.epoch, instance));
+                    let clock = tried.and_then(|retry| retry.clock.as_deref());
+                    let what = "the epoch closed before it was acknowledged";
+                    let what = clock.map_or(what.to_owned(), |clock| format!("{what}; {clock}"));
+                    pass.lost.push(named(instance, &what));
                 }
             }
             return outbox.drop_bytes(&mut answer);
@@ -147,24 +154,26 @@ impl Respondent {
                 Fate::Refused(_) | Fate::Late => continue,
             }
             let key = (answer.survey, answer.epoch, body.instance);
-            let mut retry = self.retries.get(&key).copied().unwrap_or_default();
+            let mut retry = self.retries.get(&key).cloned().unwrap_or_default();
             let due_ms = body.send_at_ms.max(retry.not_before_ms);
             let next_ms = if due_ms > now_ms {
                 Some(due_ms)
             } else {
-                match self.send_body(&bundle, &answer, body, transport)? {
+                match self.send_body(&bundle, &answer, body, transport, now_ms)? {
                     Tried::Acknowledged => None,
                     Tried::Refused(reason) => {
                         pass.lost.push(named(body.instance, &format!("hop 1 will not take it: {reason}")));
                         continue;
                     }
-                    Tried::Again(reason) => {
+                    Tried::Again { reason, after_ms, clock } => {
                         pass.retried.push(format!("instance {}: {reason}", body.instance));
                         retry.tries += 1;
-                        retry.not_before_ms =
-                            now_ms + pause_ms(retry.tries, bundle.survey().survey().epoch_s, rng);
+                        retry.clock = clock;
+                        let pause_ms = pause_ms(retry.tries, bundle.survey().survey().epoch_s, rng);
+                        retry.not_before_ms = now_ms.saturating_add(pause_ms.max(after_ms));
+                        let not_before_ms = retry.not_before_ms;
                         self.retries.insert(key, retry);
-                        Some(retry.not_before_ms)
+                        Some(not_before_ms)
                     }
                 }
             };
@@ -188,6 +197,7 @@ impl Respondent {
         answer: &StoredAnswer,
         body: &StoredBody,
         transport: &dyn Transport,
+        now_ms: u64,
     ) -> Result<Tried> {
         let hop = Place::hop(body.instance, 1);
         let token = self.credential(answer.credential.as_deref())?.token(&answer.survey, hop);
@@ -200,13 +210,28 @@ impl Respondent {
                     outbox.keep_receipt(answer, body.instance, &receipt)?;
                     Ok(Tried::Acknowledged)
                 }
-                Err(error) => Ok(Tried::Again(format!("the receipt does not hold: {error:#}"))),
+                Err(error) => Ok(Tried::again(format!("the receipt does not hold: {error:#}"))),
             },
             Err(SendError::Refused(reason)) => {
                 outbox.keep_refusal(answer, body.instance, &reason)?;
                 Ok(Tried::Refused(reason))
             }
-            Err(SendError::Unreachable(reason)) => Ok(Tried::Again(reason)),
+            Err(SendError::Unreachable(reason)) => Ok(Tried::again(reason)),
+            Err(SendError::Later { reason, after_s }) => {
+                Ok(Tried::Again { reason, after_ms: after_s.saturating_mul(1000), clock: None })
+            }
+            Err(SendError::WrongTime { reason, their_s, over }) => {
+                let epoch_s = bundle.survey().survey().epoch_s;
+                let clock = clock_off(their_s, now_ms / 1000, epoch_s);
+                let reason = clock.as_ref().map_or(reason.clone(), |clock| format!("{reason}; {clock}"));
+                if over {
+                    outbox.keep_refusal(answer, body.instance, &reason)?;
+                    return Ok(Tried::Refused(reason));
+                }
+                // There is nothing to try before the epoch begins there.
+                let wait_s = answer.epoch.saturating_mul(epoch_s).saturating_sub(their_s);
+                Ok(Tried::Again { reason, after_ms: wait_s.saturating_mul(1000), clock })
+            }
         }
     }
 
@@ -237,7 +262,35 @@ impl Respondent {
 enum Tried {
     Acknowledged,
     Refused(String),
-    Again(String),
+    /// Not before so many milliseconds are over; and what there is to say about clocks.
+    Again {
+        reason: String,
+        after_ms: u64,
+        clock: Option<String>,
+    },
+}
+
+impl Tried {
+    fn again(reason: String) -> Self {
+        Self::Again { reason, after_ms: 0, clock: None }
+    }
+}
+
+/// What to tell a respondent whose clock is not a hop's: which of the two is wrong a person can see. Nothing, where they
+/// differ by less than the margin that times to send at leave.
+fn clock_off(there_s: u64, here_s: u64, epoch_s: u64) -> Option<String> {
+    let off_s = there_s.abs_diff(here_s);
+    // What a hop says is in whole seconds, and some may pass on the way.
+    if off_s <= (epoch_s / 20).clamp(2, PAUSE_MS_MAX / 1000) {
+        return None;
+    }
+    let side = if here_s < there_s { "behind" } else { "ahead of" };
+    Some(format!(
+        "the clock of this machine is {off_s} s {side} the hop's: it says {} here and {} there. Set this machine's if it is \
+         the wrong one, and answer again in a later epoch",
+        rfc3339(here_s),
+        rfc3339(there_s)
+    ))
 }
 
 /// How long to wait after so many tries: twice as long each time, up to a minute or a twentieth of an epoch;

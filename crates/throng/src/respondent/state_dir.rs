@@ -15,11 +15,14 @@ use getrandom::rand_core::CryptoRng;
 use throng_wire::Digest;
 use zeroize::Zeroizing;
 
+use crate::crash::Crash;
+
 /// An open state directory. No other process can open it at the same time, but to look at it.
 #[derive(Debug)]
 pub(super) struct StateDir {
     path: PathBuf,
     _lock: Option<File>,
+    crash: Crash,
 }
 
 impl StateDir {
@@ -31,7 +34,7 @@ impl StateDir {
             .open(path.join(LOCK))
             .with_context(|| format!("cannot write to {}", path.display()))?;
         take(&lock).with_context(|| format!("cannot lock {}", path.display()))?;
-        let state = Self { path: path.to_owned(), _lock: Some(lock) };
+        let state = Self { path: path.to_owned(), _lock: Some(lock), crash: Crash::from_env() };
         for folder in ["", OUTBOX, PERMANENT, SURVEYS] {
             let folder = path.join(folder);
             create(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -50,7 +53,7 @@ impl StateDir {
             path.display()
         );
         check_private(path)?;
-        Ok(Self { path: path.to_owned(), _lock: None })
+        Ok(Self { path: path.to_owned(), _lock: None, crash: Crash::from_env() })
     }
 
     /// Where a file is.
@@ -91,10 +94,12 @@ impl StateDir {
         let path = self.path(name);
         (|| {
             let folder = path.parent().unwrap_or(&self.path);
+            self.crash.operation();
             // Readable for the owner alone: that is how temporary files are made.
             let mut file = tempfile::Builder::new().prefix(UNFINISHED).suffix(".tmp").tempfile_in(folder)?;
             file.write_all(bytes)?;
             file.as_file().sync_all()?;
+            self.crash.operation();
             file.persist(&path)?;
             sync(folder)
         })()
@@ -127,6 +132,7 @@ impl StateDir {
     /// Gives a file another name, for good.
     pub(super) fn rename(&self, from: &str, to: &str) -> Result<()> {
         let path = self.path(to);
+        self.crash.operation();
         fs::rename(self.path(from), &path)
             .and_then(|()| sync(path.parent().unwrap_or(&self.path)))
             .with_context(|| format!("cannot write {}", path.display()))
@@ -135,6 +141,7 @@ impl StateDir {
     /// Removes a file, for good.
     pub(super) fn remove(&self, name: &str) -> Result<()> {
         let path = self.path(name);
+        self.crash.operation();
         fs::remove_file(&path)
             .and_then(|()| sync(path.parent().unwrap_or(&self.path)))
             .with_context(|| format!("cannot remove {}", path.display()))

@@ -5,6 +5,7 @@ mod asking;
 mod config;
 mod puller;
 
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use std::thread;
@@ -12,13 +13,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use axum::Router;
-use throng_wire::{LayerKeys, Place};
+use throng_wire::{LayerKeys, Place, Route};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::timeout;
 
 use super::about::{self, unique_name};
 use super::contacts::Contacts;
+use super::damage::Damage;
 use super::directory::ensure_writable;
 use super::layer_keys::LayerKeyFiles;
 use super::log::Log;
@@ -26,7 +28,7 @@ use super::operator_port::{OperatorPort, is_for_one_machine};
 use super::survey_files::SurveyFiles;
 use super::vitals::Vitals;
 use super::waits::Waits;
-use crate::analysis::{SealedFiles, TallyFiles, create_private};
+use crate::analysis::{ReleaseLedger, SealedFiles, TallyFiles, create_private};
 use crate::bundle::Bundle;
 use crate::clock::now_s;
 use crate::dashboard::{self, Dashboard, OperatorToken, Shown};
@@ -42,6 +44,8 @@ pub struct AnalyzerServer {
     config: AnalyzerConfig,
     party: Party,
     surveys: Vec<Analyzed>,
+    /// Those that are not served.
+    damages: Vec<Damage>,
 }
 
 /// One survey of an analyzer.
@@ -56,19 +60,41 @@ struct Analyzed {
 }
 
 impl AnalyzerServer {
-    /// Reads and checks everything that an analyzer runs on. Changes nothing.
+    /// Reads and checks everything that an analyzer runs on, but for its data. Changes nothing. A survey that is not as it
+    /// should be does not keep the others from being analyzed; if there is no other, that is an error.
     pub fn prepare(config: AnalyzerConfig) -> Result<Self> {
         let party = Party::read(&config.identity)?;
         ensure_writable(&config.data)?;
-        let mut surveys: Vec<Analyzed> = Vec::new();
+        let (mut surveys, mut damages): (Vec<Analyzed>, _) = (Vec::new(), Vec::new());
         for survey in &config.surveys {
-            let prepared = Analyzed::new(survey, &config, &party);
-            let prepared = prepared.with_context(|| format!("for {}", survey.survey.display()))?;
+            let prepared = match Analyzed::new(survey, &config, &party) {
+                Ok(prepared) => prepared,
+                Err(error) => {
+                    damages.push(Damage::new(&survey.survey, Place::Analyzer, error));
+                    continue;
+                }
+            };
             let same = |other: &Analyzed| other.bundle.survey().hash() == prepared.bundle.survey().hash();
             ensure!(!surveys.iter().any(same), "{} is listed twice", survey.survey.display());
             surveys.push(prepared);
         }
-        Ok(Self { config, party, surveys })
+        if surveys.is_empty() {
+            Damage::none(std::mem::take(&mut damages))?;
+        }
+        Ok(Self { config, party, surveys, damages })
+    }
+
+    /// Reads all that the server and a release would, and fails on what is damaged. Changes nothing, and does not disturb a
+    /// server that runs on the same files.
+    pub fn check(mut self) -> Result<()> {
+        ReleaseLedger::look_at(&self.config.data, self.config.budget.guarantee()?)?;
+        let mut damages = std::mem::take(&mut self.damages);
+        for survey in &self.surveys {
+            if let Err(error) = survey.check() {
+                damages.push(Damage::new(&survey.files.survey, Place::Analyzer, error));
+            }
+        }
+        Damage::none(damages)
     }
 
     /// What it analyzes, with a warning for everything that parties share.
@@ -93,7 +119,7 @@ impl AnalyzerServer {
         ready: impl FnOnce(Option<&str>),
     ) -> Result<()> {
         self.warnings().into_iter().for_each(|warning| log.warn("warning").reason(warning).write());
-        let Self { config, party, surveys } = self;
+        let Self { config, party, surveys, mut damages } = self;
         let (vitals, contacts) = (Vitals::new(), Contacts::default());
         let has_dashboard = config.operator_listen.is_some_and(is_for_one_machine);
         let pages = match has_dashboard {
@@ -108,12 +134,22 @@ impl AnalyzerServer {
         let client = Client::new(Some(identity), client::Limits::default());
         let (mut stops, (ended, mut ends)) = (Vec::new(), unbounded_channel());
         for survey in &surveys {
-            survey.tallies.create()?;
-            survey.sealed.create()?;
+            // Each instance has what it needs of the survey; all of them are begun, or none.
+            let begun = survey.create().and_then(|()| {
+                let again = |_| Analyzed::new(&survey.files, &config, &party);
+                (1..=survey.instances()).map(again).collect::<Result<Vec<_>>>()
+            });
+            let begun = match begun {
+                Ok(begun) => begun,
+                Err(error) => {
+                    damages.push(Damage::new(&survey.files.survey, Place::Analyzer, error));
+                    continue;
+                }
+            };
             let (name, watched) = (unique_name(survey.bundle.survey()), Watched::new(survey, log, &vitals));
-            for instance in 1..=survey.instances() {
+            for (instance, survey) in (1..).zip(begun) {
                 let puller = Puller {
-                    survey: Analyzed::new(&survey.files, &config, &party)?,
+                    survey,
                     instance,
                     client: client.clone(),
                     handle: Handle::current(),
@@ -129,6 +165,7 @@ impl AnalyzerServer {
                     contacts: contacts.clone(),
                     // For those who look at the dashboard, and for nobody else.
                     asking: has_dashboard.then(Asking::default),
+                    missing: RefCell::default(),
                 };
                 let (stop, stopped) = mpsc::channel();
                 let ended = ended.clone();
@@ -142,6 +179,11 @@ impl AnalyzerServer {
             }
         }
         drop(ended);
+        // Others run, whatever became of one of them.
+        if stops.is_empty() {
+            return Damage::none(damages);
+        }
+        damages.iter().for_each(|damage| damage.tell(log, &vitals));
         vitals.data(&config.data);
         vitals.memory_limit(config.memory_mib << 20);
         vitals.start();
@@ -191,6 +233,32 @@ fn dashboard(
 impl Analyzed {
     fn instances(&self) -> u32 {
         self.bundle.survey().survey().delivery.instances
+    }
+
+    fn create(&self) -> Result<()> {
+        self.tallies.create()?;
+        self.sealed.create()
+    }
+
+    /// Reads every sealed batch, tally and statement of the survey.
+    fn check(&self) -> Result<()> {
+        let signed = self.bundle.survey();
+        for (label, epoch, instance) in self.sealed.waiting()? {
+            self.sealed.check(signed, &Route { survey: signed.hash(), label, epoch, instance })?;
+        }
+        for label in signed.survey().label_numbers() {
+            for epoch in self.tallies.epochs(label)?.into_iter().chain(self.sealed.epochs(label)?) {
+                self.tallies.of_epoch(signed.survey(), label, epoch)?;
+                for instance in 1..=self.instances() {
+                    let route = Route { survey: signed.hash(), label, epoch, instance };
+                    for statement in self.tallies.statements(&route)? {
+                        statement.verify(signed)?;
+                    }
+                    self.sealed.erased(&route)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     fn new(files: &AnalyzedSurvey, config: &AnalyzerConfig, party: &Party) -> Result<Self> {

@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 
 use super::vitals::Vitals;
 use crate::dashboard::assets::secured;
+use crate::net::exact::Heads;
 use crate::net::host::{LoopbackHosts, admitted};
 use crate::net::server::{HungUp, Limits};
 use crate::net::{Problem, Server, Transport};
@@ -37,8 +38,12 @@ impl OperatorPort {
     pub async fn open(listen: Option<SocketAddr>, vitals: &Vitals, more: Router) -> Result<Self> {
         let Some(listen) = listen else { return Ok(Self(None)) };
         // Nothing is stored here: who hangs up does not keep those waiting who still want an answer.
-        let limits =
-            Limits { connections_max: CONNECTIONS_MAX, hung_up: HungUp::Dropped, ..Limits::default() };
+        let limits = Limits {
+            connections_max: CONNECTIONS_MAX,
+            hung_up: HungUp::Dropped,
+            heads: Heads::Any,
+            ..Limits::default()
+        };
         let server = Server::bind(listen, Transport::Open, limits).await?;
         let address = server.address()?;
         let url = format!("http://{address}");
@@ -99,12 +104,16 @@ fn router(vitals: Vitals, more: Router) -> Router {
         .merge(more)
 }
 
-async fn ready(State(vitals): State<Vitals>) -> Result<&'static str, Problem> {
+async fn ready(State(vitals): State<Vitals>) -> Result<String, Problem> {
+    let not_served = vitals.not_served();
     // A disk that hangs does not hold up the requests of others.
     let wrong = tokio::task::spawn_blocking(move || vitals.wrong()).await.map_err(|_| broken())?;
     if wrong.is_empty() {
-        return Ok("ok\n");
+        // Another survey runs: whoever decides by the status leaves it in peace.
+        let lines = not_served.iter().map(|wrong| format!("{wrong}\n"));
+        return Ok("ok\n".to_owned() + &lines.collect::<String>());
     }
+    let wrong = [wrong, not_served].concat();
     Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "not-ready", wrong.join("; ")))
 }
 

@@ -4,10 +4,11 @@ mod config;
 mod handlers;
 mod peers;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use axum::Router;
@@ -19,6 +20,7 @@ use throng_wire::{CredentialList, Digest, Place, SigningKey, Survey, SurveyHash}
 use tokio::runtime::Handle;
 
 use super::about::{self, unique_name};
+use super::damage::Damage;
 use super::directory::ensure_writable;
 use super::group_commit::GroupCommit;
 use super::layer_keys::LayerKeyFiles;
@@ -31,10 +33,10 @@ use super::worker::{Counts, Worker};
 use crate::bundle::Bundle;
 use crate::clock::now_s;
 use crate::entropy::system_rng;
-use crate::file_store::FileStore;
+use crate::file_store::{FileStore, ShadowStore};
 use crate::keygen::{Party, Schedule, Signer};
 use crate::net::server::Limits;
-use crate::net::{Client, Server, Transport, client};
+use crate::net::{Client, Server, Transport, client, open_files};
 pub use config::{ShufflerConfig, SurveyConfig};
 pub(super) use peers::{Peers, SharedPeers};
 
@@ -43,10 +45,13 @@ pub struct Shuffler {
     config: ShufflerConfig,
     party: Party,
     surveys: Vec<Prepared>,
+    /// Those that are not served.
+    damages: Vec<Damage>,
 }
 
 /// One survey of a shuffler, before anything is opened.
 struct Prepared {
+    file: PathBuf,
     bundle: Bundle,
     public: SurveyFiles,
     instance: u32,
@@ -58,7 +63,8 @@ struct Prepared {
 }
 
 impl Shuffler {
-    /// Reads and checks everything that a shuffler runs on. Changes nothing.
+    /// Reads and checks everything that a shuffler runs on, but for its data. Changes nothing. A survey that is not as it should
+    /// be does not keep the others from being served; if there is no other, that is an error.
     pub fn prepare(config: ShufflerConfig) -> Result<Self> {
         let party = Party::read(&config.identity)?;
         ensure!(
@@ -72,16 +78,33 @@ impl Shuffler {
             config.listen
         );
         ensure_writable(&config.data)?;
-        let mut surveys = Vec::new();
+        let (mut surveys, mut damages) = (Vec::new(), Vec::new());
         for survey in &config.surveys {
-            let prepared = Prepared::new(survey, &config, &party);
-            surveys.push(prepared.with_context(|| format!("for {}", survey.survey.display()))?);
+            match Prepared::new(survey, &config, &party) {
+                Ok(prepared) => surveys.push(prepared),
+                Err(error) => damages.push(Damage::new(&survey.survey, survey.place, error)),
+            }
+        }
+        if surveys.is_empty() {
+            Damage::none(std::mem::take(&mut damages))?;
         }
         for (index, one) in surveys.iter().enumerate() {
             let same = |other: &Prepared| other.key() == one.key();
             ensure!(!surveys[..index].iter().any(same), "a survey and instance is listed twice");
         }
-        Ok(Self { config, party, surveys })
+        Ok(Self { config, party, surveys, damages })
+    }
+
+    /// Reads all that the server would, its data included, and fails on what is damaged. Changes nothing, and does not
+    /// disturb a server that runs on the same files.
+    pub fn check(mut self) -> Result<()> {
+        let mut damages = std::mem::take(&mut self.damages);
+        for mut survey in self.surveys.drain(..) {
+            if let Err(error) = survey.check(&self.config, &self.party) {
+                damages.push(Damage::new(&survey.file, survey.place(), error));
+            }
+        }
+        Damage::none(damages)
     }
 
     /// What it is a hop of, with a warning for everything that parties share.
@@ -102,6 +125,7 @@ impl Shuffler {
     /// with the next one. Batches that are released stay until they are taken; besides them the journal and the
     /// identity are all that is kept, and all that has to be whole.
     pub fn reset(mut self) -> Result<()> {
+        Damage::none(std::mem::take(&mut self.damages))?;
         for mut survey in self.surveys.drain(..) {
             let (hop, store) = survey.hop_files(&self.config, &self.party)?;
             let (hop, keys) = (Hop::open_journal(hop, store)?, &survey.keys);
@@ -123,7 +147,7 @@ impl Shuffler {
         ready: impl FnOnce(&str),
     ) -> Result<()> {
         self.warnings().into_iter().for_each(|warning| log.warn("warning").reason(warning).write());
-        let Self { config, party, surveys } = self;
+        let Self { config, party, surveys, mut damages } = self;
         let vitals = Vitals::new();
         let port = OperatorPort::open(config.operator_listen, &vitals, Router::new()).await?;
         // Keys are not copied around in memory, but read where they are needed.
@@ -131,21 +155,34 @@ impl Shuffler {
         let client = Client::new(Some(identity), client::Limits::default());
         let (mut served, mut workers) = (Vec::new(), Vec::new());
         for survey in surveys {
-            let whose = format!("{} of {}", survey.place(), survey.bundle.survey().survey().name);
-            let started = survey.start(&config, &party, client.clone(), log, &vitals);
-            let (running, worker) = started.with_context(|| format!("for {whose}"))?;
-            served.push(running);
-            workers.push(worker);
+            let (file, place) = (survey.file.clone(), survey.place());
+            match survey.start(&config, &party, client.clone(), log, &vitals) {
+                Ok((running, worker)) => {
+                    served.push(running);
+                    workers.push(worker);
+                }
+                Err(error) => damages.push(Damage::new(&file, place, error)),
+            }
         }
+        // Others run, whatever became of one of them.
+        if served.is_empty() {
+            return Damage::none(damages);
+        }
+        damages.iter().for_each(|damage| damage.tell(log, &vitals));
         let transport = if config.plain_http { Transport::Plain } else { Transport::Tls(party.identity()) };
         // Only first hops take bodies as a whole; batches are read in parts.
         let body_len = |one: &Running| one.hop.layout().body_len(one.hop.layout().envelopes());
         let longest = served.iter().filter(|one| one.number == 1).map(body_len).max();
-        let limits = Limits {
-            connections_max: config.connections_for(longest.unwrap_or(0)),
-            requests_per_s_max: config.requests_per_s_max,
-            ..Limits::default()
-        };
+        let connections = config.connections_for(longest.unwrap_or(0));
+        // Without room for files nothing is stored, whoever is connected.
+        let files = open_files::allow((connections + OPEN_FILES) as u64).saturating_sub(OPEN_FILES as u64);
+        let connections_max = connections.min(usize::try_from(files).unwrap_or(usize::MAX)).max(1);
+        if connections_max < connections {
+            let reason = "the system allows fewer open files than connections_max needs: raise its limit (LimitNOFILE)";
+            log.warn("warning").reason(reason).write();
+        }
+        let limits =
+            Limits { connections_max, requests_per_s_max: config.requests_per_s_max, ..Limits::default() };
         let server = Server::bind(config.listen, transport, limits).await?;
         vitals.data(&config.data);
         vitals.server(&server);
@@ -160,7 +197,7 @@ impl Shuffler {
             vitals.stop();
             log.info("stopping").write();
         };
-        let served = Arc::new(served);
+        let served = Arc::new(Served { running: served, damages });
         let uploads = handlers::Uploads(Arc::clone(&served));
         server.serve_with(uploads, handlers::router(served), stopping).await?;
         // What a worker is in the middle of it does again, with the same result, at the next start: but let it finish.
@@ -178,6 +215,12 @@ impl Shuffler {
 
 /// A hop's own thread, which ends when the sender is gone.
 type WorkerThread = (mpsc::Sender<()>, JoinHandle<()>);
+
+/// What a server answers for.
+struct Served {
+    running: Vec<Running>,
+    damages: Vec<Damage>,
+}
 
 /// A hop that answers requests.
 struct Running {
@@ -241,7 +284,8 @@ impl Prepared {
         let mut keys = LayerKeyFiles::new(config.keys.as_ref().unwrap_or(&shuffler.identity));
         ensure_writable(keys.dir()).context("layer keys are erased once their epochs are over")?;
         keys.read(bundle.survey(), config.place, survey.epoch_at(now_s()))?;
-        Ok(Self { instance, hop, rule, keys, credentials, peers, bundle, public })
+        let file = config.survey.clone();
+        Ok(Self { file, instance, hop, rule, keys, credentials, peers, bundle, public })
     }
 
     fn place(&self) -> Place {
@@ -254,11 +298,17 @@ impl Prepared {
 
     /// What the hop is told, and its data.
     fn hop_files(&mut self, config: &ShufflerConfig, party: &Party) -> Result<(HopConfig, Box<FileStore>)> {
+        let (hop, data) = self.hop_config(config, party)?;
+        let store = FileStore::open(&data).with_context(|| format!("cannot use {}", data.display()))?;
+        Ok((hop, Box::new(store)))
+    }
+
+    /// What the hop is told, and where its data is.
+    fn hop_config(&mut self, config: &ShufflerConfig, party: &Party) -> Result<(HopConfig, PathBuf)> {
         let survey = self.bundle.survey().clone();
         let epoch = survey.survey().epoch_at(now_s());
         let (keys, key_list) = self.keys.read(&survey, self.place(), epoch)?;
         let data = config.data.join(format!("{}-{}", survey.hash(), self.place()));
-        let store = FileStore::open(&data).with_context(|| format!("cannot use {}", data.display()))?;
         let hop = HopConfig {
             instance: self.instance,
             hop: self.hop,
@@ -269,7 +319,23 @@ impl Prepared {
             memory: config.memory_each(),
             survey,
         };
-        Ok((hop, Box::new(store)))
+        Ok((hop, data))
+    }
+
+    /// Opens the hop as the server would, on files that it cannot change, and reads what it would read later.
+    fn check(&mut self, config: &ShufflerConfig, party: &Party) -> Result<()> {
+        for again in (0..CHECKS).rev() {
+            let (hop, data) = self.hop_config(config, party)?;
+            let store = Box::new(ShadowStore::of(&data));
+            let checked = Hop::open(hop, store, &mut system_rng()?).and_then(|hop| hop.check_files());
+            match checked {
+                Ok(()) => return Ok(()),
+                // A server that runs may have taken a step meanwhile: what is damaged stays so.
+                Err(_) if again > 0 => thread::sleep(CHECK_PAUSE),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
     }
 
     fn name_analyzer_key_list(&self, hop: &Hop) {
@@ -332,6 +398,13 @@ impl Prepared {
         Ok((running, (stop, thread.context("no thread for a hop")?)))
     }
 }
+
+/// How often files are read before they are said to be damaged, and the pause between.
+const CHECKS: u32 = 3;
+const CHECK_PAUSE: Duration = Duration::from_millis(200);
+
+/// Files that a shuffler has open besides its connections, at most about.
+const OPEN_FILES: usize = 128;
 
 /// What a hop's operator watches beside its worker.
 fn watch(hop: &Arc<Hop>, intake: &GroupCommit, vitals: &Vitals) {

@@ -26,6 +26,8 @@ pub struct Vitals(Arc<Shared>);
 struct Shared {
     conditions: Mutex<Vec<Condition>>,
     families: Mutex<Vec<Family>>,
+    /// Surveys that are not served, while others are: what each is called, and what is wrong.
+    damaged: Mutex<Vec<(String, String)>>,
     started: AtomicBool,
     stopping: AtomicBool,
 }
@@ -158,6 +160,16 @@ impl Vitals {
         self.gauge("throng_memory_limit_bytes", help, &[], move || Some(bytes as f64));
     }
 
+    /// A survey that is not served, while another is: the server is ready for the other, and says so.
+    pub fn damaged(&self, name: impl Into<String>, wrong: impl Into<String>) {
+        lock(&self.0.damaged).push((name.into(), wrong.into()));
+    }
+
+    /// Which surveys are not served, in sentences.
+    pub fn not_served(&self) -> Vec<String> {
+        lock(&self.0.damaged).iter().map(|(_, wrong)| wrong.clone()).collect()
+    }
+
     /// From now on the server answers requests; before that it is not ready.
     pub fn start(&self) {
         self.0.started.store(true, Ordering::Relaxed);
@@ -195,6 +207,9 @@ impl Vitals {
         for condition in lock(&self.0.conditions).iter() {
             let holds = if (condition.wrong)().is_none() { 1.0 } else { 0.0 };
             line(&mut text, "throng_ready", &label_text(&[("condition", &condition.name)]), holds);
+        }
+        for (name, _) in lock(&self.0.damaged).iter() {
+            line(&mut text, "throng_ready", &label_text(&[("condition", name)]), 0.0);
         }
         text + "# EOF\n"
     }

@@ -54,7 +54,8 @@ pub(super) struct Counts {
     released: Counter,
     destroyed: Counter,
     pub(super) handed_on: Counter,
-    failures: [(Work, Counter); 5],
+    erased: Counter,
+    failures: [(Work, Counter); 6],
 }
 
 impl Counts {
@@ -65,11 +66,13 @@ impl Counts {
             vitals.counter("throng_epochs", help, &[whose[0], whose[1], ("outcome", outcome)])
         };
         let handed_on = "Batches that the next hop or the analyzer has acknowledged since the start.";
+        let erased = "Batches that nobody took in the time that the survey gives, and that were erased, since the start.";
         let failures = "What a party tried by itself and failed at, and tries again.";
         Self {
             released: epoch("released"),
             destroyed: epoch("destroyed"),
             handed_on: vitals.counter("throng_batches_handed_on", handed_on, &whose),
+            erased: vitals.counter("throng_batches_erased", erased, &whose),
             failures: Work::ALL.map(|work| {
                 let labels = [whose[0], whose[1], ("work", work.name())];
                 (work, vitals.counter("throng_failures", failures, &labels))
@@ -85,11 +88,12 @@ pub(super) enum Work {
     Close,
     Shuffle,
     HandOn,
+    Erase,
     Keys,
 }
 
 impl Work {
-    const ALL: [Self; 5] = [Self::Clock, Self::Close, Self::Shuffle, Self::HandOn, Self::Keys];
+    const ALL: [Self; 6] = [Self::Clock, Self::Close, Self::Shuffle, Self::HandOn, Self::Erase, Self::Keys];
 
     fn name(self) -> &'static str {
         match self {
@@ -97,6 +101,7 @@ impl Work {
             Self::Close => "close",
             Self::Shuffle => "shuffle",
             Self::HandOn => "hand-on",
+            Self::Erase => "erase",
             Self::Keys => "keys",
         }
     }
@@ -147,6 +152,8 @@ impl Worker {
                 self.note(Work::HandOn, Some(channel), handed);
             }
         }
+        let erased = self.erase_late();
+        self.note(Work::Erase, None, erased);
         let refreshed = self.refresh_keys().and(self.refresh_survey());
         self.note(Work::Keys, None, refreshed);
     }
@@ -193,6 +200,17 @@ impl Worker {
             !has_jumped_ahead(self.started),
             "the clock has jumped ahead: nothing is closed; set it right, or start again"
         );
+        Ok(())
+    }
+
+    /// Erases what the next party has not come for in time.
+    fn erase_late(&self) -> Result<()> {
+        for Channel { label, epoch } in self.hop.expire_due(now_s())? {
+            self.counts.erased.add();
+            let reason =
+                "nobody has taken it in the time that the survey gives; what was stated about it stays";
+            self.log.warn("batch-erased").epoch(epoch).label(label).reason(reason).write();
+        }
         Ok(())
     }
 

@@ -58,7 +58,9 @@ fn ahead_by_an_epoch() {
     // Nobody answers in an epoch that was closed, though by the clock it may last.
     let (route, body) = (town.route(1, epoch), town.body(town.route(1, epoch), 1));
     match town.send(&sender(), route, 0, &body) {
-        Err(SendError::Refused(text)) => assert!(text.contains("closed"), "{text}"),
+        Err(SendError::WrongTime { reason, over: true, .. }) => {
+            assert!(reason.contains("closed"), "{reason}")
+        }
         other => panic!("{other:?}"),
     }
 
@@ -119,10 +121,14 @@ fn back(seconds: i64) {
     }
     let (sender, route) = (sender(), town.route(1, epoch));
     match town.send(&sender, route, 0, &town.body(route, 1)) {
-        Err(SendError::Refused(text)) => assert!(text.contains("closed"), "{text}"),
+        Err(SendError::WrongTime { reason, over: true, .. }) => {
+            assert!(reason.contains("closed"), "{reason}")
+        }
         // By its clock the epoch has not begun.
-        Err(SendError::Unreachable(text)) => assert!(text.contains("early"), "{text}"),
-        Ok(_) => panic!("the epoch is open again"),
+        Err(SendError::WrongTime { reason, over: false, .. }) => {
+            assert!(reason.contains("early"), "{reason}")
+        }
+        other => panic!("the epoch is open again: {other:?}"),
     }
     // A start changes nothing about that.
     for place in [FIRST, LAST, Place::Analyzer] {

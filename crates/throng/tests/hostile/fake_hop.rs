@@ -14,7 +14,7 @@ use axum::routing::{get, post};
 use hyper::body::{Body, Bytes, Frame};
 use throng::keygen::Party;
 use throng::net::server::Limits;
-use throng::net::{Outgoing, RoutePath, Server, Transport, Upload, paths};
+use throng::net::{Outgoing, Problem, RoutePath, Server, Transport, Upload, paths};
 use throng_shuffle::Channel;
 use throng_wire::{Place, Route};
 use tokio::io::AsyncReadExt;
@@ -33,6 +33,8 @@ pub(crate) enum Served {
     Stalled(Vec<u8>),
     /// So many bytes are promised, but these are all.
     Broken(Vec<u8>, u64),
+    /// It is listed, and erased.
+    Gone,
 }
 
 /// What it says, and what it has been asked.
@@ -148,6 +150,7 @@ async fn batch(State(script): Shared) -> Response {
             let len = bytes.len() as u64 + 1000;
             Outgoing::reader(std::io::Cursor::new(bytes).chain(nothing), len).into_response()
         }
+        Served::Gone => Problem::new(StatusCode::GONE, "expired", "it is erased").into_response(),
         Served::Broken(bytes, len) => Outgoing::reader(std::io::Cursor::new(bytes), len).into_response(),
     }
 }

@@ -128,6 +128,30 @@ fn what_a_bad_hop_serves_is_not_counted() {
     assert_eq!(ledger(&town).len(), 1);
 }
 
+/// A batch that its last hop has erased is missing for good: that is said once, nothing is tried again, and the release is
+/// made of the others.
+#[test]
+fn a_batch_that_is_gone_is_missing() {
+    let mut town = two_instances();
+    town.start_all();
+    let epoch = everyone(&mut town, 8, |_, _| {}).epoch;
+    batch(&town, 1, epoch);
+    town.kill(BAD);
+    let fake = FakeHop::start(&town, BAD);
+    fake.script().waiting = vec![Channel { label: 0, epoch }];
+    fake.script().batch = Served::Gone;
+    town.start(Place::Analyzer, None);
+    until("it was asked for", || fake.script().pulled > 0);
+    until_taken(&town, &[2], epoch);
+    fake.script().asked = 0;
+    until("it was listed again", || fake.script().asked > 2);
+    assert_eq!(fake.script().pulled, 1);
+    let log = town.log(Place::Analyzer);
+    let said = |event: &str| log.lines().filter(|line| line.contains(event)).count();
+    assert_eq!((said("batch-missing"), said("work-failed")), (1, 0), "{log}");
+    assert_eq!(release(&town, epoch)["instances_present"], json!([2]));
+}
+
 /// Everything that a bad last hop may try, and what the analyzer says.
 fn attacks(
     honest: &Batch,

@@ -12,6 +12,7 @@ mod support;
 mod world;
 
 mod budgets;
+mod clocks;
 mod command;
 mod key_lists;
 mod receipts;

@@ -37,7 +37,7 @@ fn uploads_that_do_not_fit_are_refused_and_those_before_are_kept() {
 
     let token = town.credentials[refused].token(&route.survey, first);
     let head = format!(
-        "POST {} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        "POST {} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Type: application/octet-stream\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         throng::net::paths::path(&route, "body"),
         *token.to_text(),
         bodies[refused].len()

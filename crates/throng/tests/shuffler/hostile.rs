@@ -30,7 +30,8 @@ fn hostile_bytes_are_answered_or_dropped_and_others_are_served() {
     let body = town.body(route, 0);
     let post = |length: &str, body: &[u8]| {
         let head = format!(
-            "POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n{length}\r\n\r\n",
+            "POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\nAuthorization: Bearer {}\r\n\
+             {length}\r\n\r\n",
             *token.to_text()
         );
         [head.as_bytes(), body].concat()

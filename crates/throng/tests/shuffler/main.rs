@@ -8,8 +8,13 @@ mod town;
 #[path = "../support/logs.rs"]
 mod logs;
 
+mod crowded;
+mod damaged;
+mod ended;
+mod exact;
 mod full;
 mod hostile;
+mod late;
 mod moved;
 mod people;
 mod respond;

@@ -18,9 +18,17 @@ pub(crate) fn throng(arguments: &[&str]) -> Command {
 
 /// A survey that `throng plan` wrote, with an epoch that a test can wait for.
 pub(crate) fn planned() -> Survey {
+    planned_for(6, 1)
+}
+
+/// The same for so many respondents and report fragments.
+pub(crate) fn planned_for(respondents: u32, fragments: u32) -> Survey {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("survey.toml");
-    let plan = "plan --epsilon-central 3 --delta 1e-3 --respondents 6 --domain 8 --instances 2 --hops 2 --honest-fraction 1 --out";
+    let plan = format!(
+        "plan --epsilon-central 3 --delta 1e-3 --respondents {respondents} --report-fragments {fragments} --domain 8 \
+         --instances 2 --hops 2 --honest-fraction 1 --out"
+    );
     let arguments: Vec<&str> = plan.split(' ').chain([path.to_str().unwrap()]).collect();
     let output = throng(&arguments).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

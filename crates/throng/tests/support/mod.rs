@@ -14,6 +14,14 @@ pub(crate) fn command(dir: &TempDir, arguments: &[&str]) -> Command {
     command
 }
 
+/// The same, started to ignore Ctrl-C, as a shell without job control or `nohup` starts what runs in the background.
+pub(crate) fn deaf_command(dir: &TempDir, arguments: &[&str]) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' INT; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_throng")]);
+    command.args(arguments).current_dir(dir.path()).stdin(Stdio::null()).stdout(Stdio::piped());
+    command
+}
+
 /// The files of a directory, sorted.
 pub(crate) fn names(path: &Path) -> Vec<String> {
     let entries = fs::read_dir(path).unwrap();

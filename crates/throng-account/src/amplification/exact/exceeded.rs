@@ -5,7 +5,7 @@ use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
 use super::certify::Curve;
 use crate::Error;
 use crate::amplification::randomized_bit::RandomizedBit;
-use crate::amplification::{check_crowd, check_local};
+use crate::amplification::{check_local, check_others};
 use crate::binomial::{Binomial, Window};
 use crate::exceeded::exceeded_at_most;
 
@@ -31,12 +31,8 @@ impl Exceeded {
 /// Exact up to 1e-30 and the rounding of a sum; not a guarantee, which is for every a ([`exceeded_certified`]). A loss
 /// that equals ε up to rounding is counted.
 pub fn exceeded_a(n: u64, a: u64, epsilon_local: Epsilon, epsilon: Epsilon) -> Result<Exceeded, Error> {
-    check_crowd(n)?;
+    check_others(n, a)?;
     check_local(epsilon_local)?;
-    if a >= n {
-        let expected = "give at most n - 1: the victim is one of the n";
-        return Err(Error::Parameter { what: "the number of others with a 1", got: a as f64, expected });
-    }
     let bit = RandomizedBit::new(epsilon_local.value());
     let others = others(n - 1 - a, a, &bit)?;
     let at = |k: usize| others.pmf.get(k).copied().unwrap_or(0.0);

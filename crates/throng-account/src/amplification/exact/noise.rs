@@ -6,7 +6,7 @@ use super::others_zero;
 use super::tilt::Tilt;
 use crate::Error;
 use crate::amplification::randomized_bit::RandomizedBit;
-use crate::amplification::{check_crowd, check_local};
+use crate::amplification::{check_crowd, check_local, check_others};
 
 /// δ by which the victim's 0 stands out from a 1 when `a` of the n − 1 others truly hold a 1. The other
 /// direction (1 from 0) is the same with n − 1 − a in place of a.
@@ -14,12 +14,8 @@ use crate::amplification::{check_crowd, check_local};
 /// # Privacy
 /// An upper bound on D_a, off by less than one part in 10^8.
 pub fn delta_a(n: u64, a: u64, epsilon_local: Epsilon, epsilon: Epsilon) -> Result<Delta, Error> {
-    check_crowd(n)?;
+    check_others(n, a)?;
     check_local(epsilon_local)?;
-    if a >= n {
-        let expected = "give at most n - 1: the victim is one of the n";
-        return Err(Error::Parameter { what: "the number of others with a 1", got: a as f64, expected });
-    }
     let bit = RandomizedBit::new(epsilon_local.value());
     Ok(Delta::new(Noise::new(&bit, epsilon.value()).left(n, a))?)
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -15,38 +16,47 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use zeroize::Zeroizing;
 
+use super::timing::Sealing;
 use crate::bundle::Bundle;
 use crate::clock::now_ms;
 use crate::commands::stop::Stop;
 use crate::entropy::system_rng;
 use crate::net::client::{Client, Limits, SendError};
 
-/// Randomizes and seals every respondent's answer for an epoch, on all cores.
+/// Randomizes and seals every respondent's answer for an epoch, on all cores, until it begins.
 pub(super) fn seal(
     bundle: &Bundle,
     values: &[u64],
     epoch: u64,
     bar: &ProgressBar,
     stop: &Stop,
-) -> Result<Vec<Answer>> {
+) -> Result<Sealing<Vec<Answer>>> {
     let survey = bundle.survey().survey();
     let encoder = Encoder::of_survey(survey)?;
     let tau = encoder.mechanism().coins().draws();
     // An answer that is made before the epoch has any time of it to be sent at.
-    let schedule = Schedule::new(survey, When::NextEpoch, epoch * survey.epoch_s * 1000 - 1)?;
-    values
+    let begins_ms = epoch * survey.epoch_s * 1000;
+    let schedule = Schedule::new(survey, When::NextEpoch, begins_ms - 1)?;
+    let sealed = AtomicUsize::new(0);
+    let answers: Option<Vec<Answer>> = values
         .par_iter()
         .map(|&value| {
             stop.check()?;
+            if now_ms() >= begins_ms {
+                return Ok(None);
+            }
             let mut rng = system_rng()?;
             let mut fragments = Zeroizing::new(Vec::new());
             encoder.encode(Some(&value.into()), &mut fragments, &mut rng)?;
             let (survey, lists) = (bundle.survey(), bundle.key_lists());
             let answer = Answer::seal(survey, lists, 0, &schedule, (&fragments, tau), &mut rng)?;
+            sealed.fetch_add(1, Ordering::Relaxed);
             bar.inc(1);
-            Ok(answer)
+            Ok(Some(answer))
         })
-        .collect()
+        .collect::<Result<Option<_>>>()?;
+    let share = sealed.into_inner() as f64 / values.len().max(1) as f64;
+    Ok(answers.map_or(Sealing::Late(share), Sealing::Done))
 }
 
 /// Reads the credentials that were made for so many respondents.
@@ -60,18 +70,18 @@ pub(super) fn credentials(dir: &Path, respondents: usize) -> Result<Vec<Credenti
 }
 
 /// Sends every body at its time, each over a connection of its own, and checks the receipts. Tries again until the epoch is
-/// over. Returns for each respondent which instances have given a receipt.
+/// over. Returns for each respondent which instances have given a receipt, and why one has not, if any has not.
 pub(super) async fn send(
     bundle: &Arc<Bundle>,
     answers: Vec<Answer>,
     credentials: Vec<Credential>,
     bar: &ProgressBar,
     stop: &Stop,
-) -> Result<Vec<BTreeSet<u32>>> {
+) -> Result<(Vec<BTreeSet<u32>>, Option<SendError>)> {
     // Nobody shares a connection with anybody.
     let client = Client::new(None, Limits { idle_connections_max: 0, ..Limits::default() });
     let places = Arc::new(Semaphore::new(AT_ONCE));
-    let mut taken = vec![BTreeSet::new(); answers.len()];
+    let (mut taken, mut failed) = (vec![BTreeSet::new(); answers.len()], None);
     let mut sending = JoinSet::new();
     for (person, (answer, credential)) in answers.into_iter().zip(credentials).enumerate() {
         let credential = Arc::new(credential);
@@ -81,19 +91,20 @@ pub(super) async fn send(
             sending.spawn(async move {
                 sleep(Duration::from_millis(body.send_at_ms.saturating_sub(now_ms()))).await;
                 let _place = places.acquire().await;
-                let delivered = deliver(&client, &bundle, &credential, &body).await.is_ok();
+                let delivered = deliver(&client, &bundle, &credential, &body).await;
                 bar.inc(1);
-                delivered.then_some((person, body.route.instance))
+                delivered.map(|()| (person, body.route.instance))
             });
         }
     }
     while let Some(one) = sending.join_next().await {
         stop.check()?;
-        if let Some((person, instance)) = one? {
-            taken[person].insert(instance);
+        match one? {
+            Ok((person, instance)) => drop(taken[person].insert(instance)),
+            Err(error) => failed = Some(error),
         }
     }
-    Ok(taken)
+    Ok((taken, failed))
 }
 
 /// Sends one body until there is a receipt for it, or the epoch is over.
@@ -117,7 +128,7 @@ async fn deliver(
                 let wrong = || SendError::Refused("the receipt does not hold".into());
                 return holds.then_some(()).ok_or_else(wrong);
             }
-            Err(SendError::Unreachable(_)) if now_ms() + RETRY_MS < end_ms => {
+            Err(error) if error.is_passing() && now_ms() + RETRY_MS < end_ms => {
                 sleep(Duration::from_millis(RETRY_MS)).await;
             }
             Err(error) => return Err(error),

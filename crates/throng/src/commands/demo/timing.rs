@@ -1,19 +1,22 @@
 //! How long the demo takes here, and which epoch begins when everyone is ready.
 
-use std::thread::available_parallelism;
-use std::time::Instant;
+use std::fmt;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Result, anyhow};
+use rayon::prelude::*;
+use rustix::time::{ClockId, clock_gettime};
 use throng_wire::{LayerSecretKey, Lifetime, Route, Stop, SurveyHash, seal};
 
 use crate::entropy::system_rng;
 
-/// How fast this machine is.
+/// How fast this machine is, with all else that runs on it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Speed {
-    /// What one seal takes on one core, in microseconds.
+    /// What one seal takes while all cores seal, in microseconds.
     pub(super) seal_us: f64,
-    cores: f64,
+    /// How much of the cores this program gets: the rest goes to others.
+    pub(super) share: f64,
 }
 
 /// What there is to do.
@@ -21,15 +24,17 @@ pub(super) struct Speed {
 pub(super) struct Work {
     /// Seals of all respondents.
     pub(super) seals: u64,
-    /// Before the epoch: keys, credentials, seals.
+    /// Before the epoch: keys, credentials, processes, seals.
     ready_s: f64,
+    /// The part of it that goes on while respondents seal: credentials and processes.
+    start_s: f64,
     /// In it: connections, uploads.
-    send_s: f64,
+    epoch_min_s: u64,
     /// After it: opening.
     open_s: f64,
 }
 
-/// When the demo's respondents answer.
+/// When the demo's respondents answer, if all goes as it was worked out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Timing {
     /// The length of an epoch.
@@ -38,52 +43,93 @@ pub(super) struct Timing {
     pub(super) epoch: u64,
 }
 
+/// What became of one attempt to have all answers sealed before their epoch begins.
+pub(super) enum Sealing<T> {
+    /// All are sealed.
+    Done(T),
+    /// The epoch began when so much of the work was done, between 0 and 1.
+    Late(f64),
+}
+
+/// The error of a demo that other programs left too little of the machine for. No rule has refused anything.
+#[derive(Debug)]
+pub(super) struct Busy(pub(super) String);
+
+impl fmt::Display for Busy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "this machine was too busy: {}; end other programs, or choose fewer --respondents", self.0)
+    }
+}
+
+impl std::error::Error for Busy {}
+
 impl Speed {
-    /// Seals a few envelopes.
+    /// Seals on all cores for a while, beside whatever else runs.
     pub(super) fn measure() -> Result<Self> {
         let lifetime = Lifetime { first_epoch: 0, last_epoch: 0 };
         let key = LayerSecretKey::generate(0, lifetime, &mut system_rng()?)?;
         let route = Route { survey: SurveyHash::new([0; 32]), label: 0, epoch: 0, instance: 1 };
-        // The middle of some tries: others may use this machine for a moment.
-        let mut tries = Vec::new();
-        for _ in 0..TRIES {
-            let start = Instant::now();
-            for _ in 0..SEALS {
+        let threads = rayon::current_num_threads();
+        let (start, worked) = (Instant::now(), worked());
+        let seals = (0..threads).into_par_iter().map(|_| -> Result<u64> {
+            let mut seals = 0;
+            while seals < SEALS_MIN || start.elapsed() < SAMPLE {
                 seal::seal(&route, Stop::Analyzer, key.key(), &[0; 64])?;
+                seals += 1;
             }
-            tries.push(start.elapsed().as_secs_f64() * 1e6 / f64::from(SEALS));
-        }
-        tries.sort_by(f64::total_cmp);
-        let cores = available_parallelism().context("cannot count the cores of this machine")?.get();
-        Ok(Self { seal_us: tries[TRIES / 2], cores: cores as f64 })
+            Ok(seals)
+        });
+        let seals = seals.try_reduce(|| 0, |one, other| Ok(one + other))?;
+        let (took, worked) = (start.elapsed().as_secs_f64(), (self::worked() - worked).as_secs_f64());
+        let share = worked / took / threads as f64;
+        Ok(Self { seal_us: took * 1e6 / seals as f64, share: share.clamp(SHARE_MIN, 1.0) })
     }
 
     /// What so many respondents take: each seals b envelopes for every instance, in a layer for each hop but the first and
-    /// one for the analyzer, and each body once more.
-    pub(super) fn work(&self, respondents: u64, instances: u64, hops: u64, envelopes: u64) -> Work {
+    /// one for the analyzer, and each body once more. Epochs are `times` as long as they would have to be.
+    pub(super) fn work(
+        &self,
+        respondents: u64,
+        (instances, hops): (u64, u64),
+        envelopes: u64,
+        times: u64,
+    ) -> Work {
         let (bodies, each) = (respondents * instances, 1 + envelopes * hops);
         let seals = bodies * each;
-        let on_all_cores = |us: f64| us / 1e6 / self.cores;
-        let sealing = on_all_cores(seals as f64 * self.seal_us);
+        let seals_s = |seals: f64| seals * self.seal_us / 1e6;
+        let start_s = (respondents as f64 * CREDENTIAL_S + START_S) / self.share;
         // Opening takes about two thirds of sealing, and is done once less for every envelope that is chaff.
         let opens = bodies * (1 + envelopes * (hops - 1));
+        // More processes work on uploads than cores seal, so that others get less of the machine then.
+        let rivals = (1.0 - self.share) / self.share;
+        let uploads_s = seals_s(bodies as f64 * UPLOAD_SEALS) * self.share * (1.0 + rivals / UPLOADERS);
+        let epoch_min_s = uploads_s * MARGIN + EPOCH_MIN_S * (1.0 / self.share).min(SLOWER_MAX);
         Work {
             seals,
-            ready_s: SETUP_S + (respondents as f64 * CREDENTIAL_S).max(sealing * MARGIN),
-            send_s: on_all_cores(bodies as f64 * self.seal_us * UPLOAD_SEALS),
-            open_s: 1.0 + on_all_cores(opens as f64 * self.seal_us * 0.7),
+            ready_s: KEYS_S / self.share + start_s.max(seals_s(seals as f64) * (MARGIN + SAMPLED)),
+            start_s,
+            epoch_min_s: epoch_min_s.ceil() as u64 * times,
+            open_s: 1.0 + seals_s(opens as f64 * 0.7),
         }
+    }
+
+    /// What others take of this machine, if it is worth a word.
+    pub(super) fn busy(&self) -> Option<String> {
+        let others = 100.0 * (1.0 - self.share);
+        (others > 25.0)
+            .then(|| format!("other programs take {others:.0} % of this machine, so it takes longer"))
     }
 }
 
 impl Work {
     /// All of it together.
     pub(super) fn all_s(&self) -> f64 {
-        self.ready_s + self.epoch_min_s() as f64 + self.open_s
+        self.ready_s + self.epoch_min_s as f64 + self.open_s
     }
 
-    fn epoch_min_s(&self) -> u64 {
-        (self.send_s * MARGIN).ceil() as u64 + EPOCH_MIN_S
+    /// How long it is until all answers are sealed and all parties are there, of which this share took so long.
+    pub(super) fn rest(&self, share: f64, took: Duration) -> Duration {
+        Duration::from_secs_f64((took.as_secs_f64() / share).max(self.start_s))
     }
 }
 
@@ -91,7 +137,7 @@ impl Timing {
     /// Epochs are numbered from 1970 on: of the lengths that are enough, the one of which an epoch begins soonest after
     /// everyone is ready.
     pub(super) fn choose(now_s: u64, work: &Work) -> Self {
-        let (ready, shortest) = (now_s + work.ready_s.ceil() as u64, work.epoch_min_s());
+        let (ready, shortest) = (now_s + work.ready_s.ceil() as u64, work.epoch_min_s);
         let begins = |epoch_s: u64| ready.div_ceil(epoch_s) * epoch_s;
         let lengths = shortest..=2 * shortest;
         let epoch_s = lengths.min_by_key(|&length| begins(length) + length).unwrap_or(shortest);
@@ -99,34 +145,99 @@ impl Timing {
     }
 }
 
-const TRIES: usize = 9;
-const SEALS: u32 = 30;
-/// Keys, signatures and seven processes.
-const SETUP_S: f64 = 3.0;
+/// Has answers sealed for an epoch that has not begun when they are ready: the first that leaves room by what a sample took.
+/// The epoch is inside every seal, so if it begins earlier all the same, everything is sealed again for a later one, with
+/// more room. Returns the epoch.
+pub(super) fn in_time<T>(
+    epoch_s: u64,
+    sampled: Duration,
+    now_ms: impl Fn() -> u64,
+    mut seal: impl FnMut(u64) -> Result<Sealing<T>>,
+    say: impl Fn(&str),
+) -> Result<(u64, T)> {
+    let (mut takes_ms, mut room, mut room_ms) = (sampled.as_millis() as f64, MARGIN, 0);
+    for attempt in 1..=SEALINGS {
+        let start_ms = now_ms();
+        let epoch = (start_ms + (takes_ms * room) as u64).div_ceil(epoch_s * 1000);
+        room_ms = epoch * epoch_s * 1000 - start_ms;
+        say(&format!("sealing    for an epoch that begins in {:.0} s", room_ms as f64 / 1000.0));
+        let sealing = seal(epoch)?;
+        let took_ms = now_ms().saturating_sub(start_ms) as f64;
+        let share = match sealing {
+            Sealing::Done(answers) if now_ms() < epoch * epoch_s * 1000 => return Ok((epoch, answers)),
+            Sealing::Done(_) => 1.0,
+            Sealing::Late(share) => share,
+        };
+        // From the little that a machine did before it stood still nobody knows how long all takes.
+        let twice = 2.0 * takes_ms;
+        takes_ms = takes_ms.max(if share < SHARE_TOLD_MIN { twice } else { took_ms / share });
+        room *= 1.5;
+        if attempt < SEALINGS {
+            say(&format!(
+                "late       other programs slowed this machine down: after {:.1} s {:.0} % of the answers were sealed \
+                 when their epoch began; all are sealed again for a later one",
+                took_ms / 1000.0,
+                100.0 * share
+            ));
+        }
+    }
+    Err(anyhow!(Busy(format!(
+        "{SEALINGS} times the epoch began before all answers were sealed, the last time after {} s",
+        room_ms / 1000
+    ))))
+}
+
+/// How long this program has worked so far, on all cores together.
+fn worked() -> Duration {
+    let spent = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(spent.tv_sec as u64, spent.tv_nsec as u32)
+}
+
+/// How long seals are timed for, and how many there are on each core at least.
+const SAMPLE: Duration = Duration::from_millis(500);
+const SEALS_MIN: u64 = 30;
+/// Less of the machine than this is taken for this.
+const SHARE_MIN: f64 = 0.1;
+/// What less than this of the answers took says little about all.
+const SHARE_TOLD_MIN: f64 = 0.1;
+/// How much of all answers the sample is, at most.
+pub(super) const SAMPLED: f64 = 0.03;
+/// How often answers are sealed, at most.
+const SEALINGS: u32 = 5;
+/// Keys and signatures of seven parties, on a machine without other work.
+const KEYS_S: f64 = 1.5;
+/// Seven processes.
+const START_S: f64 = 1.5;
 /// What one credential takes: a file of its own, on disk.
 const CREDENTIAL_S: f64 = 0.002;
 /// What a connection with TLS, an upload and its receipt take on both sides, in seals.
 const UPLOAD_SEALS: f64 = 30.0;
+/// How many processes are at work for each core then.
+const UPLOADERS: f64 = 2.0;
 /// How much longer things may take than was worked out.
-const MARGIN: f64 = 1.3;
-const EPOCH_MIN_S: u64 = 4;
+const MARGIN: f64 = 1.4;
+/// Some are sent in the last moment, and take this much longer to arrive where others are at work, too.
+const EPOCH_MIN_S: f64 = 4.0;
+const SLOWER_MAX: f64 = 3.0;
 
 #[cfg(test)]
 mod tests {
+    use std::cell::{Cell, RefCell};
+
     use super::*;
 
     #[test]
     fn an_epoch_begins_soon_after_everyone_is_ready() {
-        let speed = Speed { seal_us: 50.0, cores: 2.0 };
+        let speed = Speed { seal_us: 25.0, share: 1.0 };
         for now in (1_800_000_000..1_800_000_600).step_by(7) {
-            let work = speed.work(3000, 3, 2, 23);
+            let work = speed.work(3000, (3, 2), 23, 1);
             assert_eq!(work.seals, 3000 * 3 * 47);
             let timing = Timing::choose(now, &work);
             let begins = timing.epoch * timing.epoch_s;
             let ready = now + work.ready_s.ceil() as u64;
-            assert!(begins >= ready && timing.epoch_s >= work.epoch_min_s());
+            assert!(begins >= ready && timing.epoch_s >= work.epoch_min_s);
             // No longer than with the shortest epoch, and the demo's minute is not over.
-            let shortest = work.epoch_min_s();
+            let shortest = work.epoch_min_s;
             assert!(begins + timing.epoch_s <= ready.div_ceil(shortest) * shortest + shortest);
             let all_s = (begins + timing.epoch_s - now) as f64 + work.open_s;
             assert!(all_s < 60.0, "{all_s} s, {work:?}");
@@ -134,9 +245,68 @@ mod tests {
     }
 
     #[test]
-    fn more_respondents_take_longer() {
+    fn more_respondents_and_less_of_the_machine_take_longer() {
         let speed = Speed::measure().unwrap();
-        assert!(speed.seal_us > 0.0 && speed.cores >= 1.0);
-        assert!(speed.work(9000, 3, 2, 23).all_s() > speed.work(300, 3, 2, 23).all_s());
+        assert!(speed.seal_us > 0.0 && (SHARE_MIN..=1.0).contains(&speed.share));
+        let few = speed.work(300, (3, 2), 23, 1);
+        assert!(speed.work(9000, (3, 2), 23, 1).all_s() > few.all_s());
+        assert_eq!(speed.work(300, (3, 2), 23, 4).epoch_min_s, 4 * few.epoch_min_s);
+        let [idle, busy] = [1.0, 0.2].map(|share| Speed { seal_us: 25.0 / share, share });
+        assert!(busy.work(300, (3, 2), 23, 1).all_s() > 2.0 * idle.work(300, (3, 2), 23, 1).all_s());
+        assert!(idle.busy().is_none() && busy.busy().unwrap().contains("80 %"));
+    }
+
+    /// A machine of which a sample said that everything takes a second, and on which it takes `seconds`, one by one.
+    fn sealed(seconds: &[u64]) -> (Result<(u64, u64)>, Vec<String>) {
+        let (clock, said) = (Cell::new(1_000_000), RefCell::new(Vec::new()));
+        let mut left = seconds.iter();
+        let mut seal = |epoch: u64| {
+            let (takes_ms, begins_ms) = (1000 * left.next().unwrap(), epoch * 10_000);
+            let room_ms = begins_ms - clock.get();
+            let late = takes_ms > 2 * room_ms;
+            clock.set(clock.get() + if late { room_ms } else { takes_ms });
+            // Work ends when it is seen to be late, or is done and late.
+            Ok(if late { Sealing::Late(room_ms as f64 / takes_ms as f64) } else { Sealing::Done(epoch) })
+        };
+        let say = |line: &str| {
+            if line.starts_with("late") {
+                said.borrow_mut().push(line.to_owned());
+            }
+        };
+        let result = in_time(10, Duration::from_secs(1), || clock.get(), &mut seal, say);
+        if let Ok((epoch, sealed_for)) = &result {
+            assert_eq!(epoch, sealed_for);
+            assert!(clock.get() < epoch * 10_000, "it has not begun");
+        }
+        (result, said.into_inner())
+    }
+
+    #[test]
+    fn answers_that_are_late_are_sealed_again_for_a_later_epoch() {
+        let (result, said) = sealed(&[1]);
+        assert_eq!((result.unwrap().0, said.len()), (101, 0));
+        let (result, said) = sealed(&[12, 12]);
+        assert_eq!((result.unwrap().0, said.len()), (104, 1));
+        assert!(said[0].contains("100 % of the answers were sealed when their epoch began"), "{said:?}");
+        assert!(said[0].contains("sealed again for a later one"), "{said:?}");
+        // A machine that stands still for once, and one that is much slower than the sample said.
+        let (result, said) = sealed(&[1000, 1]);
+        assert_eq!((result.unwrap().0, said.len()), (102, 1));
+        let (result, said) = sealed(&[300; 5]);
+        assert_eq!((result.unwrap().0 > 130, said.len()), (true, 4));
+    }
+
+    /// Nothing says that a rule has refused it.
+    #[test]
+    fn a_machine_that_gets_busier_all_the_time_is_called_busy() {
+        let (result, said) = sealed(&[100, 10_000, 1_000_000, 100_000_000, 10_000_000_000]);
+        let error = result.unwrap_err();
+        assert_eq!(said.len(), 4);
+        assert_eq!(crate::exit::code(&error), crate::exit::FAILED);
+        let text = error.to_string();
+        assert!(
+            text.starts_with("this machine was too busy: 5 times") && text.contains("fewer --respondents"),
+            "{text}"
+        );
     }
 }

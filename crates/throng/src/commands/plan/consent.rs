@@ -6,7 +6,7 @@ use throng_account::planner::{Encoding, Plan, Question};
 use throng_account::terms::Terms;
 use throng_dp::{CentralGuarantee, Delta, Epsilon};
 use throng_wire::Survey;
-use throng_wire::survey::Randomizer;
+use throng_wire::survey::AnswerChanges;
 
 /// A few sentences for people who will be asked.
 pub(super) fn summary(question: &Question, plan: &Plan, survey: &Survey) -> Result<String> {
@@ -30,11 +30,15 @@ pub(super) fn summary(question: &Question, plan: &Plan, survey: &Survey) -> Resu
             " How many people take part is published exactly, so whether you are one of them is not hidden."
         }
     };
-    let lasting = match plan.exposure.fragments {
+    let lasting = match survey.answer_changes() {
         None => "for each answer that you send",
-        Some(_) => {
+        Some(AnswerChanges::Allowed) => {
             "for as long as your answer stays the same (if it changes, your device tells you before anything is sent how \
              much more your answers then say)"
+        }
+        Some(AnswerChanges::Never) => {
+            "for all that you ever send: the first answer that you give counts for all later times, too, also if you had \
+             nothing to say"
         }
     };
     Ok(format!(
@@ -90,12 +94,11 @@ fn over_time(survey: &Survey) -> Result<String> {
             }
         }
     }
-    // Fresh noise each time adds up for ever; a backstop is the end of it for an answer that never changes.
-    let end = match survey.randomizer {
-        Randomizer::AttributeFragments { .. } => ", without a limit",
-        Randomizer::ReportFragments { .. } => {
-            ", and only an answer that never changes has a limit, named below"
-        }
+    // Fresh noise each time adds up for ever; a backstop is the end of it for an answer that never changes, or may not.
+    let end = match survey.answer_changes() {
+        None => ", without a limit",
+        Some(AnswerChanges::Allowed) => ", and only an answer that never changes has a limit, named below",
+        Some(AnswerChanges::Never) => ", up to a limit, named below",
     };
     let every = every(survey.epoch_s);
     let mut text = format!(

@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result};
-use serde::Serialize;
 use throng_account::Error;
 use throng_account::deletion::Deletion;
 use throng_account::planner::Labelled;
-use throng_dp::{Absence, Delta, Epsilon, Neighbors};
+use throng_dp::{Absence, CentralGuarantee, Delta, Epsilon};
 use throng_wire::Survey;
 use throng_wire::survey::Labels;
 
 use super::refusal;
 use crate::cli::PlanArgs;
+use crate::commands::stated::Stated;
 use crate::rounding::at_most;
 
 /// What a plan depends on of its labels.
@@ -45,40 +45,9 @@ pub(super) fn survey(args: &PlanArgs) -> Option<Labels> {
     })
 }
 
-/// What it is worth that somebody took part at all, under the label of which least can be said.
-#[derive(Debug, Serialize)]
-pub(crate) struct Absent {
-    neighbors: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    epsilon_central: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    delta: Option<f64>,
-    /// Why nothing is claimed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    not_claimed: Option<String>,
-}
-
-impl Absent {
-    /// Whether anything is promised.
-    pub(super) fn is_claimed(&self) -> bool {
-        self.not_claimed.is_none()
-    }
-
-    pub(super) fn in_words(&self) -> String {
-        match (self.epsilon_central, self.delta, &self.not_claimed) {
-            (Some(epsilon), Some(delta), None) => format!(
-                "epsilon_central {:.4}, delta {delta:e} (absence), if all of the crowd are honest",
-                at_most(epsilon)
-            ),
-            (.., reason) => reason.clone().unwrap_or_default(),
-        }
-    }
-}
-
-/// What a planned survey says about absence.
-pub(super) fn absence(survey: &Survey) -> Result<Absent> {
-    let mut worst =
-        Absent { neighbors: Absence::NAME, epsilon_central: None, delta: None, not_claimed: None };
+/// What a planned survey says about whether somebody took part at all, under the label of which least can be said.
+pub(super) fn absence(survey: &Survey) -> Result<Stated> {
+    let mut worst: Option<CentralGuarantee<Absence>> = None;
     let mut known = BTreeSet::new();
     for label in survey.label_numbers() {
         // Of a label, it depends on how many instances get fragments and on nothing else.
@@ -87,25 +56,32 @@ pub(super) fn absence(survey: &Survey) -> Result<Absent> {
         }
         match throng_encode::terms(survey, label)?.absence(survey.crowd.respondents_min) {
             Ok(kept) => {
-                let epsilon = kept.epsilon().value().max(worst.epsilon_central.unwrap_or(0.0));
-                (worst.epsilon_central, worst.delta) = (Some(epsilon), Some(kept.delta().value()));
+                worst = worst.filter(|worst| worst.epsilon() > kept.epsilon()).or(Some(kept));
             }
             Err(Error::NotApplicable(reason)) if survey.labels.is_none() => {
-                worst.not_claimed = Some(format!("not hidden (absence): {reason}"));
+                return Ok(Stated::nothing::<Absence>(format!("not hidden (absence): {reason}")));
             }
             Err(Error::NotApplicable(reason)) => {
-                worst.not_claimed = Some(format!("nothing is claimed (absence): {reason}"));
+                return Ok(Stated::nothing::<Absence>(format!("nothing is claimed (absence): {reason}")));
             }
             Err(other) => return Err(other.into()),
         }
     }
-    if survey.honest_fraction() < 1.0 && worst.not_claimed.is_none() {
-        worst.not_claimed = Some("nothing is claimed (absence) unless all of the crowd are honest".into());
+    Ok(match worst {
+        Some(kept) if survey.honest_fraction() >= 1.0 => Stated::kept(kept),
+        _ => Stated::nothing::<Absence>("nothing is claimed (absence) unless all of the crowd are honest"),
+    })
+}
+
+/// That in words.
+pub(super) fn absence_in_words(absence: &Stated) -> String {
+    match (absence.epsilon_central, absence.delta, &absence.not_claimed) {
+        (Some(epsilon), Some(delta), None) => format!(
+            "epsilon_central {:.4}, delta {delta:e} (absence), if all of the crowd are honest",
+            at_most(epsilon)
+        ),
+        (.., reason) => reason.clone().unwrap_or_default(),
     }
-    if worst.not_claimed.is_some() {
-        (worst.epsilon_central, worst.delta) = (None, None);
-    }
-    Ok(worst)
 }
 
 /// The labels, where fragments under each go, and what instances delete.

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use serde_json::json;
 
-use super::super::serve::stop_signal;
+use super::super::stop::stop_signal;
 use super::super::{Format, print};
 use crate::cli::RespondArgs;
 use crate::clock::now_ms;
@@ -17,6 +17,7 @@ pub(super) fn serve(args: &RespondArgs, format: Format) -> Result<()> {
     Respondent::look_at(&args.state)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.context("the operating system gives no runtime")?.block_on(async {
+        let stopped = stop_signal();
         let page = RespondentPage::open(&args.state, args.port, now_ms, &mut system_rng()?).await?;
         let url = page.url();
         // A reader that is gone does not matter to a server.
@@ -26,6 +27,6 @@ pub(super) fn serve(args: &RespondArgs, format: Format) -> Result<()> {
             )),
             Format::Json => print(&format!("{}\n", json!({ "page": url }))),
         };
-        page.serve(stop_signal()).await
+        page.serve(stopped).await
     })
 }

@@ -215,7 +215,9 @@ fn text(scale: &Scale) -> Vec<String> {
              ran. Several reports of one example are one respondent's, and are accounted for together: that is what the last table \
              certifies of a simulated batch. The paper states the guarantee of m distinct respondents instead, which belongs to \
              another training. Such trainings, of {} distinct examples in each step, are in the table \"res: distinct examples\", each \
-             with the accuracy and the epsilon_central of the same run; they take ten times as long, so there is one of each set.",
+             with the accuracy and the epsilon_central of the same run; they take ten times as long, so there is one of each set. Batches \
+             of 2,000 and 4,000 distinct examples were not trained: of them there is a certified epsilon_central in the notes, and \
+             no accuracy.",
             people(scale.examples as f64),
             people(scale.examples as f64),
             people(DISTINCT as f64)

@@ -1,6 +1,7 @@
 //! What an analyzer does by itself: asks last hops what waits, takes it, stores it sealed, and only then says so; erases what
 //! waits for too long; and, where its operator wants that, opens what is booked.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use hyper::{HeaderMap, Method};
+use hyper::{HeaderMap, Method, StatusCode};
 use throng_analyze::{BatchHead, InstanceTally};
 use throng_dp::{CentralGuarantee, Removal};
 use throng_shuffle::Channel;
@@ -49,6 +50,8 @@ pub(super) struct Puller {
     pub(super) watched: Watched,
     pub(super) contacts: Contacts,
     pub(super) asking: Option<Asking>,
+    /// What the last hop lists and has erased: said once.
+    pub(super) missing: RefCell<BTreeSet<Channel>>,
 }
 
 /// What a puller does, each of which can fail while the others do not.
@@ -216,6 +219,8 @@ impl Puller {
         let list = self.call(Method::GET, &path, &[])?;
         let (channels, rest) = list.as_chunks::<12>();
         ensure!(rest.is_empty(), "the last hop's list of batches has another length");
+        let listed: BTreeSet<Channel> = channels.iter().map(paths::channel).collect();
+        self.missing.borrow_mut().retain(|channel| listed.contains(channel));
         // One that cannot be taken does not keep the others waiting.
         let mut result = Ok(());
         for Channel { label, epoch } in channels.iter().map(paths::channel) {
@@ -223,6 +228,9 @@ impl Puller {
                 break;
             }
             let route = Route { survey: signed.hash(), label, epoch, instance };
+            if self.missing.borrow().contains(&Channel { label, epoch }) {
+                continue;
+            }
             let taken = self.take(route).with_context(|| format!("epoch {epoch} of label {label}"));
             result = result.and(taken);
         }
@@ -238,7 +246,13 @@ impl Puller {
         ensure!(route.epoch < current, "it is released before it is over by the clock of this machine");
         let batch = match self.taken(&route)? {
             Some(batch) => batch,
-            None => self.store(route)?,
+            None => match self.begin(route)? {
+                Some(begun) => self.store(route, begun)?,
+                None => {
+                    self.note_missing(&route);
+                    return Ok(());
+                }
+            },
         };
         let path = paths::path(&route, "ack");
         self.call(Method::POST, &path, batch.as_bytes())?;
@@ -260,9 +274,9 @@ impl Puller {
     }
 
     /// Reads a batch and stores it as it is. Of an epoch that was destroyed there is nothing to open, so that is noted.
-    fn store(&self, route: Route) -> Result<Digest> {
+    fn store(&self, route: Route, begun: Begun) -> Result<Digest> {
         let survey = &self.survey;
-        let Begun { head, statements, count, first, mut reply } = self.begin(route)?;
+        let Begun { head, statements, count, first, mut reply } = begun;
         let covers = survey.layers.public().iter().any(|key| key.lifetime.covers(route.epoch));
         ensure!(
             covers || head.is_empty(),
@@ -293,6 +307,14 @@ impl Puller {
         let entry = self.watched.log.info("batch-taken").instance(route.instance).epoch(route.epoch);
         entry.label(route.label).outcome(outcome).write();
         Ok(head.batch())
+    }
+
+    /// A batch that its last hop has erased does not come any more: its epoch is without this instance.
+    fn note_missing(&self, route: &Route) {
+        let reason = "the last hop has erased it: this instance is missing from the epoch, for good";
+        let entry = self.watched.log.warn("batch-missing").instance(route.instance).epoch(route.epoch);
+        entry.label(route.label).reason(reason).write();
+        self.missing.borrow_mut().insert(Channel { label: route.label, epoch: route.epoch });
     }
 
     /// Books and opens what waits here, for an operator who wants that at once.
@@ -360,8 +382,9 @@ impl Puller {
         Ok(())
     }
 
-    /// Begins to read a batch: what the hops say about it, the first bytes after that, and the rest.
-    fn begin(&self, route: Route) -> Result<Begun> {
+    /// Begins to read a batch: what the hops say about it, the first bytes after that, and the rest. `None` if the hop says that
+    /// it is gone.
+    fn begin(&self, route: Route) -> Result<Option<Begun>> {
         let signed = self.survey.bundle.survey();
         let len = signed.survey().delivery.hops as usize * STATEMENT_LEN + BATCH_COUNT_LEN;
         let path = paths::path(&route, "batch");
@@ -370,6 +393,9 @@ impl Puller {
             let reply =
                 self.client.request(to, Method::GET, &path, HeaderMap::new(), Outgoing::bytes(Vec::new()));
             let mut reply = reply.await?;
+            if reply.status == StatusCode::GONE {
+                return Ok(Ok(None));
+            }
             if !reply.status.is_success() {
                 return Ok(Err(reply.problem().await?));
             }
@@ -380,16 +406,16 @@ impl Puller {
                 };
                 head.extend_from_slice(&chunk);
             }
-            Ok(Ok((head, reply)))
+            Ok(Ok(Some((head, reply))))
         });
-        let (mut head, reply) = reasons::answer(to, opened)?;
+        let Some((mut head, reply)) = reasons::answer(to, opened)? else { return Ok(None) };
         let first = head.split_off(len);
         let (statements, count) = head.split_last_chunk().context("the batch has no number of envelopes")?;
         let statements: Result<Vec<Signed<EpochStatement>>, _> =
             statements.chunks_exact(STATEMENT_LEN).map(Signed::from_bytes).collect();
         let (statements, count) = (statements?, BatchCount::from_bytes(count));
         let head = BatchHead::check(signed, route, &statements, count)?;
-        Ok(Begun { head, statements, count, first, reply })
+        Ok(Some(Begun { head, statements, count, first, reply }))
     }
 
     /// Asks the last hop for something short.

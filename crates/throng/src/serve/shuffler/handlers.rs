@@ -13,21 +13,24 @@ use hyper::body::{Bytes, Incoming};
 use throng_shuffle::{Channel, Error, Refusal, Upload as Body};
 use throng_wire::batch_count::BATCH_COUNT_LEN;
 use throng_wire::statement::STATEMENT_LEN;
-use throng_wire::{Address, BatchCount, Digest, EpochStatement, Route, Signed, Token};
+use throng_wire::{Address, BatchCount, Digest, EpochStatement, Place, Route, Signed, SurveyHash, Token};
 use tokio::sync::mpsc;
 
-use super::Running;
+use super::{Running, Served};
 use crate::clock::{has_jumped_ahead, now_s};
 use crate::entropy::system_rng;
 use crate::net::body::Timed;
-use crate::net::{Answer, InstancePath, Outgoing, Peer, Problem, RoutePath, Shortcut, Upload, paths};
+use crate::net::{
+    Answer, InstancePath, Outgoing, Peer, Problem, RoutePath, Shortcut, Upload, Visitor, paths,
+};
+use crate::serve::damage::Damage;
 use crate::serve::reasons;
 use crate::serve::worker::{Blocking, wire_batch};
 
-type Hops = State<Arc<Vec<Running>>>;
+type Hops = State<Arc<Served>>;
 
 /// The router of these hops, for all but uploads.
-pub(super) fn router(hops: Arc<Vec<Running>>) -> Router {
+pub(super) fn router(hops: Arc<Served>) -> Router {
     Router::new()
         .route(&paths::pattern("batch"), put(take_batch).get(give_batch))
         .route(&paths::pattern("ack"), post(acknowledge))
@@ -48,25 +51,37 @@ async fn unknown(uri: Uri) -> Response {
 
 /// Uploads, whose paths are read in place.
 #[derive(Clone)]
-pub(super) struct Uploads(pub(super) Arc<Vec<Running>>);
+pub(super) struct Uploads(pub(super) Arc<Served>);
 
 impl Shortcut for Uploads {
     fn takes<B>(&self, request: &hyper::Request<B>) -> bool {
         request.method() == Method::POST && paths::upload(request.uri().path()).is_some()
     }
 
-    async fn answer(&self, request: hyper::Request<Timed<Incoming>>) -> hyper::Response<Answer> {
-        match take_body(&self.0, request).await {
+    async fn answer(
+        &self,
+        request: hyper::Request<Timed<Incoming>>,
+        visitor: &Visitor,
+    ) -> hyper::Response<Answer> {
+        match take_body(&self.0, request, visitor).await {
             Ok(receipt) => Answer::short(receipt),
             Err(problem) => Answer::routed(problem),
         }
     }
 }
 
-async fn take_body(hops: &[Running], request: hyper::Request<Timed<Incoming>>) -> Result<Outgoing, Problem> {
+async fn take_body(
+    hops: &Served,
+    request: hyper::Request<Timed<Incoming>>,
+    visitor: &Visitor,
+) -> Result<Outgoing, Problem> {
     let Some(route) = paths::upload(request.uri().path()) else { return Err(Problem::unknown().await) };
-    let (hop, channel) = find(hops, &route).await?;
+    let (hop, channel) = find(hops, &route)?;
     let id = respondent(hop, request.headers())?;
+    // With open enrolment anybody has a token, and nobody is known by it.
+    if hop.credentials.is_some() {
+        visitor.is_known();
+    }
     let layout = hop.hop.layout();
     let upload = Upload::new(request, layout.body_len(layout.envelopes()) as u64)?;
     // A refusal because the epoch is over would be for good.
@@ -94,11 +109,12 @@ async fn take_batch(
     State(hops): Hops,
     RoutePath(route): RoutePath,
     Extension(peer): Extension<Peer>,
+    Extension(visitor): Extension<Visitor>,
     request: Request,
 ) -> Result<Outgoing, Problem> {
-    let (running, channel) = find(&hops, &route).await?;
+    let (running, channel) = find(&hops, &route)?;
     // The first hop has nobody before it.
-    known(running, peer, running.peers.now().before.as_ref())?;
+    known(running, (peer, &visitor), running.peers.now().before.as_ref())?;
     let mut upload = Upload::new(request, u64::MAX)?;
     let head_len = (running.number as usize - 1) * STATEMENT_LEN + BATCH_COUNT_LEN;
     let (mut head, mut rest) = (Vec::new(), Bytes::new());
@@ -149,8 +165,9 @@ async fn give_batch(
     State(hops): Hops,
     RoutePath(route): RoutePath,
     Extension(peer): Extension<Peer>,
+    Extension(visitor): Extension<Visitor>,
 ) -> Result<Outgoing, Problem> {
-    let (running, channel) = last_hop(&hops, &route, peer).await?;
+    let (running, channel) = last_hop(&hops, &route, (peer, &visitor))?;
     let (body, len) = wire_batch(running.hop.outgoing(channel).map_err(|error| running.failed(error))?);
     Ok(Outgoing::reader(Blocking(body), len))
 }
@@ -159,9 +176,10 @@ async fn acknowledge(
     State(hops): Hops,
     RoutePath(route): RoutePath,
     Extension(peer): Extension<Peer>,
+    Extension(visitor): Extension<Visitor>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let (running, channel) = last_hop(&hops, &route, peer).await?;
+    let (running, channel) = last_hop(&hops, &route, (peer, &visitor))?;
     let digest: Result<[u8; 32], _> = Upload::new(request, 32)?.bytes().await?.try_into();
     let digest = Digest::new(digest.map_err(|_| problem(Refusal::Length))?);
     let (hop, handed_on) = (Arc::clone(&running.hop), running.handed_on.clone());
@@ -181,7 +199,7 @@ async fn acknowledge(
 }
 
 async fn statement(State(hops): Hops, RoutePath(route): RoutePath) -> Result<Outgoing, Problem> {
-    let (running, channel) = find(&hops, &route).await?;
+    let (running, channel) = find(&hops, &route)?;
     let statement = running.hop.statement(channel).map_err(problem)?;
     Ok(Outgoing::bytes(statement.to_bytes()))
 }
@@ -191,11 +209,11 @@ async fn waiting(
     State(hops): Hops,
     InstancePath(survey, instance): InstancePath,
     Extension(peer): Extension<Peer>,
+    Extension(visitor): Extension<Visitor>,
 ) -> Result<Outgoing, Problem> {
-    let hop = hops.iter().find(|hop| hop.instance == instance && hop.hop.survey().hash() == survey);
-    let Some(hop) = hop else { return Err(Problem::unknown().await) };
+    let hop = hops.of(survey, instance)?;
     let last = hop.number == hop.hop.layout().hops();
-    known(hop, peer, last.then_some(&hop.peers.now().after))?;
+    known(hop, (peer, &visitor), last.then_some(&hop.peers.now().after))?;
     // Those that nobody takes any more do not hide the others.
     let mut channels = hop.hop.waiting();
     channels.sort_by_key(|channel| std::cmp::Reverse(channel.epoch));
@@ -204,41 +222,40 @@ async fn waiting(
 }
 
 /// The hop and channel of a route.
-async fn find<'a>(hops: &'a [Running], route: &Route) -> Result<(&'a Running, Channel), Problem> {
-    let hop = hops.iter().find(|hop| {
-        hop.instance == route.instance
-            && hop.hop.survey().hash() == route.survey
-            && hop.hop.has_label(route.label)
-    });
-    match hop {
-        Some(hop) => Ok((hop, Channel { label: route.label, epoch: route.epoch })),
-        None => Err(Problem::unknown().await),
+fn find<'a>(hops: &'a Served, route: &Route) -> Result<(&'a Running, Channel), Problem> {
+    let hop = hops.of(route.survey, route.instance)?;
+    match hop.hop.has_label(route.label) {
+        true => Ok((hop, Channel { label: route.label, epoch: route.epoch })),
+        false => Err(problem(Refusal::Unknown)),
     }
 }
 
 /// The same for who comes for batches: the survey's own analyzer, at the last hop.
-async fn last_hop<'a>(
-    hops: &'a [Running],
+fn last_hop<'a>(
+    hops: &'a Served,
     route: &Route,
-    peer: Peer,
+    who: (Peer, &Visitor),
 ) -> Result<(&'a Running, Channel), Problem> {
-    let (hop, channel) = find(hops, route).await?;
+    let (hop, channel) = find(hops, route)?;
     let last = hop.number == hop.hop.layout().hops();
-    known(hop, peer, last.then_some(&hop.peers.now().after))?;
+    known(hop, who, last.then_some(&hop.peers.now().after))?;
     Ok((hop, channel))
 }
 
 /// Whether a request comes from a party: it has proved to have the key of the certificate that the party's signed address
 /// names. Where this server itself has no TLS, which is for one machine only, nobody can.
-fn known(running: &Running, peer: Peer, party: Option<&Address>) -> Result<(), Problem> {
-    match party {
-        Some(_) if running.plain => Ok(()),
-        Some(party) if party.certificate.is_some() && party.certificate == peer.certificate => Ok(()),
-        _ => {
-            let detail = "this is for a party of the survey, with the certificate that its address names";
-            Err(Problem::new(StatusCode::FORBIDDEN, "party", detail))
-        }
+fn known(
+    running: &Running,
+    (peer, visitor): (Peer, &Visitor),
+    party: Option<&Address>,
+) -> Result<(), Problem> {
+    let proved = |party: &Address| party.certificate.is_some() && party.certificate == peer.certificate;
+    if !party.is_some_and(|party| running.plain || proved(party)) {
+        let detail = "this is for a party of the survey, with the certificate that its address names";
+        return Err(Problem::new(StatusCode::FORBIDDEN, "party", detail));
     }
+    visitor.is_known();
+    Ok(())
 }
 
 /// The respondent's name at this hop, by the token that they show.
@@ -276,6 +293,29 @@ impl Read for Queue {
     }
 }
 
+impl Served {
+    /// The hop of a survey and instance. One whose files are damaged is away, not unknown: who is told that something is
+    /// unknown does not come again.
+    fn of(&self, survey: SurveyHash, instance: u32) -> Result<&Running, Problem> {
+        let is_it = |hop: &&Running| hop.instance == instance && hop.hop.survey().hash() == survey;
+        self.running.iter().find(is_it).ok_or_else(|| {
+            // One whose file cannot be read may be any.
+            let may_be = |damage: &Damage| {
+                matches!(damage.place, Place::Hop { instance: its, .. } if its == instance)
+                    && damage.survey.is_none_or(|its| its == survey)
+            };
+            match self.damages.iter().any(may_be) {
+                true => {
+                    let detail =
+                        "this hop cannot serve this survey until its operator has mended it; try again later";
+                    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "damaged", detail).after_s(AGAIN_S)
+                }
+                false => problem(Refusal::Unknown),
+            }
+        })
+    }
+}
+
 impl Running {
     /// The answer to a request that this hop could not carry out. Its log says so seldom, since strangers can ask often.
     fn failed(&self, error: Error) -> Problem {
@@ -307,17 +347,26 @@ fn problem(refusal: Refusal) -> Problem {
         Refusal::Length => (StatusCode::BAD_REQUEST, "length"),
         Refusal::Full => (StatusCode::INSUFFICIENT_STORAGE, "full"),
         Refusal::Gone => (StatusCode::GONE, "gone"),
+        Refusal::Expired => (StatusCode::GONE, "expired"),
         Refusal::Undecided => (StatusCode::NOT_FOUND, "undecided"),
         Refusal::Statements => (StatusCode::UNPROCESSABLE_ENTITY, "statements"),
         Refusal::Batch => (StatusCode::UNPROCESSABLE_ENTITY, "batch"),
         Refusal::Busy => (StatusCode::SERVICE_UNAVAILABLE, "busy"),
         _ => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
     };
-    Problem::new(status, name, refusal.to_string())
+    let problem = Problem::new(status, name, refusal.to_string());
+    match refusal {
+        // Whoever asks can tell whether it is their clock that is wrong.
+        Refusal::Closed | Refusal::Early => problem.at_s(now_s()),
+        _ => problem,
+    }
 }
 
 /// Batches that are listed at once, 12 bytes each; an analyzer that has taken these asks again.
 const WAITING_MAX: usize = 1000;
+
+/// After how many seconds a survey that is damaged is asked for again.
+const AGAIN_S: u64 = 60;
 
 /// Parts of a batch that wait to be written.
 const QUEUE: usize = 8;

@@ -1,6 +1,7 @@
 //! What people sign, against the definition of what they send: coins that are flipped one after the other.
 
 use throng_account::planner::{Choice, Distribution, plan};
+use throng_wire::survey::Randomizer;
 
 use super::*;
 use crate::cli::PlanArgs;
@@ -94,6 +95,12 @@ fn a_consent_form_promises_no_more_than_the_plan() {
         text.contains("an answer that never changes has a limit") && !text.contains("without a limit"),
         "{text}"
     );
+    let (_, _, survey, text) = planned(
+        "--epsilon-central 1 --delta 1e-6 --respondents 50000 --domain 500 --report-fragments 4 --answer-changes never",
+    );
+    assert_eq!(survey.answer_changes(), Some(AnswerChanges::Never));
+    assert!(text.contains("for all that you ever send: the first answer that you give counts"), "{text}");
+    assert!(!text.contains("stays the same") && text.contains("up to a limit, named below"), "{text}");
 }
 
 /// The probability is that of the definition, over all data of the others that are tried; delta would be too little.

@@ -1,0 +1,239 @@
+//! The targets of the fuzzer on a stable toolchain: over its corpus, and over what is near. The corpus is made by
+//! `cargo test -p throng --test fuzzing -- --ignored`, from the vectors and small real files.
+
+#![allow(clippy::unwrap_used)] // In a test a panic is the message.
+
+#[path = "../../../fuzz/src/hop_files.rs"]
+mod hop_files;
+#[path = "../../throng-wire/tests/common/parsing.rs"]
+#[allow(dead_code, reason = "what other tests use")]
+mod parsing;
+#[path = "../../../fuzz/src/product.rs"]
+mod product;
+#[path = "../../../fuzz/src/stages.rs"]
+mod stages;
+#[path = "../../../fuzz/src/wire.rs"]
+mod wire;
+#[path = "../../throng-wire/tests/common/mod.rs"]
+mod world;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use serde_json::Value;
+use throng::analysis::ReleaseLedger;
+use throng_account::ledger::{Entry, Spending};
+use throng_analyze::{Counted, InstanceTally, Rejected};
+use throng_dp::{CentralGuarantee, Delta, Epsilon};
+use throng_wire::peel::open_body;
+use throng_wire::seal::open;
+use throng_wire::{Credential, CredentialList, Digest, Fragment, Layout, Place, Stop};
+use world::{SHAPE, World};
+
+type Target = (&'static str, fn(&[u8]));
+
+fn targets() -> Vec<Target> {
+    [hop_files::TARGETS, product::TARGETS, stages::TARGETS, wire::TARGETS].concat()
+}
+
+fn fuzz() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz"))
+}
+
+fn corpus(target: &str) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(fuzz().join("corpus").join(target)).into_iter().flatten();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths
+        .map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read(path).unwrap()))
+        .collect()
+}
+
+/// Any bytes, what is in the corpus, and what is near that.
+#[test]
+fn no_target_fails_near_its_corpus() {
+    for (name, target) in targets() {
+        let seeds = corpus(name);
+        assert!(!seeds.is_empty(), "{name} has no corpus");
+        target(b"");
+        for bytes in seeds.into_values() {
+            target(&bytes);
+            let config =
+                ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() };
+            let strategy = prop_oneof![1 => any::<Vec<u8>>(), 6 => parsing::near(bytes)];
+            let run = TestRunner::new(config).run(&strategy, |bytes| {
+                target(&bytes);
+                Ok(())
+            });
+            run.unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+    }
+}
+
+/// Every target has a binary, and every binary a corpus; the one that is not here is in throng-shuffle/tests/operations.rs.
+#[test]
+fn the_fuzzer_has_all_targets() {
+    let manifest = fs::read_to_string(fuzz().join("Cargo.toml")).unwrap();
+    let bins = manifest.split("[[bin]]\nname = \"").skip(1).map(|rest| rest.split('"').next().unwrap());
+    let bins: BTreeSet<&str> = bins.collect();
+    let known: BTreeSet<&str> = targets().iter().map(|(name, _)| *name).chain(["hop_operations"]).collect();
+    assert_eq!(bins, known);
+    assert!(known.iter().all(|name| !corpus(name).is_empty()));
+}
+
+/// Writes the corpus anew. Files that fuzzers have added stay.
+#[test]
+#[ignore = "writes into the source tree"]
+fn the_corpus_is_written() {
+    let mut seeds: Vec<(&str, String, Vec<u8>)> = Vec::new();
+    let mut add = |target, name: String, bytes: Vec<u8>| seeds.push((target, name, bytes));
+    of_vectors(&mut add);
+    of_world(&mut add);
+    of_product(&mut add);
+    for (which, (name, bytes)) in hop_files::seeds() {
+        add("hop_files", name, [&[which], &bytes[..]].concat());
+    }
+    for (target, name, bytes) in seeds {
+        let folder = fuzz().join("corpus").join(target);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join(name), bytes).unwrap();
+    }
+}
+
+type Add<'a> = dyn FnMut(&'static str, String, Vec<u8>) + 'a;
+
+/// What the vectors of the wire format have, refused documents included.
+fn of_vectors(add: &mut Add<'_>) {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../throng-wire/tests/vectors/wire.json");
+    let vectors: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    let text = |value: &Value| value.as_str().unwrap_or_default().as_bytes().to_vec();
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    for (number, case) in list(&vectors["cases"]).iter().enumerate().take(CASES_KEPT) {
+        let approvals: Vec<u8> = list(&case["approvals"]).iter().flat_map(text).collect();
+        add("survey", format!("case-{number}"), text(&case["survey_toml"]));
+        let signed = [&text(&case["survey_toml"]), &[0][..], &approvals].concat();
+        add("signed_survey", format!("case-{number}"), signed);
+        add("documents", format!("key-list-{number}"), text(&case["key_list"]));
+        add("documents", format!("address-{number}"), text(&case["address"]));
+        add("documents", format!("approvals-{number}"), approvals);
+        let record = |name: &str| hex(case[name].as_str().unwrap_or_default());
+        for name in ["receipt", "statement_committed", "statement_destroyed", "statement_released"] {
+            add("records", format!("{name}-{number}"), record(name));
+        }
+        let head = ["statement_released", "statement_committed", "batch_count"].map(record).concat();
+        add("batch_head", format!("case-{number}"), head);
+        add("private_files", format!("credential-{number}"), text(&case["credential"]));
+    }
+    let refused = &vectors["refused"];
+    for (kind, key, target) in [("surveys", "survey_toml", "survey"), ("key_lists", "key_list", "documents")]
+    {
+        for (number, document) in list(&refused[kind]).iter().enumerate() {
+            add(target, format!("refused-{number}"), text(&document[key]));
+        }
+    }
+}
+
+/// What the parties of a small survey have.
+fn of_world(add: &mut Add<'_>) {
+    let world = World::new(SHAPE);
+    let (first, route) = (Place::hop(1, 1), world.route());
+    let credentials = [1, 2].map(|seed| Credential::generate(&mut ChaCha20Rng::from_seed([seed; 32])));
+    let file = |text: &str| text.as_bytes().to_vec();
+    add("private_files", "credential".into(), file(&credentials[0].to_file()));
+    add("private_files", "signing".into(), file(&world.signing[&first].to_file()));
+    add("private_files", "layers".into(), file(&world.layers[&first].to_file()));
+    let list = CredentialList::new(&credentials, &route.survey, first);
+    add("private_files", "list".into(), file(&list.to_file()));
+    add("private_files", "token".into(), file(&credentials[0].token(&route.survey, first).to_text()));
+    for text in [first.to_string(), Place::Analyzer.to_string(), route.survey.to_string()] {
+        add("private_files", format!("text-{}", text.len()), file(&text));
+    }
+    add("private_files", "key".into(), file(&world.signing[&first].public().to_string()));
+    // What is inside each layer.
+    let rng = &mut ChaCha20Rng::from_seed([3; 32]);
+    let body = world.path(0, world::EPOCH, 1).body(&[Fragment::new(42)], rng).unwrap();
+    let layout = Layout::of(world.survey.survey());
+    let envelopes = open_body(&route, &layout, world.keys(1, 1), &body).unwrap();
+    for envelope in envelopes.chunks_exact(layout.envelope_len(Stop::Hop(2))) {
+        let inner = open(&route, Stop::Hop(2), world.keys(1, 2), envelope).unwrap();
+        if inner[0] == 0 {
+            let last = open(&route, Stop::Analyzer, &world.layers[&Place::Analyzer], &inner[1..]).unwrap();
+            add("layers", "fragment".into(), last);
+            add("layers", "envelope".into(), inner);
+        } else {
+            add("layers", "chaff".into(), inner);
+        }
+    }
+    add("layers", "body".into(), envelopes);
+    let mut tally = world.survey.survey().mechanism().unwrap().tally().unwrap();
+    tally.add_fragments(&[3, 3, 700]).unwrap();
+    let (batch, rejected) = (Digest::of(b"batch"), Rejected::default());
+    let counted = Some(Counted { batch, envelopes: 5, rejected, tally });
+    for (name, counted) in [("counted", counted), ("destroyed", None)] {
+        let bytes = InstanceTally { route, counted }.to_bytes();
+        // The target puts the checksum behind it.
+        add("instance_tally", name.into(), bytes[..bytes.len() - 32].to_vec());
+    }
+    // Kinds (1, 2, 3; with 16, coins and their key), a threshold, one list or two.
+    let (threshold, bits, rows) = ([9; 16], [0, 0, 0, 2, 0, 0, 0, 5, 0, 0, 1, 7], [0, 0, 0, 1, 0, 0, 0, 4]);
+    for kind in [1, 3] {
+        add("backstop", format!("kind-{kind}"), [&[kind][..], &threshold, &bits].concat());
+        add("backstop", format!("coins-{kind}"), [&[16 + kind][..], &threshold, &[7; 32], &bits].concat());
+    }
+    add("backstop", "kind-2".into(), [&[2][..], &threshold, &rows, &bits].concat());
+    add("backstop", "coins-2".into(), [&[18][..], &threshold, &[7; 32], &rows, &bits].concat());
+}
+
+/// What the program keeps and reads.
+fn of_product(add: &mut Add<'_>) {
+    let world = World::new(SHAPE);
+    add("net_paths", "body".into(), throng::net::paths::path(&world.route(), "body").into_bytes());
+    let problem =
+        r#"{"type":"urn:throng:closed","title":"Conflict","detail":"the epoch is over","status":409}"#;
+    add("problem", "closed".into(), problem.into());
+    let folder = tempfile::tempdir().unwrap();
+    let guarantee =
+        |epsilon, delta| CentralGuarantee::new(Epsilon::new(epsilon).unwrap(), Delta::new(delta).unwrap());
+    let mut ledger = ReleaseLedger::open(folder.path(), guarantee(20.0, 1e-3)).unwrap();
+    for epoch in [7, 8] {
+        let spending = Spending::Guarantee(guarantee(1.5, 1e-7));
+        ledger.record("people", Entry { survey: "survey".into(), epoch, spending }).unwrap();
+    }
+    add("release_ledger", "two".into(), ledger.excerpt("people").unwrap().0.into_bytes());
+    let hash = world.survey.hash();
+    let entry = format!(
+        r#"{{"survey":"{hash}","name":"survey","epoch":7,"answer":"{}","spending":{{"epsilon_local":0.0,"permanent":[{{"id":"a","epsilon":4.0}}],"given":{{"coins":"c","answer":"b","epsilon_backstop":5.0,"epsilon_fragment":0.5,"fragments":4,"bits":1}}}}}}"#,
+        Digest::of(b"answer")
+    );
+    let personal = format!(r#"{{"version":2,"epsilon_limit":50.0,"entries":[{entry}]}}"#);
+    add("personal_ledger", "one".into(), personal.into_bytes());
+    add("personal_ledger", "empty".into(), br#"{"version":2,"epsilon_limit":50.0,"entries":[]}"#.to_vec());
+    let manifest = format!(
+        r#"{{"survey":"{hash}","name":"survey","label":0,"epoch":7,"epoch_end_s":604800,"key_lists":{{"analyzer":"{0}"}},"bodies":[{{"instance":1,"send_at_ms":5,"digest":"{0}","length":4,"kept":true}}]}}"#,
+        Digest::of(b"body")
+    );
+    let length = u32::try_from(manifest.len()).unwrap().to_be_bytes();
+    add("stored_answer", "one".into(), [&length[..], manifest.as_bytes(), b"body"].concat());
+    add("tables", "values".into(), b"value,count\nred,3\n\"blue, dark\",0\n".to_vec());
+    add("tables", "records".into(), b"a,b\r\nx,1\r\ny,2\r\nx,\r\n".to_vec());
+    add("tables", "counts".into(), b"3\n0\n17\n".to_vec());
+    let mut png = Vec::new();
+    let mut encoder = png::Encoder::new(&mut png, 3, 2);
+    encoder.set_color(png::ColorType::Grayscale);
+    encoder.write_header().unwrap().write_image_data(&[0, 50, 100, 150, 200, 255]).unwrap();
+    add("pictures", "grey".into(), png);
+}
+
+fn hex(text: &str) -> Vec<u8> {
+    let digits = text.as_bytes().chunks_exact(2);
+    digits.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+}
+
+/// For each file of the corpus.
+const CASES: u32 = 48;
+/// The vectors' cases are alike; a few are enough to begin with.
+const CASES_KEPT: usize = 3;

@@ -1,0 +1,66 @@
+//! Parsers of the analyzer and of respondents: tallies, what hops say of a batch, stored backstops.
+
+#[path = "../../crates/throng-wire/tests/common/mod.rs"]
+mod common;
+
+use common::{SHAPE, World};
+use throng_analyze::{BatchCounter, BatchHead, InstanceTally};
+use throng_encode::{StoredBackstop, StoredCoins};
+use throng_wire::statement::STATEMENT_LEN;
+use throng_wire::{BatchCount, Digest, EpochStatement, Layout, Place, Signed, Stop};
+
+/// Their names, and what they do.
+pub(crate) const TARGETS: &[(&str, fn(&[u8]))] =
+    &[("instance_tally", instance_tally), ("batch_head", batch_head), ("backstop", backstop)];
+
+thread_local! {
+    static WORLD: World = World::new(SHAPE);
+}
+
+/// A tally as it is stored, with a checksum that fits.
+fn instance_tally(bytes: &[u8]) {
+    WORLD.with(|world| {
+        let survey = world.survey.survey();
+        drop(InstanceTally::from_bytes(survey, bytes));
+        let whole = [bytes, Digest::of(bytes).as_bytes()].concat();
+        if let Ok(read) = InstanceTally::from_bytes(survey, &whole) {
+            assert_eq!(read.to_bytes(), whole);
+        }
+    });
+}
+
+/// Statements, of which each is signed by whom it names, the number of envelopes, and the batch itself.
+fn batch_head(bytes: &[u8]) {
+    WORLD.with(|world| {
+        let (statements, rest) = bytes.split_at(bytes.len().min(2 * STATEMENT_LEN));
+        let signed = statements.chunks_exact(STATEMENT_LEN).filter_map(|bytes| {
+            let claimed = *Signed::<EpochStatement>::from_bytes(bytes).ok()?.claimed();
+            let route = throng_wire::Route { survey: world.survey.hash(), instance: 1, ..claimed.route };
+            let key = world.signing.get(&Place::Hop { instance: 1, hop: claimed.hop })?;
+            Signed::new(EpochStatement { route, ..claimed }, key).ok()
+        });
+        let signed: Vec<_> = signed.collect();
+        let Some((count, batch)) = rest.split_first_chunk() else { return };
+        let (count, Some(first)) = (BatchCount::from_bytes(count), signed.first()) else { return };
+        let route = first.claimed().route;
+        let Ok(head) = BatchHead::check(&world.survey, route, &signed, count) else { return };
+        let each = Layout::of(world.survey.survey()).envelope_len(Stop::Analyzer) as u64;
+        assert_eq!(Some(head.len()), head.envelopes().checked_mul(each));
+        let keys = &world.layers[&Place::Analyzer];
+        if let Ok(mut counter) = BatchCounter::new(world.survey.survey(), head, keys, 1 << 20) {
+            let taken = counter.read(batch);
+            assert!(taken.is_ok() || batch.len() as u64 > head.len());
+            drop(counter.end_pass());
+        }
+    });
+}
+
+/// What respondents keep for good.
+fn backstop(bytes: &[u8]) {
+    if let Ok(read) = StoredBackstop::from_bytes(bytes) {
+        assert_eq!(*read.to_bytes(), bytes);
+    }
+    if let Ok(read) = StoredCoins::from_bytes(bytes) {
+        assert_eq!(*read.to_bytes(), bytes);
+    }
+}
