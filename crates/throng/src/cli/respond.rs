@@ -19,8 +19,8 @@ Examples:
   throng respond --survey survey.toml --state state --value - < answer --no-wait
       the answer from standard input; leave what is sealed in the outbox
   throng respond --survey people.toml --value 3,1,- --state state
-      a record: a number for each attribute of the survey, in order; - where there is nothing to say. Like
-      this it is in the shell's history, and until it is sealed in the list of processes: for scripts
+      a record: a number for each attribute of the survey, in order; - where there is nothing to say.
+      For scripts: like this it is in the shell's history, and in the list of processes until sealed
   throng respond --state state
       send what is in the outbox
   throng respond --survey survey.toml --absent --state state
