@@ -18,4 +18,5 @@ mod late;
 mod moved;
 mod people;
 mod respond;
+mod restored;
 mod travel;
