@@ -213,7 +213,7 @@ FIELDS = {
     "encoding record": "kind attributes",
     "randomizer attribute-fragments": "kind epsilon_local",
     "randomizer report-fragments": "kind epsilon_backstop epsilon_fragment fragments answer_changes?",
-    "crowd": "respondents_min honest_fraction enrolment",
+    "crowd": "respondents_min honest_fraction? enrolment",
     "delivery": "instances hops envelopes cover keep_sealed_s? keep_batches_s?",
     "claim": "epsilon_central delta neighbors bound",
 }

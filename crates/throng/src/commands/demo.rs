@@ -212,7 +212,7 @@ impl Demo {
         let plan = |deployment: &mut Deployment, epoch_s: u64| -> Result<Value> {
             let line = format!(
                 "plan --epsilon-central {EPSILON_CENTRAL} --delta {DELTA} --respondents {crowd} --domain {domain} \
-                 --encoding one-hot --instances 3 --hops 2 --epoch-s {epoch_s} --name demo --out survey.toml --json"
+                 --honest-fraction 1 --encoding one-hot --instances 3 --hops 2 --epoch-s {epoch_s} --name demo --out survey.toml --json"
             );
             let question = ["--question", "Which pixel of the drawing do you hold?"];
             Ok(serde_json::from_str(&deployment.run(&line, &question)?)?)
