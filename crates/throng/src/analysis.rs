@@ -3,7 +3,13 @@
 //! `sealed` has the batches that were taken and not opened; `ledger` every epoch that was, before it was opened; `tallies` a
 //! file for every batch that was counted. The last two are only added to. A release is made of them again whenever somebody asks,
 //! and is the same until another batch has come. `releases` has what was published of them.
+//!
+//! None of it is believed because it is there: batches are what hops signed, tallies have a checksum, lines of the ledger and
+//! what was published are authenticated by a key of the analyzer, and how long the ledger is stands elsewhere.
 
+mod data_key;
+mod ledger_line;
+mod ledger_mark;
 pub mod lies;
 mod opening;
 pub mod published;
@@ -12,6 +18,7 @@ mod released;
 mod sealed_files;
 mod tally_files;
 
+pub use data_key::DataKey;
 pub(crate) use opening::abort_at;
 pub use opening::{Booked, Delivered, Opener};
 pub use published::{Published, PublishedReleases, ReleaseName};
@@ -20,11 +27,9 @@ pub use released::{Released, ReleasedValue, Wanted, plot_title};
 pub use sealed_files::{Arriving, Erased, SealedFiles, SealedLock};
 pub use tally_files::TallyFiles;
 
-use std::fs::{DirBuilder, File};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use throng_account::ledger::Entry;
 use throng_account::terms::Kept;
 use throng_analyze::{Crowd, Release};
@@ -32,20 +37,11 @@ use throng_encode::terms;
 use throng_wire::SignedSurvey;
 
 use crate::exit::Refusal;
+use crate::private_dir::{self, Others};
 
-/// Makes a directory that is its owner's alone, and puts the names of it and of all above it that are new on disk: what is
-/// stored in it may be the only copy.
+/// Makes a directory of an analyzer's data. Service managers and containers may let a group see it, and nobody else.
 pub(crate) fn create_private(directory: &Path) -> Result<()> {
-    let missing: Vec<&Path> = directory.ancestors().take_while(|one| !one.exists()).collect();
-    (|| {
-        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-        for new in missing {
-            let parent = new.parent().filter(|parent| !parent.as_os_str().is_empty());
-            File::open(parent.unwrap_or(Path::new(".")))?.sync_all()?;
-        }
-        Ok::<(), std::io::Error>(())
-    })()
-    .with_context(|| format!("cannot make {}", directory.display()))
+    private_dir::create(directory, Others::Strangers)
 }
 
 /// Makes a release of one epoch of a channel: works out what the crowd that hops have signed guarantees, writes that into the

@@ -32,9 +32,14 @@ impl Bundle {
         for (text, extension) in texts.iter_mut().zip(EXTENSIONS).skip(1) {
             *text = read(&survey.with_extension(extension))?;
         }
+        let beside = |extension: &str| format!("in {}", survey.with_extension(extension).display());
+        Self::of_texts(texts, beside)
+    }
+
+    /// Checks the texts of files, as [`Self::files_after`] gives them; `beside` says where they are.
+    pub fn of_texts(texts: [String; 4], beside: impl Fn(&str) -> String) -> anyhow::Result<Self> {
         let [_, signatures, addresses, keys] = &texts;
         let signed = SignedSurvey::from_files(&texts[0], signatures)?;
-        let beside = |extension| format!("in {}", survey.with_extension(extension).display());
         let addresses = newest_addresses(&signed, addresses).with_context(|| beside("addresses"))?;
         let all_lists = KeyLists::read(&signed, keys).with_context(|| beside("keys"))?;
         let keys = all_lists.newest().map(|list| list.claimed().clone()).collect();

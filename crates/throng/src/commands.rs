@@ -23,10 +23,17 @@ use anyhow::Context;
 
 use crate::cli::audit::AuditCommand;
 use crate::cli::{Cli, Command};
+use crate::secrecy::keep_memory_off_the_disk;
 
 /// Runs a command as typed.
 pub fn run(cli: Cli) -> anyhow::Result<()> {
     let format = if cli.json { Format::Json } else { Format::Text };
+    if matches!(
+        cli.command,
+        Command::Keygen(_) | Command::Serve(_) | Command::Respond(_) | Command::Release(_) | Command::Demo(_)
+    ) {
+        keep_memory_off_the_disk();
+    }
     // The others end by themselves what has to be ended well.
     if !ends_itself(&cli.command) {
         stop::end_on_signal()?;

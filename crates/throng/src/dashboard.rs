@@ -36,7 +36,7 @@ use throng_dp::{CentralGuarantee, Removal};
 use throng_wire::SignedSurvey;
 use tokio::sync::Semaphore;
 
-use crate::analysis::PublishedReleases;
+use crate::analysis::{DataKey, PublishedReleases};
 use crate::exit::Refusal;
 use crate::net::Problem;
 use crate::serve::{Contacts, Vitals};
@@ -50,6 +50,8 @@ pub struct Dashboard {
     pub data: PathBuf,
     /// What all releases about one population may spend together.
     pub budget: CentralGuarantee<Removal>,
+    /// What its data is authenticated by.
+    pub key: DataKey,
     /// Its surveys.
     pub surveys: Vec<Shown>,
     /// Who may see it.
@@ -85,7 +87,7 @@ type Shared = Arc<Serving>;
 
 /// The pages, their files, and what they ask for. Every answer has the headers of [`assets::secured`].
 pub fn router(dashboard: Dashboard) -> Router {
-    let releases = PublishedReleases::new(&dashboard.data);
+    let releases = PublishedReleases::new(&dashboard.data, &dashboard.key);
     let places = Arc::new(Semaphore::new(PLACES));
     let serving =
         Serving { dashboard, releases, places, ledger: Mutex::default(), outcomes: Mutex::default() };

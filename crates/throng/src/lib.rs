@@ -19,6 +19,7 @@
 //! ```
 
 pub mod analysis;
+mod atomic_file;
 pub mod audit;
 pub mod bundle;
 pub mod cli;
@@ -43,11 +44,13 @@ pub mod out_dir;
 mod parsing;
 pub mod picture;
 pub mod plot;
+mod private_dir;
 mod private_file;
 pub mod progress;
 pub mod rank_plot;
 pub mod respondent;
 pub mod rounding;
+mod secrecy;
 pub mod serve;
 pub mod simulation;
 pub mod terminal;

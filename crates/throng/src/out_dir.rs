@@ -5,7 +5,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use tempfile::{Builder, NamedTempFile};
+
+use crate::atomic_file::{RESULT, Unfinished, sync_directory};
 
 /// A directory that can be written to.
 #[derive(Debug)]
@@ -19,7 +20,7 @@ impl OutDir {
     pub fn open(path: &Path) -> Result<Self> {
         let advice = || format!("cannot write to {}; choose another directory with --out", path.display());
         fs::create_dir_all(path).with_context(advice)?;
-        temporary(path).with_context(advice)?;
+        Unfinished::new(path, RESULT).with_context(advice)?;
         Ok(Self { path: path.to_owned() })
     }
 
@@ -34,32 +35,18 @@ impl OutDir {
         let mut complete = Vec::new();
         for (name, bytes) in files {
             let path = self.path(name.as_ref());
-            let file =
-                self.write_temporary(bytes).with_context(|| format!("cannot write {}", path.display()))?;
-            complete.push((file, path));
+            let file = (|| {
+                let mut file = Unfinished::new(&self.path, RESULT)?;
+                file.write_all(bytes)?;
+                file.complete()
+            })();
+            complete.push((file.with_context(|| format!("cannot write {}", path.display()))?, path));
         }
         for (file, path) in complete {
-            file.persist(&path).with_context(|| format!("cannot write {}", path.display()))?;
+            file.replace(&path).with_context(|| format!("cannot write {}", path.display()))?;
         }
-        Ok(())
+        sync_directory(&self.path).with_context(|| format!("cannot write {}", self.path.display()))
     }
-
-    fn write_temporary(&self, bytes: &[u8]) -> std::io::Result<NamedTempFile> {
-        let mut file = temporary(&self.path)?;
-        file.write_all(bytes)?;
-        file.as_file().sync_all()?;
-        Ok(file)
-    }
-}
-
-/// A file that is removed unless it is renamed.
-fn temporary(directory: &Path) -> std::io::Result<NamedTempFile> {
-    let mut builder = Builder::new();
-    builder.prefix(".throng-").suffix(".tmp");
-    // Results are for others to read, as far as the umask allows; temporary files are private by default.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(directory)
 }
 
 #[cfg(test)]
@@ -88,6 +75,19 @@ mod tests {
             (fs::read(path.join("one")).unwrap(), fs::read(path.join("two")).unwrap().len()),
             (vec![3], 1000)
         );
+    }
+
+    /// All bytes are on disk before the first name, and all names before it returns.
+    #[test]
+    fn what_is_published_is_on_disk() {
+        use crate::atomic_file::Step::{Name, Sync, Write};
+        let base = tempfile::tempdir().unwrap();
+        let out = OutDir::open(base.path()).unwrap();
+        let files = [("one", vec![1]), ("two", vec![2])];
+        let steps = crate::atomic_file::trace::of(base.path(), || out.write(&files).unwrap());
+        let expected =
+            [(Write, "*"), (Sync, "*"), (Write, "*"), (Sync, "*"), (Name, "one"), (Name, "two"), (Sync, "")];
+        assert_eq!(steps, expected.map(|(step, name)| (step, name.to_owned())));
     }
 
     #[test]

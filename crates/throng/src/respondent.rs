@@ -13,8 +13,9 @@
 //! ```
 //!
 //! The directory has, for its owner alone: `ledger` (what was spent, over all surveys), `secret` (what files
-//! are named by), `credential` (the person's own secret, where they enrolled with it or enrolment is open), `surveys/` (the
-//! files of those that were answered), `permanent/` (coins of backstops and randomized labels) and `outbox/` (what is sent, with receipts). It
+//! are named and authenticated by), `credential` (the person's own secret, where they enrolled with it or enrolment is
+//! open), `surveys/` (the files of those that were answered), `permanent/` (coins of backstops and randomized labels) and
+//! `outbox/` (what is sent, with receipts). It
 //! is to be kept like the values themselves, and to be backed up as a whole.
 
 mod enrolling;
@@ -44,10 +45,11 @@ use zeroize::Zeroizing;
 use crate::bundle::Bundle;
 use crate::entropy::system_rng;
 use crate::exit::Refusal;
+use crate::private_file;
 use outbox::Outbox;
 use permanent::{Drawer, Kept};
 use sending::Retries;
-use state_dir::{NamingSecret, OUTBOX, SURVEYS, StateDir};
+use state_dir::{NamingSecret, SURVEYS, StateDir};
 
 pub use outbox::{StoredAnswer, StoredBody};
 pub use personal_ledger::{Entry, Given, NextEpoch, Permanent, PersonalLedger, Spending};
@@ -120,25 +122,28 @@ impl Respondent {
     /// The same with other randomness.
     pub fn open_with(state: &Path, rng: &mut (impl CryptoRng + ?Sized)) -> Result<Self> {
         let state = StateDir::open(state)?;
-        let (secret, ledger) = match (NamingSecret::read(&state)?, PersonalLedger::read(&state)?) {
+        let secret = NamingSecret::read(&state)?;
+        secret.iter().for_each(|secret| state.authenticate_by(secret));
+        let ledger = if secret.is_some() { PersonalLedger::read(&state)? } else { None };
+        let (secret, ledger) = match (secret, ledger) {
             (Some(secret), Some(ledger)) => (secret, ledger),
-            // The ledger is written first: alone it is what a crash at the very beginning leaves.
-            (None, ledger) if ledger.as_ref().is_none_or(|ledger| ledger.entries().is_empty()) => {
-                if !state.names(OUTBOX)?.is_empty() || !state.names(state_dir::PERMANENT)?.is_empty() {
-                    bail!(
-                        "the state directory has answers but no ledger; put back a copy of the whole \
-                         directory"
-                    );
-                }
-                let ledger = ledger.unwrap_or_else(|| PersonalLedger::new(None));
+            // The secret is written first: alone it is what a crash at the very beginning leaves.
+            (secret, None) if state.is_new()? => {
+                let ledger = PersonalLedger::new(None);
+                let secret = secret.map_or_else(
+                    || {
+                        let secret = NamingSecret::generate(rng);
+                        secret.write(&state).map(|()| secret)
+                    },
+                    Ok,
+                )?;
+                state.authenticate_by(&secret);
                 ledger.write(&state)?;
-                let secret = NamingSecret::generate(rng);
-                secret.write(&state)?;
                 (secret, ledger)
             }
             _ => bail!(
-                "of ledger and secret one is missing in the state directory; put back a copy of the whole \
-                 directory"
+                "ledger or secret is missing in the state directory, and something was answered with it; put back a copy of \
+                 the whole directory. A fresh ledger would forget what was spent"
             ),
         };
         Outbox(&state).recover(&ledger)?;
@@ -148,8 +153,9 @@ impl Respondent {
     /// Looks at a state directory as it is now, also while another process uses it.
     pub fn look_at(state: &Path) -> Result<Onlooker> {
         let state = StateDir::look_at(state)?;
-        let (Some(secret), Some(ledger)) = (NamingSecret::read(&state)?, PersonalLedger::read(&state)?)
-        else {
+        let secret = NamingSecret::read(&state)?;
+        secret.iter().for_each(|secret| state.authenticate_by(secret));
+        let (Some(secret), Some(ledger)) = (secret, PersonalLedger::read(&state)?) else {
             bail!(
                 "ledger or secret is missing in the state directory; put back a copy of the whole directory"
             );
@@ -255,7 +261,7 @@ impl Respondent {
     /// Checks all receipts again, and the hops' statements as far as they are given. Needs no network.
     pub fn check(&self, statements: &[Signed<EpochStatement>]) -> Result<Vec<CheckedBody>> {
         let mut checked = Vec::new();
-        for answer in Outbox(&self.state).all()? {
+        for answer in Outbox(&self.state).all(&self.ledger)? {
             let answer = answer?;
             let bundle = self.bundle(&answer.survey)?;
             for body in &answer.bodies {
@@ -274,7 +280,8 @@ impl Respondent {
 
     /// All answers, by survey and epoch.
     fn answers(&self) -> Result<Vec<StoredAnswer>> {
-        let mut answers = Outbox(&self.state).all()?.into_iter().collect::<Result<Vec<StoredAnswer>>>()?;
+        let all = Outbox(&self.state).all(&self.ledger)?;
+        let mut answers = all.into_iter().collect::<Result<Vec<StoredAnswer>>>()?;
         answers.sort_by_key(|answer| (answer.survey, answer.epoch));
         Ok(answers)
     }
@@ -283,17 +290,16 @@ impl Respondent {
     /// that take something back are refused.
     fn remember(&self, bundle: &Bundle, epoch: u64) -> Result<()> {
         let hash = bundle.survey().hash();
-        let seen = match self.state.has(&format!("{SURVEYS}/{hash}.keys"))? {
-            true => Some(self.bundle(&hash)?),
-            false => None,
-        };
+        let (name, answered) =
+            (survey_file(&hash), self.ledger.entries().iter().any(|entry| entry.survey == hash));
+        // What was answered was remembered before.
+        let seen = if answered || self.state.has(&name)? { Some(self.bundle(&hash)?) } else { None };
         if let Some(seen) = &seen {
             bundle.follows(seen, epoch)?;
         }
-        // The keys last: where they are, all is. Lists that answers were sealed by stay among them.
-        bundle.files_after(seen.as_ref())?.iter().try_for_each(|(extension, text)| {
-            self.state.write(&format!("{SURVEYS}/{hash}.{extension}"), text.as_bytes())
-        })
+        // Lists that answers were sealed by stay among them.
+        let texts = bundle.files_after(seen.as_ref())?.map(|(_, text)| text);
+        self.state.write_checked(&name, SURVEY, &serde_json::to_vec(&texts)?)
     }
 
     /// The answer for an epoch of a survey, if there is one.
@@ -303,10 +309,15 @@ impl Respondent {
 
     /// The files of a survey that was answered.
     pub fn bundle(&self, survey: &SurveyHash) -> Result<Bundle> {
-        let path = self.state.path(&format!("{SURVEYS}/{survey}.toml"));
-        let read = Bundle::read(&path).and_then(|bundle| complete(&bundle).map(|()| bundle));
-        let bundle = read.with_context(|| {
-            format!("the files beside {} are damaged; put back a copy of them", path.display())
+        let name = survey_file(survey);
+        let path = self.state.path(&name);
+        let read = || -> Result<Bundle> {
+            let texts = self.state.read_checked(&name, SURVEY)?.context("it is missing")?;
+            let bundle = Bundle::of_texts(serde_json::from_slice(&texts)?, |part| format!("in its {part}"))?;
+            complete(&bundle).map(|()| bundle)
+        };
+        let bundle = read().with_context(|| {
+            format!("{} has the files of a survey that was answered; put back a copy of it", path.display())
         })?;
         ensure!(bundle.survey().hash() == *survey, "{} is another survey", path.display());
         Ok(bundle)
@@ -323,6 +334,7 @@ impl Respondent {
         match (survey.crowd.enrolment, &self.credential) {
             (Enrolment::Open, _) => {
                 self.draw_credential(rng)?;
+                self.credential(None)?;
                 Ok(None)
             }
             (Enrolment::Credential, Some(path)) => {
@@ -343,14 +355,15 @@ impl Respondent {
 
     /// Reads a credential: the one that was named last, the one of an answer, or our own.
     fn credential(&self, path: Option<&Path>) -> Result<Credential> {
-        let own = self.state.path(CREDENTIAL);
-        let path = match path {
-            Some(path) => self.credential.as_deref().unwrap_or(path),
-            None => &own,
+        let Some(path) = path else {
+            let text = self.state.read_checked(CREDENTIAL, CREDENTIAL)?;
+            let text = text.context("the state directory has lost its credential; put back a copy of it")?;
+            return Ok(Credential::from_file(str::from_utf8(&text)?)?);
         };
+        let path = self.credential.as_deref().unwrap_or(path);
         let advice =
             || format!("cannot read the credential {}; say where it is with --credential", path.display());
-        let text = Zeroizing::new(std::fs::read_to_string(path).with_context(advice)?);
+        let text = private_file::read(path).with_context(advice)?;
         Credential::from_file(&text).with_context(advice)
     }
 }
@@ -405,4 +418,10 @@ fn refusal(error: EncodeError) -> anyhow::Error {
     }
 }
 
+/// Where the files of a survey are kept.
+fn survey_file(survey: &SurveyHash) -> String {
+    format!("{SURVEYS}/{survey}.survey")
+}
+
 const CREDENTIAL: &str = "credential";
+const SURVEY: &str = "survey";

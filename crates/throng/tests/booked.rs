@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use throng::analysis::{Booked, Opener, SealedFiles, TallyFiles};
+use throng::analysis::{Booked, DataKey, Opener, SealedFiles, TallyFiles};
 use throng::exit;
 use throng_analyze::BatchHead;
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
@@ -84,6 +84,7 @@ impl Desk {
             keys: self.dir.path(),
             population: "people",
             budget,
+            key: &DataKey::new(&self.world.signing[&Place::Analyzer], &self.dir.path().join("ledger.mark")),
             memory: 1 << 24,
         };
         opener.open((0, EPOCH), &mut |_, _| ())
@@ -164,6 +165,25 @@ fn nothing_is_opened_that_the_ledger_refuses_and_nothing_booked_that_cannot_be_o
     let counted = booked.parts[0].counted.as_ref().unwrap();
     assert_eq!((counted.envelopes, counted.rejected.key + counted.rejected.seal), (5, 5));
     assert_eq!((desk.state(1), desk.lines()), (OPEN, 1));
+}
+
+/// A key that rotted opens nothing: that is found out before anything is paid for.
+#[test]
+fn a_layer_key_that_is_not_listed_is_refused_before_anything_is_booked() {
+    let desk = Desk::new();
+    desk.deliver(1, 100_000);
+    let listed = desk.world.lists.iter().find(|list| list.claimed_party() == Place::Analyzer).unwrap();
+    fs::write(desk.dir.path().join("key-list"), listed.to_text()).unwrap();
+    let keys = desk.dir.path().join("layer.keys");
+    let whole = fs::read_to_string(&keys).unwrap();
+    let digit = whole.len() - 20;
+    let other = if &whole[digit..=digit] == "0" { "1" } else { "0" };
+    fs::write(&keys, format!("{}{other}{}", &whole[..digit], &whole[digit + 1..])).unwrap();
+    let error = desk.open(100.0).unwrap_err().to_string();
+    assert!(error.contains("put back copies of both"), "{error}");
+    assert_eq!((desk.state(1), desk.lines()), (SEALED, 0));
+    fs::write(&keys, whole).unwrap();
+    assert_eq!(desk.open(100.0).unwrap().parts.len(), 1);
 }
 
 #[test]

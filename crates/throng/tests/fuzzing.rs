@@ -26,7 +26,7 @@ use chacha20::rand_core::SeedableRng;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::Value;
-use throng::analysis::ReleaseLedger;
+use throng::analysis::{DataKey, ReleaseLedger};
 use throng_account::ledger::{Entry, Spending};
 use throng_analyze::{BatchHead, Counted, InstanceTally, Rejected};
 use throng_dp::{CentralGuarantee, Delta, Epsilon};
@@ -34,7 +34,7 @@ use throng_wire::peel::open_body;
 use throng_wire::seal::open;
 use throng_wire::{
     BatchCount, Credential, CredentialList, Digest, EpochStatement, Forwarded, Fragment, Layout, Outcome,
-    Place, Signed, SignedReceipt, SignedSurvey, Stop, Survey,
+    Place, Signed, SignedReceipt, SignedSurvey, SigningKey, Stop, Survey,
 };
 use world::{SHAPE, World};
 
@@ -258,7 +258,8 @@ fn of_product(add: &mut Add<'_>) {
     let folder = tempfile::tempdir().unwrap();
     let guarantee =
         |epsilon, delta| CentralGuarantee::new(Epsilon::new(epsilon).unwrap(), Delta::new(delta).unwrap());
-    let mut ledger = ReleaseLedger::open(folder.path(), guarantee(20.0, 1e-3)).unwrap();
+    let key = DataKey::new(&SigningKey::from_seed(&[1; 32]).unwrap(), &folder.path().join("mark"));
+    let mut ledger = ReleaseLedger::open(&folder.path().join("data"), &key, guarantee(20.0, 1e-3)).unwrap();
     for epoch in [7, 8] {
         let spending = Spending::Guarantee(guarantee(1.5, 1e-7));
         ledger.record("people", Entry { survey: "survey".into(), epoch, spending }).unwrap();

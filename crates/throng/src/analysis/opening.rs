@@ -7,6 +7,7 @@
 //! Each arrow is on disk before the next one begins, and can be repeated. A process that is killed anywhere has opened
 //! nothing that is not booked, and books nothing twice: an epoch is one entry.
 
+use std::fs;
 use std::io::Read;
 use std::path::Path;
 
@@ -16,9 +17,9 @@ use throng_account::terms::Kept;
 use throng_analyze::{Announced, BatchCounter, BatchHead, Crowd, InstanceTally};
 use throng_dp::{CentralGuarantee, Removal};
 use throng_encode::CheckedClaim;
-use throng_wire::{LayerKeys, Route, SignedSurvey, Survey};
+use throng_wire::{KeyList, LayerKeys, Route, Signed, SignedSurvey, Survey};
 
-use super::{ReleaseLedger, SealedFiles, TallyFiles, promised};
+use super::{DataKey, ReleaseLedger, SealedFiles, TallyFiles, promised};
 use crate::exit::Refusal;
 use crate::keygen::read_layer_keys;
 
@@ -35,6 +36,8 @@ pub struct Opener<'a> {
     pub population: &'a str,
     /// What that is.
     pub budget: CentralGuarantee<Removal>,
+    /// What the ledger is authenticated by.
+    pub key: &'a DataKey,
     /// About how many bytes it may use besides the sums.
     pub memory: usize,
 }
@@ -204,6 +207,7 @@ impl Opener<'_> {
             return Ok(LayerKeys::default());
         }
         let keys = read_layer_keys(self.keys)?;
+        self.check_listed(&keys)?;
         let covers = |head: &BatchHead| {
             head.is_empty() || keys.public().iter().any(|key| key.lifetime.covers(head.route().epoch))
         };
@@ -214,10 +218,27 @@ impl Opener<'_> {
         Ok(keys)
     }
 
+    /// Refuses keys that are not those of the list which the analyzer signed: what was sealed to the others would be paid for, and
+    /// counted as rubbish.
+    fn check_listed(&self, keys: &LayerKeys) -> Result<()> {
+        let path = self.keys.join("key-list");
+        let Ok(text) = fs::read_to_string(&path) else { return Ok(()) };
+        let damaged = || format!("{}: put back a copy of it", path.display());
+        let list = Signed::<KeyList>::from_text(&text).with_context(damaged)?;
+        let listed = list.verify(self.survey).with_context(damaged)?;
+        ensure!(
+            keys.public().iter().all(|key| listed.keys.contains(key)),
+            "layer.keys and {} do not name the same keys: put back copies of both",
+            path.display()
+        );
+        Ok(())
+    }
+
     /// Writes into the ledger what a crowd spends that hops have signed. When this returns it is on disk.
     fn book(&self, announced: &[Announced]) -> Result<(Kept, Recorded)> {
         let (kept, entry) = promised(self.survey, &Crowd::announced(self.survey.survey(), announced)?)?;
-        let recorded = ReleaseLedger::open(self.data, self.budget)?.record(self.population, entry)?;
+        let recorded =
+            ReleaseLedger::open(self.data, self.key, self.budget)?.record(self.population, entry)?;
         Ok((kept, recorded))
     }
 

@@ -1,13 +1,20 @@
 //! Releases that were made, as they were published: the analyzer's own copy of their files.
+//!
+//! Beside the directory of a release, `LABEL-EPOCH.files` has the hashes of its files, under a key of the analyzer: what is read
+//! from there is what was published.
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
-use throng_wire::SurveyHash;
+use throng_wire::{Digest, SurveyHash};
 
+use super::DataKey;
+use crate::atomic_file;
 use crate::out_dir::OutDir;
 use crate::picture::Picture;
 
@@ -15,6 +22,7 @@ use crate::picture::Picture;
 #[derive(Clone, Debug)]
 pub struct PublishedReleases {
     dir: PathBuf,
+    key: DataKey,
 }
 
 /// Which release of a survey.
@@ -30,6 +38,9 @@ pub struct ReleaseName {
 #[derive(Clone, Debug)]
 pub struct Published {
     dir: PathBuf,
+    key: DataKey,
+    /// What its files are authenticated as.
+    whose: String,
 }
 
 /// A line of its table.
@@ -53,14 +64,28 @@ pub struct EstimateLine {
 
 impl PublishedReleases {
     /// Those in an analyzer's data directory, whether or not there are some yet.
-    pub fn new(data: &Path) -> Self {
-        Self { dir: data.join("releases") }
+    pub fn new(data: &Path, key: &DataKey) -> Self {
+        Self { dir: data.join("releases"), key: key.clone() }
     }
 
     /// Where a release is, or will be.
     pub fn at(&self, survey: SurveyHash, name: ReleaseName) -> Published {
         let ReleaseName { epoch, label } = name;
-        Published { dir: self.dir.join(survey.to_string()).join(format!("{label}-{epoch}")) }
+        let whose = format!("{survey}/{label}-{epoch}");
+        Published { dir: self.dir.join(&whose), key: self.key.clone(), whose }
+    }
+
+    /// The surveys of which something was published.
+    pub fn surveys(&self) -> Result<Vec<SurveyHash>> {
+        let entries = match fs::read_dir(&self.dir) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.with_context(|| format!("cannot read {}", self.dir.display()))?,
+        };
+        let mut surveys = Vec::new();
+        for entry in entries {
+            surveys.extend(entry?.file_name().to_str().and_then(|name| name.parse::<SurveyHash>().ok()));
+        }
+        Ok(surveys)
     }
 
     /// The releases of a survey, the newest first.
@@ -98,7 +123,12 @@ impl Published {
 
     /// Puts its files there, each whole or not at all.
     pub fn write(&self, files: &[(&'static str, Vec<u8>)]) -> Result<()> {
-        OutDir::open(&self.dir)?.write(files)
+        OutDir::open(&self.dir)?.write(files)?;
+        let hashes = files.iter().map(|(name, bytes)| format!("{} {name}\n", Digest::of(bytes)));
+        let list = format!("{HEADER}{}", hashes.collect::<String>());
+        let text = format!("{list}{}\n", self.tag(&list)?);
+        atomic_file::write(&self.list(), text.as_bytes(), atomic_file::PRIVATE)
+            .with_context(|| format!("cannot write {}", self.list().display()))
     }
 
     /// `release.json`, as `throng release` printed it.
@@ -120,14 +150,57 @@ impl Published {
 
     /// How wide the picture is that was asked for when it was made, if one was.
     pub fn picture_width(&self) -> Option<u32> {
-        Picture::open(&self.dir.join(PICTURE)).ok().map(|picture| picture.width())
+        let picture = self.read(PICTURE).and_then(|bytes| Picture::from_png(&bytes));
+        picture.ok().map(|picture| picture.width())
     }
 
-    fn read(&self, name: &str) -> Result<Vec<u8>> {
+    /// A file as it was published. While a release is refined, its files are of another time than their list for a moment.
+    pub fn read(&self, name: &str) -> Result<Vec<u8>> {
+        let mut tries = 1..TRIES;
+        loop {
+            match self.read_once(name) {
+                Err(error) if self.list().exists() && tries.next().is_some() => {
+                    drop(error);
+                    sleep(BETWEEN_TRIES);
+                }
+                read => return read,
+            }
+        }
+    }
+
+    fn read_once(&self, name: &str) -> Result<Vec<u8>> {
         let path = self.dir.join(name);
-        fs::read(&path).with_context(|| format!("cannot read {}", path.display()))
+        let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let list = self.list();
+        let text = fs::read_to_string(&list).with_context(|| format!("cannot read {}", list.display()))?;
+        let again = "make the release again with `throng release`, which costs nothing";
+        let authentic = text.strip_suffix('\n').and_then(|text| text.rsplit_once('\n'));
+        let Some((hashes, tag)) = authentic else { bail!("{} is damaged: {again}", list.display()) };
+        let hashes = format!("{hashes}\n");
+        ensure!(tag == self.tag(&hashes)?.to_string(), "{} is damaged: {again}", list.display());
+        let line = format!("{} {name}", Digest::of(&bytes));
+        let published = hashes.lines().skip(1).any(|known| known == line);
+        ensure!(published, "{} is not what was published: {again}", path.display());
+        Ok(bytes)
+    }
+
+    /// How long a file is; 0 if it is not there.
+    pub(super) fn length(&self, name: &str) -> u64 {
+        fs::metadata(self.dir.join(name)).map_or(0, |file| file.len())
+    }
+
+    fn tag(&self, list: &str) -> Result<Digest> {
+        self.key.tag("published release", &[self.whose.as_bytes(), &[0], list.as_bytes()])
+    }
+
+    fn list(&self) -> PathBuf {
+        self.dir.with_extension("files")
     }
 }
+
+const TRIES: u32 = 3;
+const BETWEEN_TRIES: Duration = Duration::from_millis(20);
+const HEADER: &str = "throng-v1 release files\n";
 
 /// The names of the files of a release: what it says.
 pub const RELEASE: &str = "release.json";
@@ -149,11 +222,13 @@ pub const PICTURE: &str = "estimate.png";
 #[cfg(test)]
 mod tests {
     use super::*;
+    use throng_wire::SigningKey;
 
     #[test]
     fn what_was_published_is_found_again() {
         let data = tempfile::tempdir().unwrap();
-        let (releases, survey) = (PublishedReleases::new(data.path()), SurveyHash::new([7; 32]));
+        let key = DataKey::new(&SigningKey::from_seed(&[1; 32]).unwrap(), &data.path().join("mark"));
+        let (releases, survey) = (PublishedReleases::new(data.path(), &key), SurveyHash::new([7; 32]));
         assert_eq!(releases.of(survey).unwrap(), []);
         let name = |label, epoch| ReleaseName { epoch, label };
         let table = b"value,name,estimate,standard_error,significant,mark\n0,\"a, b\",-1.250,3.000,false,\n\
@@ -174,5 +249,17 @@ mod tests {
         assert_eq!((withheld.estimate, withheld.standard_error, withheld.significant), (None, None, false));
         assert_eq!((line.mark.as_str(), withheld.mark.as_str()), ("", "impossible"));
         assert!(releases.at(survey, name(3, 9)).json().is_err());
+        assert_eq!(releases.surveys().unwrap(), [survey]);
+        // What was changed or moved since is not what was published.
+        let path = one.dir().join(RELEASE);
+        fs::write(&path, "[]\n").unwrap();
+        assert!(one.json().unwrap_err().to_string().contains("throng release"), "{:?}", one.json());
+        fs::write(&path, "{}\n").unwrap();
+        one.json().unwrap();
+        let other = releases.at(survey, name(1, 9));
+        fs::copy(one.list(), other.list()).unwrap();
+        assert!(other.json().is_err() && one.table().is_ok());
+        fs::remove_file(one.list()).unwrap();
+        assert!(one.json().is_err());
     }
 }

@@ -10,13 +10,13 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use tempfile::NamedTempFile;
 use throng_analyze::{BatchCheck, BatchHead};
 use throng_wire::batch_count::BATCH_COUNT_LEN;
 use throng_wire::statement::STATEMENT_LEN;
 use throng_wire::{BatchCount, Digest, EpochStatement, Route, Signed, SignedSurvey, SurveyHash};
 
 use super::create_private;
+use crate::atomic_file::{self, PRIVATE, Unfinished};
 
 /// The sealed batches of one survey. A file is there whole or not at all.
 #[derive(Clone, Debug)]
@@ -33,10 +33,9 @@ pub struct Erased {
 
 /// A sealed batch that is being written.
 pub struct Arriving {
-    file: BufWriter<NamedTempFile>,
+    file: BufWriter<Unfinished>,
     check: BatchCheck,
     path: PathBuf,
-    dir: PathBuf,
 }
 
 /// Nobody else opens or erases batches of the survey while this is held.
@@ -53,13 +52,8 @@ impl SealedFiles {
     /// Makes their directory, and removes what a process that was killed had begun to write.
     pub fn create(&self) -> Result<()> {
         create_private(&self.dir)?;
-        for entry in fs::read_dir(&self.dir)? {
-            let path = entry?.path();
-            if path.extension().is_some_and(|extension| extension == "tmp") {
-                fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
-            }
-        }
-        Ok(())
+        atomic_file::remove_unfinished(&self.dir)
+            .with_context(|| format!("cannot clean {}", self.dir.display()))
     }
 
     /// Waits until nobody else opens or erases batches of the survey.
@@ -90,7 +84,7 @@ impl SealedFiles {
         count: &BatchCount,
     ) -> Result<Arriving> {
         let path = self.path(&head.route(), SEALED);
-        let file = tempfile::Builder::new().prefix(".").suffix(".tmp").tempfile_in(&self.dir);
+        let file = Unfinished::new(&self.dir, PRIVATE);
         let file = file.with_context(|| format!("cannot write {}", path.display()))?;
         let mut file = BufWriter::with_capacity(BUFFER, file);
         file.write_all(MAGIC)?;
@@ -98,7 +92,7 @@ impl SealedFiles {
             file.write_all(&statement.to_bytes())?;
         }
         file.write_all(&count.to_bytes())?;
-        Ok(Arriving { file, check: BatchCheck::new(head), path, dir: self.dir.clone() })
+        Ok(Arriving { file, check: BatchCheck::new(head), path })
     }
 
     /// What the hops said about a batch that waits, checked again.
@@ -153,21 +147,16 @@ impl SealedFiles {
 
     /// Removes a batch that was opened.
     pub fn remove(&self, route: &Route) -> Result<()> {
-        self.remove_file(&self.path(route, SEALED))
+        let path = self.path(route, SEALED);
+        atomic_file::remove(&path).map(drop).with_context(|| format!("cannot remove {}", path.display()))
     }
 
     /// Erases a batch that nobody has opened, and notes that first.
     pub fn erase(&self, survey: &SignedSurvey, route: &Route) -> Result<()> {
         if let Some(head) = self.head(survey, route)? {
             let path = self.path(route, ERASED);
-            (|| {
-                let mut file = tempfile::Builder::new().prefix(".").suffix(".tmp").tempfile_in(&self.dir)?;
-                file.write_all(head.batch().as_bytes())?;
-                file.as_file().sync_all()?;
-                file.persist(&path)?;
-                File::open(&self.dir)?.sync_all()
-            })()
-            .with_context(|| format!("cannot write {}", path.display()))?;
+            atomic_file::write(&path, erased(route, &head.batch()).as_bytes(), PRIVATE)
+                .with_context(|| format!("cannot write {}", path.display()))?;
         }
         self.remove(route)
     }
@@ -179,9 +168,11 @@ impl SealedFiles {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             bytes => bytes.with_context(|| format!("cannot read {}", path.display()))?,
         };
-        let batch: Option<[u8; 32]> = bytes.try_into().ok();
-        ensure!(batch.is_some(), "{} is damaged: put back a copy of it", path.display());
-        Ok(batch.map(|batch| Erased { batch: Digest::new(batch) }))
+        let text = str::from_utf8(&bytes).ok().and_then(|text| text.strip_prefix(ERASED_HEADER));
+        let batch = text.and_then(|text| text.lines().next()).and_then(|line| line.parse::<Digest>().ok());
+        let whole = batch.filter(|batch| erased(route, batch).as_bytes() == bytes);
+        ensure!(whole.is_some(), "{} is damaged: put back a copy of it", path.display());
+        Ok(whole.map(|batch| Erased { batch }))
     }
 
     /// The label, epoch and instance of every batch that waits.
@@ -219,14 +210,6 @@ impl SealedFiles {
         Ok(all)
     }
 
-    fn remove_file(&self, path: &Path) -> Result<()> {
-        match fs::remove_file(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            removed => removed.and_then(|()| File::open(&self.dir)?.sync_all()),
-        }
-        .with_context(|| format!("cannot remove {}", path.display()))
-    }
-
     fn path(&self, route: &Route, suffix: &str) -> PathBuf {
         self.dir.join(format!("{}-{}-{}{suffix}", route.label, route.epoch, route.instance))
     }
@@ -249,14 +232,20 @@ impl Arriving {
         self.check.end()?;
         (|| {
             let file = self.file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
-            file.as_file().sync_all()?;
-            file.persist(&self.path)?;
-            File::open(&self.dir)?.sync_all()
+            file.finish(&self.path)
         })()
         .with_context(|| format!("cannot write {}", self.path.display()))
     }
 }
 
+/// The note that a batch was erased: its hash, and one of all that, with the batch that it is about.
+fn erased(route: &Route, batch: &Digest) -> String {
+    let content = format!("{ERASED_HEADER}{batch}\n");
+    let check = Digest::of(&[content.as_bytes(), &route.to_bytes()].concat());
+    format!("{content}{check}\n")
+}
+
+const ERASED_HEADER: &str = "throng-v1 erased batch\n";
 const MAGIC: &[u8] = b"throng-v1 sealed batch\n";
 const SEALED: &str = ".sealed";
 const ERASED: &str = ".erased";

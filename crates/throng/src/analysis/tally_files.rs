@@ -2,15 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use throng_analyze::{HEAD_LEN, InstanceTally};
 use throng_wire::statement::STATEMENT_LEN;
-use throng_wire::{EpochStatement, Route, Signed, Survey, SurveyHash};
+use throng_wire::{Digest, EpochStatement, Hasher, Route, Signed, SignedSurvey, Survey, SurveyHash};
 
 use super::create_private;
+use crate::atomic_file;
 
 /// The tallies of one survey. A file is there whole or not at all, and is never changed.
 #[derive(Clone, Debug)]
@@ -40,26 +41,29 @@ impl TallyFiles {
         self.write(&self.statements_path(route), &bytes)
     }
 
-    /// What the hops of an instance signed about a batch; nothing where it was not kept.
-    pub fn statements(&self, route: &Route) -> Result<Vec<Signed<EpochStatement>>> {
+    /// What the hops of an instance signed about a batch that was counted or destroyed, checked again: all of them, about this
+    /// batch and no other.
+    pub fn statements(&self, survey: &SignedSurvey, route: &Route) -> Result<Vec<Signed<EpochStatement>>> {
         let path = self.statements_path(route);
-        let bytes = match fs::read(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            bytes => bytes.with_context(|| format!("cannot read {}", path.display()))?,
-        };
-        let statements: Result<Vec<_>, _> = bytes.chunks(STATEMENT_LEN).map(Signed::from_bytes).collect();
-        statements.with_context(|| path.display().to_string())
+        let damaged = || format!("{}: put back a copy of it", path.display());
+        let bytes = fs::read(&path).with_context(damaged)?;
+        let statements: Result<Vec<Signed<EpochStatement>>, _> =
+            bytes.chunks(STATEMENT_LEN).map(Signed::from_bytes).collect();
+        let statements = statements.with_context(damaged)?;
+        let hops = survey.survey().delivery.hops;
+        for (hop, signed) in (1..).zip(&statements) {
+            let said = signed.verify(survey).with_context(damaged)?;
+            if said.route != *route || said.hop != hop {
+                bail!("it is about another batch or hop: {}", damaged());
+            }
+        }
+        ensure!(statements.len() as u64 == u64::from(hops), "there is not one of each hop: {}", damaged());
+        Ok(statements)
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> Result<()> {
-        (|| {
-            let mut file = tempfile::Builder::new().prefix(".").suffix(".tmp").tempfile_in(&self.dir)?;
-            file.write_all(bytes)?;
-            file.as_file().sync_all()?;
-            file.persist(path)?;
-            fs::File::open(&self.dir)?.sync_all()
-        })()
-        .with_context(|| format!("cannot write {}", path.display()))
+        atomic_file::write(path, bytes, atomic_file::PRIVATE)
+            .with_context(|| format!("cannot write {}", path.display()))
     }
 
     /// The tally of a batch, if it was counted.
@@ -69,20 +73,23 @@ impl TallyFiles {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             bytes => bytes.with_context(|| format!("cannot read {}", path.display()))?,
         };
-        let tally = InstanceTally::from_bytes(survey, &bytes).with_context(|| path.display().to_string())?;
+        let tally = InstanceTally::from_bytes(survey, &bytes)
+            .with_context(|| format!("{}: put back a copy of it", path.display()))?;
         ensure!(tally.route == *route, "{} is the tally of another batch", path.display());
         Ok(Some(tally))
     }
 
-    /// Whether a batch was counted or destroyed, if it was taken: what hops say in public, and all that is read of the file.
+    /// Whether a batch was counted or destroyed, if it was taken: what hops say in public, and all that is looked at of a file
+    /// that is whole.
     pub fn was_counted(&self, route: &Route) -> Result<Option<bool>> {
         let path = self.path(route);
-        let mut head = [0; HEAD_LEN];
-        match fs::File::open(&path).and_then(|mut file| file.read_exact(&mut head)) {
+        let damaged = || format!("{}: put back a copy of it", path.display());
+        let head = match fs::File::open(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            read => read.with_context(|| format!("cannot read {}", path.display()))?,
-        }
-        let (of, counted) = InstanceTally::head(&head).with_context(|| path.display().to_string())?;
+            file => file.and_then(|file| whole_head(BufReader::new(file))).with_context(damaged)?,
+        };
+        let head = head.with_context(damaged)?;
+        let (of, counted) = InstanceTally::head(&head).with_context(damaged)?;
         ensure!(of == *route, "{} is the tally of another batch", path.display());
         Ok(Some(counted))
     }
@@ -123,4 +130,28 @@ impl TallyFiles {
     }
 }
 
+/// How a tally begins, if the hash at its end is that of all before.
+fn whole_head(mut file: impl Read) -> std::io::Result<Option<[u8; HEAD_LEN]>> {
+    let mut head = [0; HEAD_LEN];
+    if let Err(error) = file.read_exact(&mut head) {
+        return if error.kind() == ErrorKind::UnexpectedEof { Ok(None) } else { Err(error) };
+    }
+    let mut hasher = Hasher::new();
+    hasher.update(&head);
+    // The last bytes so far may be the hash.
+    let (mut last, mut part) = (Vec::new(), vec![0; PART_LEN]);
+    loop {
+        let read = file.read(&mut part)?;
+        if read == 0 {
+            let whole = last.try_into().is_ok_and(|hash: [u8; 32]| hasher.finish() == Digest::new(hash));
+            return Ok(whole.then_some(head));
+        }
+        last.extend_from_slice(&part[..read]);
+        let content = last.len().saturating_sub(32);
+        hasher.update(&last[..content]);
+        last.drain(..content);
+    }
+}
+
+const PART_LEN: usize = 1 << 16;
 const SUFFIX: &str = ".tally";

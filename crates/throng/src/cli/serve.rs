@@ -39,6 +39,7 @@ The file, with every setting:
   data = \"data\"                    # what must not be lost; made if it is not there
   memory_mib = 512                 # about how much memory it may use, besides the sums themselves
   operator_listen = \"127.0.0.1:9444\"   # the dashboard, /healthz, /readyz and /metrics; default: none
+  ledger_mark = \"keys/ledger.mark\"    # how long the ledger is, apart from data; default: beside the first survey's keys
   operator_token = \"operator.token\"  # what the dashboard asks for; default: operator.token in data, made if not there
   late_epochs = 8                  # for how many epochs layer keys are kept for batches that come late
   open = \"when-released\"           # or \"at-once\": book and open every epoch as soon as it is there
@@ -63,8 +64,14 @@ pub struct AnalyzerArgs {
     pub config: PathBuf,
 
     /// Only check the file and everything that it names
-    #[arg(long)]
+    #[arg(long, conflicts_with = "accept_ledger")]
     pub check: bool,
+
+    /// Take the ledger as it is for the whole one, where its mark is lost or knows of more, and end
+    ///
+    /// Every line is still checked, and everything that was published has to be in it. What it lacks would be spent a second time.
+    #[arg(long)]
+    pub accept_ledger: bool,
 
     /// How it tells what it does.
     #[command(flatten)]

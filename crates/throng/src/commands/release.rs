@@ -57,13 +57,14 @@ pub fn run(args: &ReleaseArgs, format: Format) -> Result<()> {
     let there = || Ok(Delivered::of_epoch(&config.data, survey, label, epoch)?.instances());
     wait(until, u64::from(survey.survey().delivery.instances), there)?;
 
-    let budget = config.budget.guarantee()?;
+    let (budget, key) = (config.budget.guarantee()?, config.data_key());
     let opener = Opener {
         data: &config.data,
         survey,
         keys: config.keys(files),
         population: &files.population,
         budget,
+        key: &key,
         memory: config.memory(),
     };
     let mut opening = Opening::begin();
@@ -76,11 +77,12 @@ pub fn run(args: &ReleaseArgs, format: Format) -> Result<()> {
     let given = (0..release.estimates().counts().len()).map(|value| release.given(value));
     let counts: Vec<f64> = given.map(|count| count.unwrap_or(f64::NAN)).collect();
     let picture = args.width.and_then(|width| Picture::of_counts(width, &counts));
-    let published = PublishedReleases::new(&config.data).at(survey.hash(), ReleaseName { epoch, label });
+    let published =
+        PublishedReleases::new(&config.data, &key).at(survey.hash(), ReleaseName { epoch, label });
     let dir = args.out.as_deref().unwrap_or(published.dir());
-    let out = OutDir::open(dir)?;
+    let out = args.out.as_deref().map(OutDir::open).transpose()?;
     let mut contents = released.files(survey.survey(), &release, picture.as_ref())?;
-    let (lines, spent) = ReleaseLedger::open(&config.data, budget)?.excerpt(&files.population)?;
+    let (lines, spent) = ReleaseLedger::open(&config.data, &key, budget)?.excerpt(&files.population)?;
     // What is said to be spent is what the published lines come to, whoever else made a release meanwhile.
     released.epsilon_spent = spent.epsilon().value();
     contents.extend(evidence(&bundle, &tallies, (label, epoch))?);
@@ -88,11 +90,9 @@ pub fn run(args: &ReleaseArgs, format: Format) -> Result<()> {
     let names = contents.iter().map(|(name, _)| *name).chain([RELEASE]);
     released.files = names.map(str::to_owned).collect();
     contents.push((RELEASE, (serde_json::to_string_pretty(&released)? + "\n").into_bytes()));
-    out.write(&contents)?;
+    out.map_or(Ok(()), |out| out.write(&contents))?;
     // The analyzer has a copy of its own, which its dashboard shows.
-    if args.out.is_some() {
-        published.write(&contents)?;
-    }
+    published.write(&contents)?;
     released.directory = Some(dir.display().to_string());
     match format {
         Format::Json => print(&(serde_json::to_string_pretty(&released)? + "\n")),
@@ -116,7 +116,7 @@ fn evidence(
         let route = Route { survey: signed.hash(), label, epoch, instance };
         // Those of a batch that stays sealed are not about this release.
         if tallies.was_counted(&route)?.is_some() {
-            statements.extend(tallies.statements(&route)?.iter().flat_map(Signed::to_bytes));
+            statements.extend(tallies.statements(signed, &route)?.iter().flat_map(Signed::to_bytes));
         }
     }
     let [survey, signatures, _, keys] = bundle.files_after(None)?.map(|(_, text)| text.into_bytes());

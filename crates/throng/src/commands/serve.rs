@@ -62,6 +62,16 @@ fn analyzer(args: &AnalyzerArgs, format: Format) -> Result<()> {
     let AnalyzerConfig { operator_listen, identity, data, .. } = &mut config;
     args.overrides.clone().apply(operator_listen, identity, data);
     let token = config.operator_token();
+    if args.accept_ledger {
+        let lines = AnalyzerServer::accept_ledger(&config)?;
+        return match format {
+            Format::Text => print(&format!(
+                "Accepted: the ledger has {lines} lines. What it lacks will be spent a second time, unless you take it off \
+                 the budget.\n"
+            )),
+            Format::Json => print(&format!("{:#}\n", json!({ "accepted_lines": lines }))),
+        };
+    }
     let analyzer = AnalyzerServer::prepare(config)?;
     let summary = analyzer.summary();
     if args.check {

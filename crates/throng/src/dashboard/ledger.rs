@@ -53,7 +53,7 @@ impl Serving {
     fn composed(&self) -> Result<Value> {
         let budget = self.dashboard.budget;
         // Without its lock, which `throng release` waits for: to compose all takes a while.
-        let ledger = ReleaseLedger::look_at(&self.dashboard.data, budget)?;
+        let ledger = ReleaseLedger::look_at(&self.dashboard.data, &self.dashboard.key, budget)?;
         let named = self.dashboard.surveys.iter().map(|shown| shown.population.as_str());
         let populations: BTreeSet<&str> = ledger.populations().chain(named).collect();
         let mut all = Vec::new();

@@ -315,17 +315,18 @@ const PICTURE_SIDE: u32 = 800;
 
 #[cfg(test)]
 mod tests {
-    use throng_wire::SurveyHash;
+    use throng_wire::{SigningKey, SurveyHash};
 
     use super::*;
-    use crate::analysis::PublishedReleases;
     use crate::analysis::published::{RELEASE, TABLE};
+    use crate::analysis::{DataKey, PublishedReleases};
 
     /// Between the renames of a refinement one file is of before: then it is read again, and never shown.
     #[test]
     fn a_table_is_shown_with_its_own_threshold() {
         let data = tempfile::tempdir().unwrap();
-        let one = PublishedReleases::new(data.path())
+        let key = DataKey::new(&SigningKey::from_seed(&[1; 32]).unwrap(), &data.path().join("mark"));
+        let one = PublishedReleases::new(data.path(), &key)
             .at(SurveyHash::new([7; 32]), ReleaseName { epoch: 1, label: 0 });
         let release = |threshold: f64| {
             let release = json!({
@@ -341,13 +342,13 @@ mod tests {
         // The last digit is rounded: what is signal by a hair is no other release.
         one.write(&[release(12.0004), table(12.0)]).unwrap();
         assert_eq!(of_one_release(&one).unwrap().1.noise_threshold, 12.0004);
-        one.write(&[release(20.0)]).unwrap();
+        one.write(&[release(20.0), table(12.0)]).unwrap();
         let error = of_one_release(&one).err().unwrap();
         assert!(error.to_string().contains("not of one time"), "{error}");
         let refining = one.clone();
         let refined = std::thread::spawn(move || {
             std::thread::sleep(BETWEEN_TRIES);
-            refining.write(&[table(30.0)]).unwrap();
+            refining.write(&[release(20.0), table(30.0)]).unwrap();
         });
         let (lines, facts) = of_one_release(&one).unwrap();
         assert_eq!((lines[0].estimate, facts.noise_threshold), (Some(30.0), 20.0));

@@ -1,9 +1,7 @@
 //! The operator's token: whoever has it sees the dashboard's numbers.
 
 use std::fmt;
-use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
@@ -13,7 +11,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use chacha20::rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use crate::private_file;
+use crate::{atomic_file, private_file};
 
 /// A token that is compared in a time that says nothing about it.
 #[derive(Clone)]
@@ -29,13 +27,13 @@ impl OperatorToken {
 
     /// The one in a file that only its owner can read; a new one is put there if the file is not there.
     pub fn at(path: &Path, rng: &mut impl CryptoRng) -> Result<Self> {
+        if path.exists() {
+            return Self::read(path);
+        }
         let new = Self::generate(rng);
         let advice = || format!("cannot write the operator's token to {}", path.display());
-        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
-            Ok(mut file) => {
-                file.write_all(new.0.as_bytes()).and_then(|()| file.sync_all()).with_context(advice)?;
-                Ok(new)
-            }
+        match atomic_file::create(path, new.0.as_bytes(), atomic_file::PRIVATE) {
+            Ok(()) => Ok(new),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Self::read(path),
             Err(error) => Err(error).with_context(advice),
         }

@@ -1,6 +1,6 @@
 //! Credentials of all respondents, drawn in one place for trials, and the lists by which first hops know them.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::Write;
 use std::path::Path;
 
@@ -11,6 +11,7 @@ use throng_wire::survey::Enrolment;
 use throng_wire::{Credential, CredentialList, Place, Survey};
 
 use super::files::{KeyDir, NewFile, sync};
+use crate::atomic_file::{PRIVATE, Unfinished};
 
 /// Makes credentials for a survey: `respondents/000001.credential` and so on, each for one respondent, and
 /// `instance-I-hop-1.credentials` for each first hop. Refused where there are some already.
@@ -48,12 +49,10 @@ pub fn credentials(
     // Each file waits for the disk, so many are written at once.
     credentials.par_iter().enumerate().try_for_each(|(index, credential)| {
         let path = folder.path().join(format!("{:06}.credential", index + 1));
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&path).with_context(advice)?;
-        file.write_all(credential.to_file().as_bytes()).and_then(|()| file.sync_all()).with_context(advice)
+        let mut file = Unfinished::new(folder.path(), PRIVATE).with_context(advice)?;
+        file.write_all(credential.to_file().as_bytes()).with_context(advice)?;
+        // The names are synced below, all at once.
+        file.complete().and_then(|file| file.name(&path)).with_context(advice)
     })?;
     sync(folder.path())?;
     out.create(&lists)?;

@@ -5,8 +5,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use tempfile::{Builder, NamedTempFile};
 use zeroize::Zeroizing;
+
+use crate::atomic_file::{Complete, PRIVATE, PUBLIC, Unfinished, sync_directory};
 
 /// A directory for keys.
 pub(super) struct KeyDir(PathBuf);
@@ -21,12 +22,12 @@ pub(super) struct NewFile {
 impl NewFile {
     /// One that its owner alone may read.
     pub(super) fn private(name: &str, text: Zeroizing<String>) -> Self {
-        Self { name: name.into(), text, mode: 0o600 }
+        Self { name: name.into(), text, mode: PRIVATE }
     }
 
     /// One that is for everybody.
     pub(super) fn public(name: &str, text: String) -> Self {
-        Self { name: name.into(), text: Zeroizing::new(text), mode: 0o644 }
+        Self { name: name.into(), text: Zeroizing::new(text), mode: PUBLIC }
     }
 }
 
@@ -70,52 +71,38 @@ impl KeyDir {
     /// Writes files that must not exist yet.
     pub(super) fn create(&self, files: &[NewFile]) -> Result<()> {
         self.refuse_existing(files.iter().map(|file| file.name.as_str()))?;
-        self.write(files, |file, path| file.persist_noclobber(path).map(drop).map_err(|error| error.error))
+        self.write(files, Complete::name)
     }
 
     /// Writes files over older ones.
     pub(super) fn replace(&self, files: &[NewFile]) -> Result<()> {
-        self.write(files, |file, path| file.persist(path).map(drop).map_err(|error| error.error))
+        self.write(files, Complete::replace)
     }
 
     /// All are complete on disk before the first gets its name; names are given in order.
-    fn write(
-        &self,
-        files: &[NewFile],
-        persist: impl Fn(NamedTempFile, &Path) -> std::io::Result<()>,
-    ) -> Result<()> {
+    fn write(&self, files: &[NewFile], name: impl Fn(Complete, &Path) -> std::io::Result<()>) -> Result<()> {
         let mut complete = Vec::new();
         for file in files {
             let path = self.path(&file.name);
             let advice = || format!("cannot write {}", path.display());
-            complete.push((self.temporary(file).with_context(advice)?, path.clone()));
+            complete.push((self.complete(file).with_context(advice)?, path.clone()));
         }
         for (file, path) in complete {
-            persist(file, &path).with_context(|| format!("cannot write {}", path.display()))?;
+            name(file, &path).with_context(|| format!("cannot write {}", path.display()))?;
         }
         sync(&self.0)
     }
 
-    fn temporary(&self, file: &NewFile) -> std::io::Result<NamedTempFile> {
-        let mut builder = Builder::new();
-        builder.prefix(".throng-").suffix(".tmp");
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(file.mode));
-        let mut temporary = builder.tempfile_in(&self.0)?;
-        temporary.write_all(file.text.as_bytes())?;
-        temporary.as_file().sync_all()?;
-        Ok(temporary)
+    fn complete(&self, file: &NewFile) -> std::io::Result<Complete> {
+        let mut unfinished = Unfinished::new(&self.0, file.mode)?;
+        unfinished.write_all(file.text.as_bytes())?;
+        unfinished.complete()
     }
 }
 
-/// Puts the names in a directory on disk. Only Unix has directories that can be opened for this.
+/// Puts the names in a directory on disk.
 pub(super) fn sync(directory: &Path) -> Result<()> {
-    if cfg!(unix) {
-        File::open(directory)
-            .and_then(|directory| directory.sync_all())
-            .with_context(|| format!("cannot write {}", directory.display()))?;
-    }
-    Ok(())
+    sync_directory(directory).with_context(|| format!("cannot write {}", directory.display()))
 }
 
 /// A file's text.

@@ -33,12 +33,17 @@ impl Party {
         Ok(party)
     }
 
-    /// Reads what `create` wrote.
-    pub fn read(dir: &Path) -> Result<Self> {
+    /// Reads the key that a party signs with, and nothing else of what `create` wrote.
+    pub fn read_signing_key(dir: &Path) -> Result<SigningKey> {
         let path = dir.join(SIGNING_KEY);
         let advice = || format!("{} has no identity: make one with `throng keygen --out`", dir.display());
         let text = private_file::read(&path).with_context(advice)?;
-        let signing = SigningKey::from_file(&text).with_context(|| format!("in {}", path.display()))?;
+        SigningKey::from_file(&text).with_context(|| format!("in {}", path.display()))
+    }
+
+    /// Reads what `create` wrote.
+    pub fn read(dir: &Path) -> Result<Self> {
+        let signing = Self::read_signing_key(dir)?;
         let tls = Identity::read(&dir.join(TLS_CERTIFICATE), &dir.join(TLS_KEY))?;
         Ok(Self { signing, tls })
     }

@@ -5,9 +5,9 @@
 //! alone, and removed when the training is done.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,7 @@ use throng_learn::{Protocol, Randomness, State};
 use throng_wire::Digest;
 
 use super::{Plan, Point};
+use crate::atomic_file;
 
 /// All that it takes to go on.
 #[derive(Clone, PartialEq)]
@@ -64,17 +65,8 @@ impl Checkpoint {
 
     /// Writes it, so that it is whole and on the disk when this returns, whatever happens.
     pub fn write(&self, path: &Path) -> Result<()> {
-        let folder: PathBuf = path.parent().map_or_else(|| ".".into(), Path::to_owned);
-        (|| {
-            // Readable for the owner alone: that is how temporary files are made.
-            let mut file = tempfile::Builder::new().prefix(".throng-").suffix(".tmp").tempfile_in(&folder)?;
-            file.write_all(&self.bytes()?)?;
-            file.as_file().sync_all()?;
-            file.persist(path)?;
-            File::open(&folder)?.sync_all()?;
-            Ok::<_, anyhow::Error>(())
-        })()
-        .with_context(|| format!("cannot write {}", path.display()))
+        atomic_file::write(path, &self.bytes()?, atomic_file::PRIVATE)
+            .with_context(|| format!("cannot write {}", path.display()))
     }
 
     /// Refuses to go on with another program or another training, and says what differs.

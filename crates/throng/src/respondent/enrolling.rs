@@ -6,6 +6,7 @@ use throng_encode::CheckedClaim;
 use throng_wire::survey::Enrolment;
 use throng_wire::{Credential, EnrolmentFile, SurveyHash};
 
+use super::outbox::Outbox;
 use super::state_dir::SURVEYS;
 use super::{CREDENTIAL, Respondent, complete, refusal};
 use crate::bundle::Bundle;
@@ -45,15 +46,29 @@ impl Respondent {
         self.state.has(&enrolled(survey))
     }
 
-    /// Makes the person's own secret, once.
+    /// Makes the person's own secret, once: one that was used and is gone is not made anew.
     pub(super) fn draw_credential(&self, rng: &mut (impl CryptoRng + ?Sized)) -> Result<()> {
-        if !self.state.has(CREDENTIAL)? {
-            self.state.write(CREDENTIAL, Credential::generate(rng).to_file().as_bytes())?;
+        if self.state.has(CREDENTIAL)? {
+            return Ok(());
         }
-        Ok(())
+        let answered = Outbox(&self.state).all(&self.ledger)?.into_iter().any(|answer| {
+            // Of one that cannot be read this is not known.
+            answer.is_ok_and(|answer| answer.credential.is_none())
+        });
+        let enrolled = self.state.names(SURVEYS)?.iter().any(|name| name.ends_with(ENROLLED));
+        ensure!(
+            !answered && !enrolled,
+            "{} is missing, with which you enrolled or answered; put back a copy of it. With another one you would be \
+             counted twice, or not at all",
+            self.state.path(CREDENTIAL).display()
+        );
+        let text = Credential::generate(rng).to_file();
+        self.state.write_checked(CREDENTIAL, CREDENTIAL, text.as_bytes())
     }
 }
 
 fn enrolled(survey: &SurveyHash) -> String {
-    format!("{SURVEYS}/{survey}.enrolled")
+    format!("{SURVEYS}/{survey}{ENROLLED}")
 }
+
+const ENROLLED: &str = ".enrolled";

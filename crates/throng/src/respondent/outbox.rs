@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::{Deserialize, Serialize};
 use throng_encode::Answer;
 use throng_wire::{Digest, Place, Route, SurveyHash};
@@ -139,8 +139,20 @@ impl std::fmt::Debug for StoredBody {
 pub(super) struct Outbox<'a>(pub(super) &'a StateDir);
 
 impl Outbox<'_> {
-    /// Completes or removes what a crash left as a draft.
+    /// Completes or removes what a crash left as a draft. An answer that the ledger does not know is no such thing: the ledger is
+    /// older than the answer, and would spend again.
     pub(super) fn recover(self, ledger: &PersonalLedger) -> Result<()> {
+        for name in self.0.names(OUTBOX)?.iter().filter_map(|name| name.strip_suffix(ANSWER)) {
+            let known = name
+                .split_once('-')
+                .and_then(|(survey, epoch)| ledger.entry(&survey.parse().ok()?, epoch.parse().ok()?));
+            ensure!(
+                known.is_some(),
+                "{} is an answer that the ledger does not know; put back the newest copy of the ledger. An older one has \
+                 forgotten what was spent",
+                self.0.path(&format!("{OUTBOX}/{name}{ANSWER}")).display()
+            );
+        }
         for name in self.0.names(OUTBOX)?.iter().filter(|name| name.ends_with(DRAFT)) {
             let draft = format!("{OUTBOX}/{name}");
             let bytes = self.0.read_checked(&draft, KIND)?.context("a draft has gone")?;
@@ -184,18 +196,21 @@ impl Outbox<'_> {
         let name = file(survey, epoch, ANSWER);
         match self.0.read_checked(&name, KIND)? {
             Some(bytes) => Ok(Some(self.parse(&name, &bytes)?)),
-            None if ledger.entry(survey, epoch).is_some() => bail!(
-                "{} is missing, which the ledger says was made; put back a copy of it, or answer in another \
-                 epoch. It is not made anew, because that would randomize again",
-                self.0.path(&name).display()
-            ),
+            None if ledger.entry(survey, epoch).is_some() => Err(lost(self.0, &name)),
             None => Ok(None),
         }
     }
 
-    /// All answers: by survey, then by epoch as text. Those that cannot be read are errors of their own.
-    pub(super) fn all(self) -> Result<Vec<Result<StoredAnswer>>> {
+    /// All answers: by survey, then by epoch as text. Those that cannot be read, or that the ledger knows and the disk does not,
+    /// are errors of their own.
+    pub(super) fn all(self, ledger: &PersonalLedger) -> Result<Vec<Result<StoredAnswer>>> {
         let names = self.0.names(OUTBOX)?;
+        let gone = ledger.entries().iter().filter_map(|entry| {
+            // While somebody else answers, the last one may still be a draft.
+            let own = [ANSWER, DRAFT].map(|suffix| file(&entry.survey, entry.epoch, suffix));
+            let there = own.iter().any(|own| names.iter().any(|name| own.ends_with(name.as_str())));
+            (!there).then(|| Err(lost(self.0, &own[0])))
+        });
         Ok(names
             .iter()
             .filter(|name| name.ends_with(ANSWER))
@@ -204,6 +219,7 @@ impl Outbox<'_> {
                 let bytes = self.0.read_checked(&name, KIND)?.context("an answer has gone")?;
                 self.parse(&name, &bytes)
             })
+            .chain(gone)
             .collect())
     }
 
@@ -230,13 +246,14 @@ impl Outbox<'_> {
 
     /// Why a hop refused a body for good, if it did.
     pub(super) fn refusal(self, answer: &StoredAnswer, instance: u32) -> Result<Option<String>> {
-        let bytes = self.0.read(&beside(answer, "refused", instance))?;
+        let bytes = self.0.read_checked(&beside(answer, "refused", instance), &refusal(instance))?;
         Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
     /// Keeps why a hop refused a body for good.
     pub(super) fn keep_refusal(self, answer: &StoredAnswer, instance: u32, reason: &str) -> Result<()> {
-        self.0.write(&beside(answer, "refused", instance), reason.as_bytes())
+        let name = beside(answer, "refused", instance);
+        self.0.write_checked(&name, &refusal(instance), reason.as_bytes())
     }
 
     fn parse(self, name: &str, bytes: &[u8]) -> Result<StoredAnswer> {
@@ -250,6 +267,20 @@ impl Outbox<'_> {
         );
         Ok(answer)
     }
+}
+
+/// An answer that the ledger knows and the disk does not.
+fn lost(state: &StateDir, name: &str) -> anyhow::Error {
+    anyhow!(
+        "{} is missing, which the ledger says was made; put back a copy of it, or answer in another epoch. It is not made \
+         anew, because that would randomize again",
+        state.path(name).display()
+    )
+}
+
+/// What a refusal is authenticated as.
+fn refusal(instance: u32) -> String {
+    format!("refusal of instance {instance}")
 }
 
 fn file(survey: &SurveyHash, epoch: u64, suffix: &str) -> String {

@@ -109,7 +109,7 @@ impl Respondent {
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Pass> {
         let mut pass = Pass::default();
-        for answer in Outbox(&self.state).all()? {
+        for answer in Outbox(&self.state).all(&self.ledger)? {
             let sent = answer.and_then(|answer| self.send_answer(answer, transport, now_ms, &mut pass, rng));
             pass.problems.extend(sent.err());
         }

@@ -2,25 +2,31 @@
 //!
 //! Every file is written whole, under another name first, and is on the disk before anything goes on. Files
 //! that are damaged or missing are an error: making them anew would randomize again, and spend again what the
-//! ledger forgot.
+//! ledger forgot. What is read is authenticated by a key of this directory, under its name, so that neither a changed file
+//! nor one of another place or person is taken for it.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use aws_lc_rs::hmac;
 use getrandom::rand_core::CryptoRng;
-use throng_wire::Digest;
+use throng_wire::{Digest, Mac};
 use zeroize::Zeroizing;
 
+use crate::atomic_file::{self, PRIVATE, Unfinished};
 use crate::crash::Crash;
+use crate::private_dir::{self, Others};
 
 /// An open state directory. No other process can open it at the same time, but to look at it.
 #[derive(Debug)]
 pub(super) struct StateDir {
     path: PathBuf,
+    /// What files are authenticated by, once the secret was read.
+    key: OnceLock<Mac>,
     _lock: Option<File>,
     crash: Crash,
 }
@@ -28,19 +34,21 @@ pub(super) struct StateDir {
 impl StateDir {
     /// Opens a directory, making it if needed. It is for its owner alone.
     pub(super) fn open(path: &Path) -> Result<Self> {
-        create(path).with_context(|| format!("cannot use {} as state directory", path.display()))?;
-        check_private(path)?;
+        private_dir::create(path, Others::Everyone).with_context(unusable(path))?;
         let lock = private(OpenOptions::new().write(true).create(true).truncate(false))
             .open(path.join(LOCK))
             .with_context(|| format!("cannot write to {}", path.display()))?;
         take(&lock).with_context(|| format!("cannot lock {}", path.display()))?;
-        let state = Self { path: path.to_owned(), _lock: Some(lock), crash: Crash::from_env() };
+        let (key, crash) = (OnceLock::new(), Crash::from_env());
+        let state = Self { path: path.to_owned(), key, _lock: Some(lock), crash };
         for folder in ["", OUTBOX, PERMANENT, SURVEYS] {
             let folder = path.join(folder);
-            create(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-            remove_unfinished(&folder)?;
+            private_dir::create(&folder, Others::Everyone).with_context(unusable(path))?;
+            // What a crash left unfinished has no meaning.
+            atomic_file::remove_unfinished(&folder)
+                .with_context(|| format!("cannot clean {}", folder.display()))?;
         }
-        sync(path)?;
+        atomic_file::sync_directory(path)?;
         Ok(state)
     }
 
@@ -52,8 +60,25 @@ impl StateDir {
             "{} is no state directory: name the one that you answer with",
             path.display()
         );
-        check_private(path)?;
-        Ok(Self { path: path.to_owned(), _lock: None, crash: Crash::from_env() })
+        private_dir::check(path, Others::Everyone).with_context(unusable(path))?;
+        Ok(Self { path: path.to_owned(), key: OnceLock::new(), _lock: None, crash: Crash::from_env() })
+    }
+
+    /// From now on files are authenticated by a key of this secret.
+    pub(super) fn authenticate_by(&self, secret: &NamingSecret) {
+        let mut key = Zeroizing::new([0; 32]);
+        key.copy_from_slice(hmac::sign(&secret.key(), b"throng-v1 key for state files\0").as_ref());
+        self.key.get_or_init(|| Mac::new(&key));
+    }
+
+    /// Whether nothing was ever answered with it, so that a ledger can begin.
+    pub(super) fn is_new(&self) -> Result<bool> {
+        for folder in [OUTBOX, PERMANENT, SURVEYS] {
+            if !self.names(folder)?.is_empty() {
+                return Ok(false);
+            }
+        }
+        Ok(self.names("")?.iter().all(|name| [LOCK, SECRET, OUTBOX, PERMANENT, SURVEYS].contains(&&**name)))
     }
 
     /// Where a file is.
@@ -93,22 +118,38 @@ impl StateDir {
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let path = self.path(name);
         (|| {
-            let folder = path.parent().unwrap_or(&self.path);
+            let folder = atomic_file::parent(&path);
             self.crash.operation();
-            // Readable for the owner alone: that is how temporary files are made.
-            let mut file = tempfile::Builder::new().prefix(UNFINISHED).suffix(".tmp").tempfile_in(folder)?;
+            let mut file = Unfinished::new(folder, PRIVATE)?;
             file.write_all(bytes)?;
-            file.as_file().sync_all()?;
+            let file = file.complete()?;
             self.crash.operation();
-            file.persist(&path)?;
-            sync(folder)
+            file.replace(&path)?;
+            atomic_file::sync_directory(folder)
         })()
         .with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// Writes a file with a checksum before its content.
+    /// Writes a file with what authenticates it before its content.
     pub(super) fn write_checked(&self, name: &str, kind: &str, content: &[u8]) -> Result<()> {
-        self.write(name, &checked(kind, content))
+        self.write(name, &self.checked(name, kind, content))
+    }
+
+    /// A content with what authenticates it before it.
+    fn checked(&self, name: &str, kind: &str, content: &[u8]) -> Zeroizing<Vec<u8>> {
+        let header = format!("throng-v1 {kind} (private)\n{}\n", self.tag(name, kind, content));
+        Zeroizing::new([header.as_bytes(), content].concat())
+    }
+
+    /// A hash of a file's content, kind and name (which may get another extension) under the key of the directory. The secret
+    /// that the key is made from has a hash that anyone can make.
+    fn tag(&self, name: &str, kind: &str, content: &[u8]) -> Digest {
+        let stem = name.split('.').next().unwrap_or_default();
+        let parts = [b"throng-v1 state file\0", kind.as_bytes(), b"\0", stem.as_bytes(), b"\0", content];
+        match self.key.get().filter(|_| kind != SECRET) {
+            Some(key) => Digest::new(key.tag(&parts)),
+            None => Digest::new(Mac::new(&[0; 32]).tag(&parts)),
+        }
     }
 
     /// Reads what `write_checked` wrote, if it is there. A file that was changed or cut off is an error.
@@ -117,13 +158,13 @@ impl StateDir {
         let content = (|| {
             let rest = bytes.strip_prefix(format!("throng-v1 {kind} (private)\n").as_bytes())?;
             let (digits, content) = rest.split_at_checked(65)?;
-            (digits == format!("{}\n", checksum(kind, content)).as_bytes()).then_some(content)
+            (digits == format!("{}\n", self.tag(name, kind, content)).as_bytes()).then_some(content)
         })();
         match content {
             Some(content) => Ok(Some(Zeroizing::new(content.to_vec()))),
             None => bail!(
-                "{} is damaged; put back a copy of it. It is not made anew, because that would randomize \
-                 again",
+                "{} is damaged, or of another state directory; put back a copy of it. It is not made anew, because \
+                 that would randomize again",
                 self.path(name).display()
             ),
         }
@@ -133,8 +174,7 @@ impl StateDir {
     pub(super) fn rename(&self, from: &str, to: &str) -> Result<()> {
         let path = self.path(to);
         self.crash.operation();
-        fs::rename(self.path(from), &path)
-            .and_then(|()| sync(path.parent().unwrap_or(&self.path)))
+        atomic_file::rename(&self.path(from), &path)
             .with_context(|| format!("cannot write {}", path.display()))
     }
 
@@ -142,9 +182,7 @@ impl StateDir {
     pub(super) fn remove(&self, name: &str) -> Result<()> {
         let path = self.path(name);
         self.crash.operation();
-        fs::remove_file(&path)
-            .and_then(|()| sync(path.parent().unwrap_or(&self.path)))
-            .with_context(|| format!("cannot remove {}", path.display()))
+        atomic_file::remove(&path).map(drop).with_context(|| format!("cannot remove {}", path.display()))
     }
 }
 
@@ -177,9 +215,12 @@ impl NamingSecret {
 
     /// The name of something: HMAC-SHA256 in hexadecimal digits.
     pub(super) fn name(&self, parts: &[&[u8]]) -> String {
-        let key = hmac::Key::new(hmac::HMAC_SHA256, &self.0);
         let message = Zeroizing::new(parts.concat());
-        hmac::sign(&key, &message).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+        hmac::sign(&self.key(), &message).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn key(&self) -> hmac::Key {
+        hmac::Key::new(hmac::HMAC_SHA256, &self.0)
     }
 }
 
@@ -202,46 +243,8 @@ fn take(lock: &File) -> Result<()> {
     bail!("another process uses it; wait until it is done")
 }
 
-/// A content with its checksum before it.
-fn checked(kind: &str, content: &[u8]) -> Zeroizing<Vec<u8>> {
-    let header = format!("throng-v1 {kind} (private)\n{}\n", checksum(kind, content));
-    Zeroizing::new([header.as_bytes(), content].concat())
-}
-
-fn checksum(kind: &str, content: &[u8]) -> Digest {
-    Digest::of(&Zeroizing::new([kind.as_bytes(), b"\0", content].concat()))
-}
-
-/// A directory for its owner alone.
-fn create(path: &Path) -> io::Result<()> {
-    if path.is_dir() {
-        return Ok(());
-    }
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
-}
-
-/// Refuses a directory that others can look into. An empty one is made private.
-fn check_private(path: &Path) -> Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let unreadable = || format!("cannot use {} as state directory", path.display());
-        let mode = fs::metadata(path).with_context(unreadable)?.permissions().mode();
-        if mode & 0o077 != 0 {
-            let empty = fs::read_dir(path).with_context(unreadable)?.next().is_none();
-            ensure!(
-                empty,
-                "others may look into {}: use another directory for --state, or run chmod 700 on it",
-                path.display()
-            );
-            fs::set_permissions(path, fs::Permissions::from_mode(0o700)).with_context(unreadable)?;
-        }
-    }
-    Ok(())
+fn unusable(path: &Path) -> impl Fn() -> String {
+    move || format!("cannot use {} as state directory; another one can be named with --state", path.display())
 }
 
 /// A file that only its owner can read.
@@ -249,25 +252,6 @@ fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     options
-}
-
-/// What a crash left unfinished has no meaning.
-fn remove_unfinished(folder: &Path) -> Result<()> {
-    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
-        let entry = entry?;
-        let name = entry.file_name();
-        if name.to_str().is_some_and(|name| name.starts_with(UNFINISHED) && name.ends_with(".tmp")) {
-            fs::remove_file(entry.path())
-                .with_context(|| format!("cannot remove {}", entry.path().display()))?;
-        }
-    }
-    Ok(())
-}
-
-/// Makes the names in a directory durable.
-fn sync(folder: &Path) -> io::Result<()> {
-    // Other systems have no such thing as a directory that is opened.
-    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
 /// The answers.
@@ -282,7 +266,6 @@ const LOCK_TRIES: u32 = 20;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 const SECRET: &str = "secret";
 const SECRET_LEN: usize = 32;
-const UNFINISHED: &str = ".throng-";
 
 #[cfg(test)]
 pub(super) mod tests {
@@ -291,18 +274,34 @@ pub(super) mod tests {
 
     /// Puts a content into a file with a checksum that fits, in no hurry to have it on the disk.
     pub(in crate::respondent) fn plant(state: &StateDir, name: &str, kind: &str, content: &[u8]) {
-        fs::write(state.path(name), &*checked(kind, content)).unwrap();
+        fs::write(state.path(name), &*state.checked(name, kind, content)).unwrap();
     }
 
     #[test]
     fn a_file_with_a_checksum_is_read_exactly() {
         let folder = tempfile::tempdir().unwrap();
         let state = StateDir::open(folder.path()).unwrap();
-        check_bytes(&checked("answer", b"what was written"), |bytes| {
+        check_bytes(&state.checked("file", "answer", b"what was written"), |bytes| {
             fs::write(state.path("file"), bytes).unwrap();
             let content = state.read_checked("file", "answer").ok().flatten();
-            content.map(|content| checked("answer", &content).to_vec())
+            content.map(|content| state.checked("file", "answer", &content).to_vec())
         });
+    }
+
+    /// A file of another directory, another name or another kind is not taken for this one.
+    #[test]
+    fn a_file_belongs_to_its_name_and_its_directory() {
+        let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let [one, other] = folders.each_ref().map(|folder| StateDir::open(folder.path()).unwrap());
+        one.authenticate_by(&NamingSecret(Zeroizing::new(vec![1; SECRET_LEN])));
+        other.authenticate_by(&NamingSecret(Zeroizing::new(vec![2; SECRET_LEN])));
+        one.write_checked("a", "answer", b"content").unwrap();
+        assert!(one.read_checked("a", "answer").unwrap().is_some());
+        assert!(one.read_checked("a", "draw").is_err());
+        fs::copy(one.path("a"), one.path("b")).unwrap();
+        assert!(one.read_checked("b", "answer").is_err());
+        fs::copy(one.path("a"), other.path("a")).unwrap();
+        assert!(other.read_checked("a", "answer").unwrap_err().to_string().contains("put back a copy"));
     }
 
     #[test]

@@ -29,12 +29,14 @@ use super::survey_files::SurveyFiles;
 use super::vitals::Vitals;
 use super::waits::Waits;
 use crate::analysis::{ReleaseLedger, SealedFiles, TallyFiles, create_private};
+use crate::atomic_file::parent;
 use crate::bundle::Bundle;
 use crate::clock::now_s;
 use crate::dashboard::{self, Dashboard, OperatorToken, Shown};
 use crate::entropy::system_rng;
 use crate::keygen::Party;
 use crate::net::{Client, client};
+use crate::private_dir::{self, Others};
 use asking::Asking;
 pub use config::{AnalyzedSurvey, AnalyzerConfig, Budget, Open};
 use puller::{Puller, Watched};
@@ -65,6 +67,16 @@ impl AnalyzerServer {
     pub fn prepare(config: AnalyzerConfig) -> Result<Self> {
         let party = Party::read(&config.identity)?;
         ensure_writable(&config.data)?;
+        private_dir::check(&config.data, Others::Strangers)?;
+        let mark = config.ledger_mark();
+        ensure_writable(parent(&mark))
+            .context("the mark of the ledger is kept there: say with ledger_mark where it may be")?;
+        ensure!(
+            !parent(&mark).starts_with(&config.data),
+            "ledger_mark is in the data directory, and would be lost with the ledger: keep it apart"
+        );
+        // A ledger that cannot be gone on with is found out now, and not when somebody waits for a release.
+        ReleaseLedger::look_at(&config.data, &config.data_key(), config.budget.guarantee()?)?;
         let (mut surveys, mut damages): (Vec<Analyzed>, _) = (Vec::new(), Vec::new());
         for survey in &config.surveys {
             let prepared = match Analyzed::new(survey, &config, &party) {
@@ -87,7 +99,8 @@ impl AnalyzerServer {
     /// Reads all that the server and a release would, and fails on what is damaged. Changes nothing, and does not disturb a
     /// server that runs on the same files.
     pub fn check(mut self) -> Result<()> {
-        ReleaseLedger::look_at(&self.config.data, self.config.budget.guarantee()?)?;
+        let Self { config, .. } = &self;
+        ReleaseLedger::look_at(&config.data, &config.data_key(), config.budget.guarantee()?)?;
         let mut damages = std::mem::take(&mut self.damages);
         for survey in &self.surveys {
             if let Err(error) = survey.check() {
@@ -95,6 +108,11 @@ impl AnalyzerServer {
             }
         }
         Damage::none(damages)
+    }
+
+    /// Takes the ledger as it is for the whole one; says how many lines it has.
+    pub fn accept_ledger(config: &AnalyzerConfig) -> Result<u64> {
+        ReleaseLedger::accept(&config.data, &config.data_key(), config.budget.guarantee()?)
     }
 
     /// What it analyzes, with a warning for everything that parties share.
@@ -156,6 +174,7 @@ impl AnalyzerServer {
                     memory,
                     data: config.data.clone(),
                     budget: config.budget.guarantee()?,
+                    key: config.data_key(),
                     open: config.open,
                     late_epochs: config.late_epochs,
                     waits: Waits::default(),
@@ -223,6 +242,7 @@ fn dashboard(
     Ok(dashboard::router(Dashboard {
         data: config.data.clone(),
         budget: config.budget.guarantee()?,
+        key: config.data_key(),
         surveys: surveys.iter().map(shown).collect(),
         token: OperatorToken::at(&config.operator_token(), &mut system_rng()?)?,
         vitals: vitals.clone(),
@@ -251,8 +271,8 @@ impl Analyzed {
                 self.tallies.of_epoch(signed.survey(), label, epoch)?;
                 for instance in 1..=self.instances() {
                     let route = Route { survey: signed.hash(), label, epoch, instance };
-                    for statement in self.tallies.statements(&route)? {
-                        statement.verify(signed)?;
+                    if self.tallies.was_counted(&route)? == Some(true) || self.sealed.waits(&route) {
+                        self.tallies.statements(signed, &route)?;
                     }
                     self.sealed.erased(&route)?;
                 }

@@ -37,6 +37,7 @@ use crate::file_store::{FileStore, MarkFile, ShadowMark, ShadowStore};
 use crate::keygen::{Party, Schedule, Signer};
 use crate::net::server::Limits;
 use crate::net::{Client, Server, Transport, client, open_files};
+use crate::private_dir::{self, Others};
 pub use config::{ShufflerConfig, SurveyConfig};
 pub(super) use peers::{Peers, SharedPeers};
 
@@ -80,6 +81,7 @@ impl Shuffler {
             config.listen
         );
         ensure_writable(&config.data)?;
+        private_dir::check(&config.data, Others::Strangers)?;
         let (mut surveys, mut damages) = (Vec::new(), Vec::new());
         for survey in &config.surveys {
             match Prepared::new(survey, &config, &party) {
@@ -169,6 +171,7 @@ impl Shuffler {
     ) -> Result<()> {
         self.warnings().into_iter().for_each(|warning| log.warn("warning").reason(warning).write());
         let Self { config, party, surveys, mut damages } = self;
+        private_dir::create(&config.data, Others::Strangers)?;
         let vitals = Vitals::new();
         let port = OperatorPort::open(config.operator_listen, &vitals, Router::new()).await?;
         // Keys are not copied around in memory, but read where they are needed.

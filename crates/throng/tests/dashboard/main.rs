@@ -264,7 +264,7 @@ fn every_epoch_that_is_over_is_accounted_for() {
         [running.clone(), line(epoch, "reached", all("counted")), waiting.clone(), destroyed.clone()]
     );
 
-    // How a file begins is all that is read of it; one that begins otherwise spoils its own epoch alone.
+    // A file that is cut off, or begins otherwise, spoils its own epoch alone.
     let file = |epoch: u64, instance: u32| {
         analyst.path(&format!("data/tallies/{}/0-{epoch}-{instance}.tally", analyst.hash()))
     };
@@ -277,11 +277,21 @@ fn every_epoch_that_is_over_is_accounted_for() {
         lines(&analyst),
         [
             running,
-            line(epoch, "reached", all("counted")),
+            line(epoch, "damaged", json!(["damaged", "counted", "counted"])),
             line(epoch - 1, "damaged", json!(["missing", "damaged", "missing"])),
             line(epoch - 2, "damaged", json!(["destroyed", "destroyed", "damaged"])),
         ]
     );
+}
+
+/// A core dump would hold keys, and so would the memory that a debugger of the same user reads.
+#[test]
+fn a_server_leaves_no_core_dump() {
+    let mut analyst = Analyst::with_tallies(3000);
+    analyst.serve();
+    let limits = fs::read_to_string(format!("/proc/{}/limits", analyst.pid())).unwrap();
+    let core = limits.lines().find_map(|line| line.strip_prefix("Max core file size")).unwrap();
+    assert_eq!(core.split_whitespace().collect::<Vec<_>>(), ["0", "0", "bytes"], "{limits}");
 }
 
 #[test]

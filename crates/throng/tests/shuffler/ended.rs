@@ -50,6 +50,7 @@ fn a_respondent_is_ended_in_every_operation() {
     let dir = town.deployment.survey.parent().unwrap();
     let credential = dir.join("credential");
     fs::write(&credential, &*town.credentials[0].to_file()).unwrap();
+    fs::set_permissions(&credential, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     let respond = |state: &Path, value: &str, abort_after: Option<u64>| -> Output {
         let mut command =
             throng(&["respond", "--no-wait", "--json", "--epsilon-limit", "50", "--value", value]);

@@ -46,7 +46,7 @@ fn respondents_answer_through_real_hops_and_check_their_receipts() {
     let sending: Vec<Child> = (0..7)
         .map(|person| {
             let credential = dir.join(format!("{person}.credential"));
-            fs::write(&credential, &*town.credentials[person].to_file()).unwrap();
+            secret(&credential, &town.credentials[person].to_file());
             let value = (person % 8).to_string();
             let mut command = throng(&["respond", "--survey", &survey, "--epoch", "current", "--json"]);
             command.args(["--state", &state(person)]).arg("--credential").arg(&credential);
@@ -109,7 +109,7 @@ fn copies_of_a_respondent_never_share_randomness() {
     let town = Town::of(&planned(), true, 1);
     let dir = town.deployment.survey.parent().unwrap();
     let credential = dir.join("credential");
-    fs::write(&credential, &*town.credentials[0].to_file()).unwrap();
+    secret(&credential, &town.credentials[0].to_file());
     let original = dir.join("original");
     let started =
         throng(&["respond", "--epsilon-limit", "60"]).arg("--state").arg(&original).output().unwrap();
@@ -143,4 +143,11 @@ fn copies_of_a_respondent_never_share_randomness() {
     }
     assert_eq!((bodies.len(), seals.len()), (2 * COPIES, 2 * COPIES));
     assert!(times.len() > COPIES / 2, "{times:?}");
+}
+
+/// A file that only its owner can read.
+fn secret(path: &std::path::Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
 }

@@ -200,6 +200,11 @@ impl Analyst {
         format!("http://{}", self.server().address)
     }
 
+    /// The number of the analyzer's process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.server().child.id()
+    }
+
     pub(crate) fn token(&self) -> &str {
         &self.server().token
     }

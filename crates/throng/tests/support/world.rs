@@ -5,6 +5,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use chacha20::ChaCha20Rng;
@@ -123,7 +124,9 @@ impl World {
         fs::write(file.with_extension("addresses"), addresses).unwrap();
         let text: String = lists.iter().map(Signed::to_text).collect();
         fs::write(file.with_extension("keys"), text).unwrap();
-        fs::write(folder.join("credential"), Credential::generate(rng).to_file().as_str()).unwrap();
+        let credential = folder.join("credential");
+        fs::write(&credential, Credential::generate(rng).to_file().as_str()).unwrap();
+        fs::set_permissions(&credential, fs::Permissions::from_mode(0o600)).unwrap();
         Self { survey, signing, layers, lists, file }
     }
 

@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
 
+use crate::analysis::DataKey;
 use crate::serve::config_file;
 
 /// What an analyzer is told. Paths are relative to the file's directory.
@@ -17,6 +18,10 @@ pub struct AnalyzerConfig {
     pub identity: PathBuf,
     /// The directory for what must not be lost: sealed batches, tallies, and the ledger of releases. Made if it is not there.
     pub data: PathBuf,
+    /// The file that says how long the ledger is, so that a ledger which lost its end is known: apart from `data`, where the
+    /// analyzer and `throng release` can write. Default: `ledger.mark` where the layer keys of the first survey are.
+    #[serde(default)]
+    pub ledger_mark: Option<PathBuf>,
     /// Where its operator asks how it is, and sees the dashboard, for example `127.0.0.1:9444`. Nowhere if it is not given.
     #[serde(default)]
     pub operator_listen: Option<SocketAddr>,
@@ -83,6 +88,7 @@ impl AnalyzerConfig {
         at_base(&mut config.identity);
         at_base(&mut config.data);
         config.operator_token.iter_mut().for_each(at_base);
+        config.ledger_mark.iter_mut().for_each(at_base);
         for survey in &mut config.surveys {
             at_base(&mut survey.survey);
             survey.keys.iter_mut().for_each(at_base);
@@ -93,6 +99,17 @@ impl AnalyzerConfig {
     /// Where the operator's token is.
     pub fn operator_token(&self) -> PathBuf {
         self.operator_token.clone().unwrap_or_else(|| self.data.join("operator.token"))
+    }
+
+    /// Where the mark of the ledger is.
+    pub fn ledger_mark(&self) -> PathBuf {
+        let keys = self.surveys.first().map_or(self.identity.as_path(), |survey| self.keys(survey));
+        self.ledger_mark.clone().unwrap_or_else(|| keys.join("ledger.mark"))
+    }
+
+    /// What its data is authenticated by.
+    pub fn data_key(&self) -> DataKey {
+        DataKey::of(&self.identity, &self.ledger_mark())
     }
 
     /// The directory with the layer keys for a survey.
@@ -153,6 +170,11 @@ survey = "survey.toml"
         assert_eq!(config.data, Path::new("/var/lib/throng"));
         assert_eq!(config.operator_token(), Path::new("/var/lib/throng/operator.token"));
         assert!(config.identity.ends_with("keys") && config.identity.is_absolute());
+        assert_eq!(config.ledger_mark(), config.identity.join("ledger.mark"));
+        let elsewhere = read(&SAMPLE.replacen("identity", "ledger_mark = \"/mark\"\nidentity", 1)).unwrap();
+        assert_eq!(elsewhere.ledger_mark(), Path::new("/mark"));
+        let keys = read(&format!("{SAMPLE}keys = \"layers\"\n")).unwrap();
+        assert!(keys.ledger_mark().ends_with("layers/ledger.mark"));
         assert_eq!(config.surveys[0].population, "everyone");
         assert_eq!(config.open, Open::WhenReleased);
         let at_once = SAMPLE.replacen("identity", "open = \"at-once\"\nidentity", 1);

@@ -20,7 +20,7 @@ use throng_wire::{Address, BatchCount, Digest, EpochStatement, Place, Route, Sig
 use tokio::runtime::Handle;
 
 use super::{Analyzed, Asking, Open};
-use crate::analysis::{Delivered, Opener, abort_at};
+use crate::analysis::{DataKey, Delivered, Opener, abort_at};
 use crate::clock::{has_jumped_ahead, now_s};
 use crate::net::client::{Client, Reply, SendError};
 use crate::net::{Outgoing, paths};
@@ -41,6 +41,7 @@ pub(super) struct Puller {
     pub(super) memory: usize,
     pub(super) data: PathBuf,
     pub(super) budget: CentralGuarantee<Removal>,
+    pub(super) key: DataKey,
     pub(super) open: Open,
     pub(super) late_epochs: u64,
     pub(super) waits: Waits<Work>,
@@ -326,6 +327,7 @@ impl Puller {
             keys: keys.dir(),
             population: &files.population,
             budget: self.budget,
+            key: &self.key,
             memory: self.memory,
         };
         let mut result = Ok(());
