@@ -11,7 +11,7 @@ use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use crate::hex::hex_form;
-use crate::{Error, hex};
+use crate::{Error, Mac, hex};
 
 /// A party's private signing key. It is erased from memory when dropped, and never shown.
 pub struct SigningKey {
@@ -46,6 +46,14 @@ impl SigningKey {
         let mut bytes = [0; 64];
         bytes.copy_from_slice(self.pair.sign(&message(kind, canonical)).as_ref());
         Signature(bytes)
+    }
+
+    /// A key for something that its holder alone writes and reads again: HMAC(seed, purpose, context), where no purpose is
+    /// the beginning of another and its end shows. It tells nothing of the signing key.
+    pub fn derive(&self, purpose: &str, context: &[&[u8]]) -> Mac {
+        let purpose = [purpose.as_bytes(), &[0]].concat();
+        let parts: Vec<&[u8]> = std::iter::once(&purpose[..]).chain(context.iter().copied()).collect();
+        Mac::new(&Zeroizing::new(Mac::new(&self.seed).tag(&parts)))
     }
 
     /// The text of a key file: a line that says what it is, and the seed.

@@ -29,6 +29,7 @@ impl Survey {
             &Encoding::Sketch { domain, rows, cells, seed }
                 if domain == 0
                     || rows == 0
+                    || rows > ROWS_MAX
                     || cells < 2
                     || u64::from(rows) * u64::from(cells) > 1 << 32
                     || domain > INTEGER_MAX
@@ -36,7 +37,7 @@ impl Survey {
             {
                 return wrong(
                     "encoding",
-                    "rows times cells may be at most 2^32, with at least one row and two cells; domain and seed below 2^53",
+                    "rows times cells may be at most 2^32, with 1 to 2^20 rows and at least two cells; domain from 1 and seed from 0 to 2^53 - 1",
                 );
             }
             Encoding::Record { attributes } => check_attributes(attributes)?,
@@ -49,8 +50,8 @@ impl Survey {
             Randomizer::ReportFragments { epsilon_backstop, epsilon_fragment, fragments, .. } => {
                 epsilon("randomizer.epsilon_backstop", epsilon_backstop)?;
                 epsilon("randomizer.epsilon_fragment", epsilon_fragment)?;
-                if fragments == 0 {
-                    return wrong("randomizer.fragments", "give at least 1");
+                if !(1..=FRAGMENTS_MAX).contains(&fragments) {
+                    return wrong("randomizer.fragments", "give 1 to 65536");
                 }
             }
         }
@@ -201,5 +202,7 @@ fn is_name(text: &str) -> bool {
 /// More than anyone runs; so that numbers from a file cannot ask for absurd work.
 const INSTANCES_MAX: u32 = 255;
 const HOPS_MAX: u32 = 16;
+const ROWS_MAX: u32 = 1 << 20;
+const FRAGMENTS_MAX: u32 = 1 << 16;
 const KEEP_SEALED_S_MAX: u64 = 100 * 366 * 86400;
 const BODY_LEN_MAX: u64 = 1 << 30;

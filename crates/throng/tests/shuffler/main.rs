@@ -17,4 +17,5 @@ mod hostile;
 mod late;
 mod moved;
 mod respond;
+mod restored;
 mod travel;

@@ -24,6 +24,8 @@ pub(super) struct Speed {
 pub(super) struct Work {
     /// Seals of all respondents.
     pub(super) seals: u64,
+    /// How long these take.
+    seals_s: f64,
     /// Before the epoch: keys, credentials, processes, seals.
     ready_s: f64,
     /// The part of it that goes on while respondents seal: credentials and processes.
@@ -106,6 +108,7 @@ impl Speed {
         let epoch_min_s = uploads_s * MARGIN + EPOCH_MIN_S * (1.0 / self.share).min(SLOWER_MAX);
         Work {
             seals,
+            seals_s: seals_s(seals as f64),
             ready_s: KEYS_S / self.share + start_s.max(seals_s(seals as f64) * (MARGIN + SAMPLED)),
             start_s,
             epoch_min_s: epoch_min_s.ceil() as u64 * times,
@@ -127,9 +130,11 @@ impl Work {
         self.ready_s + self.epoch_min_s as f64 + self.open_s
     }
 
-    /// How long it is until all answers are sealed and all parties are there, of which this share took so long.
+    /// How long it is until all answers are sealed and all parties are there, of which this share took so long. What others
+    /// did in these moments weighs much in a small sample, so it is not believed whatever it says.
     pub(super) fn rest(&self, share: f64, took: Duration) -> Duration {
-        Duration::from_secs_f64((took.as_secs_f64() / share).max(self.start_s))
+        let sealing_s = (took.as_secs_f64() / share).clamp(self.seals_s / 2.0, self.seals_s * 2.0);
+        Duration::from_secs_f64(sealing_s.max(self.start_s))
     }
 }
 
@@ -200,7 +205,7 @@ const SEALS_MIN: u64 = 30;
 const SHARE_MIN: f64 = 0.1;
 /// What less than this of the answers took says little about all.
 const SHARE_TOLD_MIN: f64 = 0.1;
-/// How much of all answers the sample is, at most.
+/// How much of all answers the sample is.
 pub(super) const SAMPLED: f64 = 0.03;
 /// How often answers are sealed, at most.
 const SEALINGS: u32 = 5;
@@ -253,6 +258,10 @@ mod tests {
         assert_eq!(speed.work(300, (3, 2), 23, 4).epoch_min_s, 4 * few.epoch_min_s);
         let [idle, busy] = [1.0, 0.2].map(|share| Speed { seal_us: 25.0 / share, share });
         assert!(busy.work(300, (3, 2), 23, 1).all_s() > 2.0 * idle.work(300, (3, 2), 23, 1).all_s());
+        let work = idle.work(3000, (3, 2), 23, 1);
+        let rest = |took_s: f64| work.rest(0.1, Duration::from_secs_f64(took_s)).as_secs_f64();
+        assert!((rest(work.seals_s / 10.0) - work.seals_s).abs() < 1e-6);
+        assert!((rest(work.seals_s) - 2.0 * work.seals_s).abs() < 1e-6 && rest(0.0) >= work.seals_s / 2.0);
         assert!(idle.busy().is_none() && busy.busy().unwrap().contains("80 %"));
     }
 
