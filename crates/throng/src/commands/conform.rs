@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use tokio::sync::watch;
 use tokio::time::interval;
 
-use super::serve::stop_signal;
+use super::stop::stop_signal;
 use super::{Format, print};
 use crate::cli::conform::ConformArgs;
 use crate::clock::{now_ms, rfc3339};
