@@ -13,7 +13,6 @@ use std::hint::black_box;
 use std::io::Read;
 use std::time::Instant;
 
-use chacha20::rand_core::SeedableRng;
 use common::world::EPOCH;
 use common::{Cascade, FIRST, SMALL, day};
 use cpu_time::ProcessTime;
