@@ -71,20 +71,26 @@ impl Speed {
         let lifetime = Lifetime { first_epoch: 0, last_epoch: 0 };
         let key = LayerSecretKey::generate(0, lifetime, &mut system_rng()?)?;
         let route = Route { survey: SurveyHash::new([0; 32]), label: 0, epoch: 0, instance: 1 };
-        let threads = rayon::current_num_threads();
-        let (start, worked) = (Instant::now(), worked());
-        let seals = (0..threads).into_par_iter().map(|_| -> Result<u64> {
-            let mut seals = 0;
-            while seals < SEALS_MIN || start.elapsed() < SAMPLE {
-                seal::seal(&route, Stop::Analyzer, key.key(), &[0; 64])?;
-                seals += 1;
+        let seal = || seal::seal(&route, Stop::Analyzer, key.key(), &[0; 64]);
+        // For each core: how many seals, how long they took, and how much of that time it worked on them.
+        let sample = |_| -> Result<(f64, f64, f64)> {
+            // The first ones of a thread make ready what the others use.
+            for _ in 0..SEALS_MIN {
+                seal()?;
             }
-            Ok(seals)
-        });
-        let seals = seals.try_reduce(|| 0, |one, other| Ok(one + other))?;
-        let (took, worked) = (start.elapsed().as_secs_f64(), (self::worked() - worked).as_secs_f64());
-        let share = worked / took / threads as f64;
-        Ok(Self { seal_us: took * 1e6 / seals as f64, share: share.clamp(SHARE_MIN, 1.0) })
+            let (start, worked, mut seals) = (Instant::now(), self::worked(), 0.0);
+            while start.elapsed() < SAMPLE {
+                seal()?;
+                seals += 1.0;
+            }
+            Ok((seals, start.elapsed().as_secs_f64(), (self::worked() - worked).as_secs_f64()))
+        };
+        let threads = rayon::current_num_threads();
+        let sampled: Vec<_> = (0..threads).into_par_iter().map(sample).collect::<Result<_>>()?;
+        let sum = |of: fn(&(f64, f64, f64)) -> f64| sampled.iter().map(of).sum::<f64>();
+        let (seals, took, worked) = (sum(|one| one.0), sum(|one| one.1), sum(|one| one.2));
+        let share = (worked / took).clamp(SHARE_MIN, 1.0);
+        Ok(Self { seal_us: worked * 1e6 / seals / share / threads as f64, share })
     }
 
     /// What so many respondents take: each seals b envelopes for every instance, in a layer for each hop but the first and
@@ -192,15 +198,15 @@ pub(super) fn in_time<T>(
     ))))
 }
 
-/// How long this program has worked so far, on all cores together.
+/// How long this thread has worked so far.
 fn worked() -> Duration {
-    let spent = clock_gettime(ClockId::ProcessCPUTime);
+    let spent = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(spent.tv_sec as u64, spent.tv_nsec as u32)
 }
 
-/// How long seals are timed for, and how many there are on each core at least.
+/// How long seals are timed for, and how many come before on each core.
 const SAMPLE: Duration = Duration::from_millis(500);
-const SEALS_MIN: u64 = 30;
+const SEALS_MIN: u32 = 30;
 /// Less of the machine than this is taken for this.
 const SHARE_MIN: f64 = 0.1;
 /// What less than this of the answers took says little about all.
