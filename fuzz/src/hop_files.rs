@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::io::Write;
 
 use common::{Cascade, FIRST, NEXT_DAY, SMALL};
-use throng_shuffle::{Hop, MemoryStore, Store};
+use throng_shuffle::{MemoryStore, Store};
 use throng_wire::Outcome;
 
 /// Their names, and what they do.
@@ -28,7 +28,7 @@ impl Disks {
         let mut cascade = Cascade::new(SMALL);
         cascade.answer_all(FIRST, 6);
         let open = cascade.stores[0].copy();
-        cascade.hops[0].close_due(NEXT_DAY, &mut cascade.rng).expect("a healthy hop");
+        cascade.hops[0].close_due(NEXT_DAY).expect("a healthy hop");
         let closed = cascade.stores[0].copy();
         Self { cascade, disks: [open, closed] }
     }
@@ -38,7 +38,7 @@ impl Disks {
 fn hop_files(bytes: &[u8]) {
     let Some((&which, bytes)) = bytes.split_first() else { return };
     DISKS.with(|disks| {
-        let Disks { cascade, disks } = &mut *disks.borrow_mut();
+        let Disks { cascade, disks } = &*disks.borrow();
         let store = disks[usize::from(which & 1)].copy();
         let mut names = store.names().expect("a store in memory");
         names.sort();
@@ -46,8 +46,8 @@ fn hop_files(bytes: &[u8]) {
         let mut file = store.create(name).expect("a store in memory");
         file.write_all(bytes).expect("a store in memory");
         file.sync().expect("a store in memory");
-        let Ok(hop) = Hop::open(cascade.config(1), Box::new(store), &mut cascade.rng) else { return };
-        if hop.close_due(NEXT_DAY, &mut cascade.rng).is_ok()
+        let Ok(hop) = cascade.open_on(1, &store) else { return };
+        if hop.close_due(NEXT_DAY).is_ok()
             && hop.process(FIRST).is_ok()
             && let Ok(statement) = hop.statement(FIRST)
             && let Outcome::Released { respondents, .. } = statement.claimed().outcome

@@ -2,6 +2,7 @@
 //! which runs the corpus of this target, too.
 
 #[path = "../../crates/throng-shuffle/tests/operations.rs"]
+#[allow(dead_code, unused_imports, reason = "what its tests use")]
 mod operations;
 
 /// Their names, and what they do.

@@ -7,7 +7,7 @@ use common::{SHAPE, World};
 use throng_analyze::{BatchCounter, BatchHead, InstanceTally};
 use throng_encode::{StoredBackstop, StoredCoins};
 use throng_wire::statement::STATEMENT_LEN;
-use throng_wire::{BatchCount, Digest, EpochStatement, Layout, Place, Signed, Stop};
+use throng_wire::{BatchCount, Digest, EpochStatement, Forwarded, Layout, Outcome, Place, Signed, Stop};
 
 /// Their names, and what they do.
 pub(crate) const TARGETS: &[(&str, fn(&[u8]))] =
@@ -29,19 +29,26 @@ fn instance_tally(bytes: &[u8]) {
     });
 }
 
-/// Statements, of which each is signed by whom it names, the number of envelopes, and the batch itself.
+/// Statements, of which each is signed by whom it names and commits to the number of envelopes that follows, and the batch
+/// itself.
 fn batch_head(bytes: &[u8]) {
     WORLD.with(|world| {
         let (statements, rest) = bytes.split_at(bytes.len().min(2 * STATEMENT_LEN));
+        let Some((count, batch)) = rest.split_first_chunk() else { return };
+        let count = BatchCount::from_bytes(count);
         let signed = statements.chunks_exact(STATEMENT_LEN).filter_map(|bytes| {
-            let claimed = *Signed::<EpochStatement>::from_bytes(bytes).ok()?.claimed();
-            let route = throng_wire::Route { survey: world.survey.hash(), instance: 1, ..claimed.route };
+            let mut claimed = *Signed::<EpochStatement>::from_bytes(bytes).ok()?.claimed();
+            (claimed.route.survey, claimed.route.instance) = (world.survey.hash(), 1);
+            if let Outcome::Released { forwarded: forwarded @ Forwarded::Committed(_), .. } =
+                &mut claimed.outcome
+            {
+                *forwarded = Forwarded::Committed(count.commitment());
+            }
             let key = world.signing.get(&Place::Hop { instance: 1, hop: claimed.hop })?;
-            Signed::new(EpochStatement { route, ..claimed }, key).ok()
+            Signed::new(claimed, key).ok()
         });
         let signed: Vec<_> = signed.collect();
-        let Some((count, batch)) = rest.split_first_chunk() else { return };
-        let (count, Some(first)) = (BatchCount::from_bytes(count), signed.first()) else { return };
+        let Some(first) = signed.first() else { return };
         let route = first.claimed().route;
         let Ok(head) = BatchHead::check(&world.survey, route, &signed, count) else { return };
         let each = Layout::of(world.survey.survey()).envelope_len(Stop::Analyzer) as u64;

@@ -8,8 +8,8 @@ use common::{SHAPE, World};
 use throng_wire::peel::{open_body, open_fragment, peel};
 use throng_wire::seal::seal;
 use throng_wire::{
-    Address, Approval, Credential, CredentialList, Digest, EpochStatement, KeyList, LayerKeys, Layout,
-    Opened, Peeled, Place, Signature, Signed, SignedReceipt, SignedSurvey, SigningKey, Stop, Survey,
+    Address, Approval, Credential, CredentialList, Digest, EnrolmentFile, EpochStatement, KeyList, LayerKeys,
+    Layout, Opened, Peeled, Place, Signature, Signed, SignedReceipt, SignedSurvey, SigningKey, Stop, Survey,
     SurveyHash, Token, VerifyingKey,
 };
 
@@ -69,6 +69,7 @@ fn private_files(bytes: &[u8]) {
     text(bytes, |text| SigningKey::from_file(text).ok().map(|read| read.to_file().to_string()));
     text(bytes, |text| LayerKeys::from_file(text).ok().map(|read| read.to_file().to_string()));
     text(bytes, |text| CredentialList::from_file(text).ok().map(|read| read.to_file()));
+    text(bytes, |text| EnrolmentFile::from_file(text).ok().map(|read| read.to_file()));
     text(bytes, |text| Token::from_text(text).map(|read| read.to_text().to_string()));
     fn parsed<T: std::str::FromStr + ToString>(bytes: &[u8]) {
         text(bytes, |text| text.parse::<T>().ok().map(|read| read.to_string()));

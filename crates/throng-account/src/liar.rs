@@ -146,6 +146,8 @@ mod tests {
         let record = Record::new(Attributes::new(&[2, 2]).unwrap(), epsilon(1.0)).unwrap();
         let shape = SketchShape { domain: 3, rows: 2, cells: 3, seed: 4 };
         let sketch = CountSketch::new(shape, epsilon(2.0)).unwrap();
+        // Every report is of both rows, each with half of epsilon.
+        let both_rows = CountSketch::split(shape, epsilon(2.0), 2).unwrap();
         let fragments =
             |tau| Mechanism::FragmentedOneHot(ReportFragments::new(one_hot(3), epsilon(1.0), tau).unwrap());
         for (mechanism, tau, instances, envelopes) in [
@@ -156,6 +158,7 @@ mod tests {
             (fragments(3), 3, 1, 4),
             (Mechanism::Record(record), 1, 2, 3),
             (Mechanism::Sketch(sketch), 1, 1, 3),
+            (Mechanism::Sketch(both_rows), 1, 1, 3),
         ] {
             let assignment = Assignment::new(tau, instances).unwrap();
             let liar = OneLiar::of(&mechanism, envelopes, assignment);
@@ -191,6 +194,13 @@ mod tests {
         let shape = SketchShape { domain: 300, rows: 8, cells: 16, seed: 4 };
         let sketch = Mechanism::Sketch(CountSketch::new(shape, epsilon(2.0)).unwrap());
         assert_eq!(OneLiar::of(&sketch, 7, assignment(1, 3)).envelopes, 21);
+        // Two of three instances with two fragments of a bit: of some cells only one is there.
+        let both =
+            ReportFragments::new(CountSketch::new(shape, epsilon(2.0)).unwrap(), epsilon(1.0), 2).unwrap();
+        let both = Mechanism::FragmentedSketch(both);
+        let part = OneLiar::in_part(&both, 7, assignment(2, 3), &[0, 1]);
+        assert_eq!(part.envelopes, 14);
+        assert!((part.up - 14.0 * both.coins().noise().range()).abs() < 1e-9, "{part:?}");
     }
 
     /// Records, whose errors grow with the count: the range with liars is that of the shifted estimates, not of this one.

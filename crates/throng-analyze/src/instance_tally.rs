@@ -82,8 +82,10 @@ impl InstanceTally {
         let read = || -> Option<(Route, Option<Counted>)> {
             let mut reader = Reader::new(content);
             let (route, [counted]) = (reader.route()?, reader.take()?);
-            if counted == 0 {
-                return reader.end().then_some((route, None));
+            match counted {
+                0 => return reader.end().then_some((route, None)),
+                1 => {}
+                _ => return None,
             }
             let batch = Digest::new(reader.take()?);
             let envelopes = number(&mut reader)?;
@@ -95,7 +97,9 @@ impl InstanceTally {
             let mut next = 0;
             while !reader.end() {
                 let attribute: u64 = number(&mut reader)?.checked_add(next)?;
-                tally.add_count(u32::try_from(attribute).ok()?, number(&mut reader)?).ok()?;
+                // Zeros are in gaps.
+                let count = number(&mut reader).filter(|&count| count > 0)?;
+                tally.add_count(u32::try_from(attribute).ok()?, count).ok()?;
                 next = attribute + 1;
             }
             let rejected = Rejected::from_array(rejected);
@@ -122,7 +126,8 @@ fn number(reader: &mut Reader<'_>) -> Option<u64> {
         let bits = u64::from(byte & 0x7f);
         number |= bits.checked_shl(shift).filter(|shifted| shifted >> shift == bits)?;
         if byte & 0x80 == 0 {
-            return Some(number);
+            // A number has one spelling: no zeros at its end.
+            return (byte > 0 || shift == 0).then_some(number);
         }
     }
     None
@@ -178,6 +183,33 @@ mod tests {
 
     fn sample_len() -> usize {
         sample().to_bytes().len()
+    }
+
+    /// With a checksum that fits: what no tally is written as is not read as one.
+    #[test]
+    fn a_tally_has_one_spelling() {
+        let (survey, bytes) = (survey(), sample().to_bytes());
+        let content = &bytes[..bytes.len() - 32];
+        let read = |content: &[u8]| {
+            InstanceTally::from_bytes(&survey, &[content, Digest::of(content).as_bytes()].concat())
+        };
+        assert_eq!(read(content), Ok(sample()));
+        let (head, rest) = content.split_at(HEAD_LEN - 1);
+        assert_eq!(read(&[head, &[2], &rest[1..]].concat()), Err(Error::Damaged), "neither counted nor not");
+        // Envelopes (70,000: three bytes) are behind the hash of the batch; a zero more at their end is the same number.
+        let (before, after) = content.split_at(HEAD_LEN + 32);
+        let longer = [before, &[after[0], after[1], after[2] | 0x80, 0], &after[3..]].concat();
+        assert_eq!(read(&longer), Err(Error::Damaged), "a number that is longer than it has to be");
+        let mut empty = sample();
+        let tally = survey.mechanism().unwrap().tally().unwrap();
+        empty.counted = empty.counted.map(|counted| Counted { tally, ..counted });
+        let empty = empty.to_bytes();
+        assert!(read(&empty[..empty.len() - 32]).is_ok());
+        assert_eq!(
+            read(&[&empty[..empty.len() - 32], &[0, 0]].concat()),
+            Err(Error::Damaged),
+            "a count of none"
+        );
     }
 
     #[test]

@@ -195,6 +195,55 @@ mod tests {
         assert_eq!(arrived, fragments);
     }
 
+    /// Promise 4 in time: when a body is sent depends neither on what is in it, nor on what the others hold, nor on when they are
+    /// sent. A third of the answers is empty, a third has one fragment (for instance 1), a third two (for instances 1 and 2), so
+    /// that bodies with and without fragments have company of both kinds.
+    ///
+    /// 3,600 answers. A time is counted in tenths of the window for each of nine groups (instance and kind of answer, 1,200 times
+    /// each), and in pairs of thirds for each pair of instances (3,600 each): 90 + 27 counts, each of a binomial law with share
+    /// p = 1/10 or 1/9. Each is within z standard deviations: ALPHA = 1e-6 over 117 counts on two sides is 4.3e-9 for a tail,
+    /// z = 5.76 by the normal approximation; z = 6.5 leaves room for the binomial's heavier one (mean 120: Chernoff's bound at
+    /// 120 + 6.5 x 10.4 is 2e-9). A body that is sent in the first half because it is empty puts 240 where 120 belong.
+    #[test]
+    fn times_are_independent_of_one_another_and_of_what_is_sent() {
+        const ANSWERS: usize = 3600;
+        let text = SURVEY.replace("hops = 2", "hops = 1").replace("envelopes = 40", "envelopes = 1");
+        let world = world(&text);
+        let survey = world.survey.survey();
+        assert_eq!((survey.delivery.hops, survey.delivery.envelopes, survey.delivery.instances), (1, 1, 3));
+        let schedule = Schedule::new(survey, When::NextEpoch, 0).unwrap();
+        let (first_ms, length_ms) = (survey.epoch_s * 1000 + 60_000, survey.epoch_s * 1000 - 120_000);
+        let rng = &mut ChaCha20Rng::from_seed([6; 32]);
+        let mut tenths = [[[0_u32; 10]; 3]; 3];
+        let mut thirds = [[[0_u32; 3]; 3]; 3];
+        for number in 0..ANSWERS {
+            let kind = number % 3;
+            let fragments = [&[][..], &[300], &[300, 301]][kind];
+            let answer =
+                Answer::seal(&world.survey, &world.lists, 0, &schedule, (fragments, 1), rng).unwrap();
+            let part = |body: usize, parts: u64| {
+                (parts * (answer.bodies[body].send_at_ms - first_ms) / length_ms) as usize
+            };
+            for instance in 0..3 {
+                tenths[instance][kind][part(instance, 10)] += 1;
+                let other = (instance + 1) % 3;
+                thirds[instance][part(instance, 3)][part(other, 3)] += 1;
+            }
+        }
+        let near = |count: u32, of: usize, share: f64| {
+            let mean = of as f64 * share;
+            (f64::from(count) - mean).abs() < 6.5 * (mean * (1.0 - share)).sqrt()
+        };
+        for (instance, kinds) in tenths.iter().enumerate() {
+            for (kind, counts) in kinds.iter().enumerate() {
+                let even = counts.iter().all(|&count| near(count, ANSWERS / 3, 0.1));
+                assert!(even, "instance {}, {kind} fragments in all: {counts:?}", instance + 1);
+            }
+        }
+        let even = thirds.iter().flatten().flatten().all(|&count| near(count, ANSWERS, 1.0 / 9.0));
+        assert!(even, "pairs of times: {thirds:?}");
+    }
+
     #[test]
     fn what_is_shown_has_no_bytes() {
         let shown = format!("{:?}", answer(SURVEY, Some(7), 1));

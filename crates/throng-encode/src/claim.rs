@@ -392,7 +392,7 @@ pub fn terms(survey: &Survey, label: u32) -> Result<Terms, Error> {
         instances: survey.delivery.instances,
         receiving: u32::try_from(survey.receiving(label).len()).unwrap_or(u32::MAX),
         envelopes: survey.delivery.envelopes,
-        honest_fraction: survey.crowd.honest_fraction,
+        honest_fraction: survey.honest_fraction(),
         deletion: survey.labels.as_ref().map(deletion).transpose()?,
         claimed: CentralGuarantee::new(Epsilon::new(claim.epsilon_central)?, Delta::new(claim.delta)?),
         bound: Bound::named(&claim.bound).map_err(|error| Error::Claim(error.to_string()))?,

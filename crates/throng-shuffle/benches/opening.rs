@@ -13,13 +13,10 @@ use std::hint::black_box;
 use std::io::Read;
 use std::time::Instant;
 
-use chacha20::ChaCha20Rng;
-use chacha20::rand_core::SeedableRng;
 use common::world::EPOCH;
 use common::{Cascade, FIRST, SMALL, day};
 use cpu_time::ProcessTime;
 use rayon::prelude::*;
-use throng_shuffle::Hop;
 use throng_wire::{Stop, seal};
 
 /// Respondents, each with ten envelopes.
@@ -34,7 +31,7 @@ fn main() {
         cascade.send(FIRST, person, &body, day(EPOCH)).unwrap();
     }
     let next_day = day(EPOCH + 1);
-    cascade.hops[0].close_due(next_day, &mut cascade.rng).unwrap();
+    cascade.hops[0].close_due(next_day).unwrap();
     cascade.hops[0].process(FIRST).unwrap();
     let mut envelopes = Vec::new();
     cascade.hops[0].outgoing(FIRST).unwrap().records.read_to_end(&mut envelopes).unwrap();
@@ -42,7 +39,7 @@ fn main() {
     let (route, length) = (cascade.world.route(), cascade.hops[1].layout().envelope_len(Stop::Hop(2)));
     let count = (envelopes.len() / length) as u64;
 
-    let (keys, mut rng) = (cascade.config(2).keys, ChaCha20Rng::from_seed([1; 32]));
+    let keys = cascade.config(2).keys;
     let open = |envelope: &[u8]| drop(black_box(seal::open(&route, Stop::Hop(2), &keys, envelope).unwrap()));
     let threads = rayon::current_num_threads();
     println!("{count} envelopes of {length} bytes, {threads} threads, {TURNS} turns");
@@ -50,8 +47,7 @@ fn main() {
         .map(|_| {
             let bare = timed(|| envelopes.chunks_exact(length).for_each(open));
             let all = timed(|| envelopes.par_chunks_exact(length).for_each(open));
-            let store = Box::new(cascade.stores[1].copy());
-            let hop = Hop::open(cascade.config(2), store, &mut rng).unwrap();
+            let hop = cascade.open_on(2, &cascade.stores[1].copy()).unwrap();
             [bare, all, timed(|| hop.process(FIRST).unwrap())]
         })
         .collect();

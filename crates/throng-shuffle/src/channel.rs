@@ -36,9 +36,11 @@ impl Channel {
 pub(crate) const KEY: &str = "key";
 /// What hop 1 took.
 pub(crate) const UPLOADS: &str = "uploads";
+/// How much of that was acknowledged.
+pub(crate) const NOTED: &str = "noted";
 /// What a later hop received.
 pub(crate) const INCOMING: &str = "incoming";
-/// Seed and noise.
+/// What seed and noise follow from.
 pub(crate) const DRAW: &str = "draw";
 /// What was opened, in the order in which it came.
 pub(crate) const SPOOL: &str = "spool";

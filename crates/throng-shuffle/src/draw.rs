@@ -1,80 +1,73 @@
-//! The randomness of one batch: drawn once, written down before it is used, erased when the batch is done.
+//! The randomness of one batch: drawn when its epoch opens, written down before anything comes in, erased when the batch is done.
 
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
 use rand_core::CryptoRng;
 use throng_wire::Digest;
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
+use crate::channel::DRAW;
 use crate::crowd::CrowdRule;
+use crate::state_key::{StateKey, Tag};
 use crate::store::{Store, read_small};
-use crate::{Error, Seed};
+use crate::{Channel, Error, Seed};
 
-/// What a batch is thinned and permuted by.
+/// What the order and the noise of a batch come from.
 ///
-/// Two orders of one batch, or two noises of one crowd, would tell more than one. So whoever wants a draw gets the one
-/// that is on disk, if a whole one is there.
+/// Two orders of one batch, or two noises of one crowd, would tell more than one. So both follow from a secret that is on disk
+/// before the first upload is: copies of a hop that have the same input make the same batch of it.
+///
+/// And they follow from the input, too. Copies that have different inputs, since one was restored from an older state, would
+/// with one noise tell by how many people exactly their inputs differ, and with one order which envelopes were exchanged. With noises
+/// and orders that have nothing to do with one another they tell what two releases tell, which the guarantees of both bound.
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Draw {
-    seed: Seed,
-    /// The noise of the deletion, where the crowd has a label.
-    pub(crate) noise: Option<i128>,
+    secret: Seed,
 }
 
 impl Draw {
-    /// The batch's draw: what is on disk, or a fresh one that is on disk when this returns.
-    pub(crate) fn once(
+    /// Draws and writes it. When this returns it survives a crash. One that is there is replaced: nothing was made with it yet.
+    pub(crate) fn make(
         store: &dyn Store,
-        name: &str,
-        rule: &CrowdRule,
+        channel: Channel,
+        key: &StateKey,
         rng: &mut (impl CryptoRng + ?Sized),
-    ) -> Result<Self, Error> {
-        if let Some(draw) = Self::read(store, name)? {
-            // Whoever wrote it may have failed to sync it.
-            store.append(name)?.sync()?;
-            return Ok(draw);
-        }
-        let mut draw = Self { seed: [0; 32], noise: rule.draw(rng) };
-        rng.fill_bytes(&mut draw.seed);
-        let mut bytes = draw.to_bytes();
-        let mut file = store.create(name)?;
-        let written = file.write_all(&bytes).and_then(|()| file.sync());
-        bytes.zeroize();
-        written?;
-        Ok(draw)
+    ) -> Result<(), Error> {
+        write_secret(store, &channel.file(DRAW), |secret| key.tag_of(DRAW, channel, [secret, &[]]), rng)
     }
 
-    /// What is on disk. One that a crash left unfinished was never used, and is none.
-    pub(crate) fn read(store: &dyn Store, name: &str) -> Result<Option<Self>, Error> {
-        let Some(mut bytes) = read_small(store, name, LEN as u64)? else { return Ok(None) };
-        let draw = Self::from_bytes(&bytes);
-        bytes.zeroize();
-        Ok(draw)
+    /// What is on disk. It has to be there.
+    pub(crate) fn read(store: &dyn Store, channel: Channel, key: &StateKey) -> Result<Self, Error> {
+        let secret =
+            read_secret(store, &channel.file(DRAW), |secret| key.tag_of(DRAW, channel, [secret, &[]]))?;
+        let secret = secret.ok_or(Error::Damaged { file: DRAW, at: channel.epoch })?;
+        Ok(Self { secret: *secret })
     }
 
+    /// For an input of which this is the hash.
+    pub(crate) fn with(&self, input: &Digest) -> Drawn {
+        let mut bytes = Zeroizing::new([0; 64]);
+        bytes[..32].copy_from_slice(&self.secret);
+        bytes[32..].copy_from_slice(input.as_bytes());
+        Drawn { seed: *Digest::of(&*bytes).as_bytes() }
+    }
+}
+
+/// What one input is thinned and permuted by.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub(crate) struct Drawn {
+    seed: Seed,
+}
+
+impl Drawn {
     /// A seed for one purpose.
     pub(crate) fn seed(&self, purpose: &str) -> Seed {
         derive(&self.seed, purpose, 0)
     }
 
-    /// Seed (32), whether there is noise (1), noise (16), and the first bytes of their SHA-256.
-    fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(LEN);
-        bytes.extend(self.seed);
-        bytes.push(u8::from(self.noise.is_some()));
-        bytes.extend(self.noise.unwrap_or_default().to_be_bytes());
-        let check = Digest::of(&bytes);
-        bytes.extend(&check.as_bytes()[..CHECK_LEN]);
-        bytes
-    }
-
-    fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let (drawn, check) = bytes.split_last_chunk::<CHECK_LEN>()?;
-        if drawn.len() + CHECK_LEN != LEN || Digest::of(drawn).as_bytes()[..CHECK_LEN] != *check {
-            return None;
-        }
-        let (seed, rest) = drawn.split_first_chunk()?;
-        let (&flag, noise) = rest.split_first()?;
-        let noise = i128::from_be_bytes(noise.try_into().ok()?);
-        Some(Self { seed: *seed, noise: (flag == 1).then_some(noise) })
+    /// The noise of the deletion, where the crowd has a label.
+    pub(crate) fn noise(&self, rule: &CrowdRule) -> Option<i128> {
+        rule.draw(&mut ChaCha20Rng::from_seed(self.seed("noise")))
     }
 }
 
@@ -83,48 +76,95 @@ pub(crate) fn derive(seed: &Seed, purpose: &str, number: u64) -> Seed {
     *Digest::of(&[&seed[..], purpose.as_bytes(), &number.to_be_bytes()].concat()).as_bytes()
 }
 
-const CHECK_LEN: usize = 8;
-const LEN: usize = 32 + 1 + 16 + CHECK_LEN;
+/// Draws a secret and writes it with its tag; when this returns it survives a crash.
+pub(crate) fn write_secret(
+    store: &dyn Store,
+    name: &str,
+    tag: impl Fn(&[u8]) -> Tag,
+    rng: &mut (impl CryptoRng + ?Sized),
+) -> Result<(), Error> {
+    let mut bytes = Zeroizing::new([0; 64]);
+    rng.fill_bytes(&mut bytes[..32]);
+    let tag = tag(&bytes[..32]);
+    bytes[32..].copy_from_slice(&tag);
+    let mut file = store.create(name)?;
+    file.write_all(&*bytes)?;
+    file.sync()?;
+    Ok(())
+}
+
+/// What `write_secret` wrote, if it is there and as it was.
+pub(crate) fn read_secret(
+    store: &dyn Store,
+    name: &str,
+    tag: impl Fn(&[u8]) -> Tag,
+) -> Result<Option<Zeroizing<Seed>>, Error> {
+    let Some(bytes) = read_small(store, name, 64)?.map(Zeroizing::new) else { return Ok(None) };
+    let secret = bytes.split_first_chunk::<32>().filter(|(secret, rest)| tag(&secret[..])[..] == **rest);
+    Ok(secret.map(|(secret, _)| Zeroizing::new(*secret)))
+}
 
 #[cfg(test)]
 mod tests {
-    use chacha20::ChaCha20Rng;
-    use chacha20::rand_core::SeedableRng;
     use throng_dp::sampling::{DeletionNoise, DiscreteLaplace};
+    use throng_wire::{Place, SigningKey, SurveyHash};
 
     use super::*;
     use crate::MemoryStore;
 
-    /// A disk that fails to sync and then works again has lost nothing yet; a crash after that must not, either.
-    #[test]
-    fn a_draw_whose_sync_failed_is_synced_before_it_is_used() {
-        let (store, rule) = (MemoryStore::new(), CrowdRule::new(5, None));
-        let mut rng = ChaCha20Rng::from_seed([1; 32]);
-        // It is looked for, created and written, and the power goes.
-        store.fail_after(3);
-        assert!(Draw::once(&store, "draw", &rule, &mut rng).is_err());
-        store.fail_after(100);
-        let draw = Draw::once(&store, "draw", &rule, &mut rng).unwrap();
-        store.restart(0);
-        assert!(Draw::read(&store, "draw").unwrap() == Some(draw));
+    const HERE: Channel = Channel { label: 1, epoch: 7 };
+
+    fn key() -> StateKey {
+        StateKey::new(&SigningKey::from_seed(&[3; 32]).unwrap(), SurveyHash::new([4; 32]), Place::hop(1, 1))
     }
 
     #[test]
-    fn a_draw_is_made_once() {
-        let noise = DeletionNoise::new(20, DiscreteLaplace::from_ratio(1, 10).unwrap());
-        for rule in [CrowdRule::new(5, None), CrowdRule::new(5, Some(noise))] {
-            let (store, rng) = (MemoryStore::new(), &mut ChaCha20Rng::from_seed([2; 32]));
-            let first = Draw::once(&store, "draw", &rule, rng).unwrap();
-            assert!(Draw::once(&store, "draw", &rule, rng).unwrap() == first);
-            assert_eq!(first.noise.is_some(), rule != CrowdRule::new(5, None));
-            assert_ne!(first.seed("a"), first.seed("b"));
-            store.restart(0);
-            assert!(Draw::once(&store, "draw", &rule, rng).unwrap() == first, "it survives a crash");
-            // One that was cut short was never used.
-            let bytes = store.bytes("draw").unwrap();
-            store.create("draw").unwrap().write_all(&bytes[..bytes.len() - 1]).unwrap();
-            assert!(Draw::read(&store, "draw").unwrap().is_none());
-            assert!(Draw::once(&store, "draw", &rule, rng).unwrap() != first);
+    fn a_draw_is_read_as_it_was_made_or_not_at_all() {
+        let (store, rng, key) = (MemoryStore::new(), &mut ChaCha20Rng::from_seed([2; 32]), key());
+        assert!(Draw::read(&store, HERE, &key).is_err(), "it has to be there");
+        Draw::make(&store, HERE, &key, rng).unwrap();
+        store.restart(0);
+        let bytes = store.bytes("1-7.draw").unwrap();
+        let first = Draw::read(&store, HERE, &key).unwrap();
+        assert!(first.secret[..] == bytes[..32]);
+        let put = |name: &str, bytes: &[u8]| store.create(name).unwrap().write_all(bytes).unwrap();
+        for bit in 0..8 * bytes.len() {
+            let mut changed = bytes.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            put("1-7.draw", &changed);
+            assert!(matches!(Draw::read(&store, HERE, &key), Err(Error::Damaged { .. })), "bit {bit}");
         }
+        (0..bytes.len()).for_each(|cut| {
+            put("1-7.draw", &bytes[..cut]);
+            assert!(Draw::read(&store, HERE, &key).is_err());
+        });
+        put("1-7.draw", &[&bytes[..], &[0]].concat());
+        assert!(Draw::read(&store, HERE, &key).is_err());
+        put("2-7.draw", &bytes);
+        assert!(Draw::read(&store, Channel { label: 2, ..HERE }, &key).is_err(), "of another channel");
+    }
+
+    /// The same secret and input make the same draw, others nothing alike; and noise, deletion, order and salt of one draw come
+    /// from seeds of their own.
+    #[test]
+    fn a_draw_follows_from_secret_and_input() {
+        let noise = DeletionNoise::new(20, DiscreteLaplace::from_ratio(1, 1000).unwrap());
+        let (rule, none) = (CrowdRule::new(5, Some(noise)), CrowdRule::new(5, None));
+        let [one, other] = [1, 2].map(|secret| Draw { secret: [secret; 32] });
+        let [input, another] = [b"a", b"b"].map(|bytes| Digest::of(bytes));
+        let all = [one.with(&input), one.with(&another), other.with(&input)];
+        let again = one.with(&input);
+        assert_eq!(again.seed("shuffle"), all[0].seed("shuffle"));
+        assert_eq!(again.noise(&rule), all[0].noise(&rule));
+        assert_eq!(again.noise(&none), None);
+        let mut seeds: Vec<Seed> = all
+            .iter()
+            .flat_map(|drawn| ["noise", "deletion", "shuffle", "count"].map(|purpose| drawn.seed(purpose)))
+            .collect();
+        seeds.sort_unstable();
+        seeds.dedup();
+        assert_eq!(seeds.len(), 12);
+        let noises = all.map(|drawn| drawn.noise(&rule));
+        assert!(noises[0] != noises[1] && noises[0] != noises[2] && noises[1] != noises[2], "{noises:?}");
     }
 }

@@ -29,8 +29,8 @@ pub enum Error {
     Store(#[from] std::io::Error),
     /// A file that is not as it was written.
     #[error(
-        "the {file} file is damaged at {at}; restore it, or, unless it is the journal, reset this hop: a damaged epoch is \
-         not released"
+        "the {file} file is damaged at {at}; put it back as it was when the hop stopped, or give up what is not released yet: \
+         `throng serve shuffler --reset --survey NAME`"
     )]
     Damaged {
         /// Which file.
@@ -38,6 +38,41 @@ pub enum Error {
         /// Where, in bytes or records.
         at: u64,
     },
+    /// There is no journal, and there was one.
+    #[error(
+        "the journal is missing, and what was signed is not known without it; put it back as it was when the hop stopped, or give up \
+         everything since: `throng serve shuffler --reset --survey NAME`"
+    )]
+    NoJournal,
+    /// There is a journal, and no mark.
+    #[error(
+        "the mark of the journal is missing, so that nobody can tell whether the journal is the newest; put the mark back, or give up \
+         everything since: `throng serve shuffler --reset --survey NAME`"
+    )]
+    NoMark,
+    /// The journal is not the one that the mark was written for.
+    #[error(
+        "the journal and its mark do not belong together: one of them was cut, or comes from a copy. Something else may have been \
+         signed since; put back both as they were when the hop stopped, or give up everything since: `throng serve \
+         shuffler --reset --survey NAME`"
+    )]
+    RolledBack,
+    /// Another party has a statement of this hop that the hop does not know.
+    #[error(
+        "another party has a statement of this hop about epoch {epoch} that its journal has not: the hop was restored from a copy, \
+         or runs twice. It signs nothing more; stop the other one and put back its data, or give up everything \
+         since: `throng serve shuffler --reset --survey NAME`"
+    )]
+    Contradicted {
+        /// What it is about.
+        epoch: u64,
+    },
+    /// A store that would begin by a clock which is not believed.
+    #[error(
+        "the clock is past all layer keys, and a hop that begins writes down when: set the clock right, or add keys with `throng \
+         keygen rotate`"
+    )]
+    Clock,
     /// The journal could be neither written nor taken back.
     #[error("the journal could not be written to its end; start this hop again")]
     Broken,

@@ -7,12 +7,13 @@
 //! ```
 //!
 //! Each arrow is one synced record of the journal. Everything between two records can be done again with the same
-//! result: randomness is drawn before the first of them and kept until the second. What a phase does not need any more is
-//! erased when it begins, and once more at the next start.
+//! result: randomness is drawn when the epoch opens, which is a record, too, and kept until the batch is decided. What a phase does not
+//! need any more is erased when it begins, and once more at the next start.
 
 mod opening;
 mod phase;
 mod receiving;
+mod record;
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,15 +30,18 @@ use throng_wire::{
 };
 
 use crate::batch::Manifest;
-use crate::channel::{BATCH, DRAW, KEY};
+use crate::channel::{BATCH, KEY};
 use crate::crowd::CrowdRule;
 use crate::draw::Draw;
-use crate::intake::{Intake, KNOWN_LEN, Room, Upload, key_name};
-use crate::journal::{Entry, Journal, Step};
+use crate::intake::{Intake, KNOWN_LEN, Room, Upload, key_name, make_epoch_key};
+use crate::journal::{Journal, Step};
+use crate::mark::Mark;
 use crate::shuffling::Shuffle;
+use crate::state_key::StateKey;
 use crate::store::Store;
 use crate::{Channel, Error, Refusal, Seed, Taken};
 use phase::Phase;
+use record::Record;
 
 /// What a hop is told by its operator.
 pub struct HopConfig {
@@ -72,6 +76,10 @@ pub struct Hop {
     analyzer_key_list: RwLock<Digest>,
     memory: usize,
     store: Box<dyn Store>,
+    state_key: StateKey,
+    is_new: bool,
+    /// Files that lost an end which nobody was told of, when they were opened.
+    cuts: Mutex<Vec<Cut>>,
     /// Locked before `record` where both are.
     intakes: Mutex<BTreeMap<u64, Intake>>,
     record: Mutex<Record>,
@@ -80,12 +88,13 @@ pub struct Hop {
     work: Mutex<()>,
 }
 
-/// The journal, and what it says.
-struct Record {
-    journal: Journal,
-    phases: BTreeMap<Channel, Phase>,
-    /// The last epoch that has a phase.
-    last: Option<u64>,
+/// A file whose end a crash has left unfinished: it was cut off, and nobody had been told that it was there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// The journal.
+    Journal,
+    /// The uploads of a channel.
+    Uploads(Channel),
 }
 
 /// A batch that waits to be taken: what all hops so far said of it, and its bytes.
@@ -103,53 +112,94 @@ pub struct Outgoing {
 }
 
 impl Hop {
-    /// Goes on where the journal ends, and erases what is not needed any more.
+    /// Goes on where the journal ends, and erases what is not needed any more. A journal that its mark does not fit is refused.
+    /// A store without one begins now.
     pub fn open(
         config: HopConfig,
         store: Box<dyn Store>,
-        rng: &mut (impl CryptoRng + ?Sized),
+        mark: Box<dyn Mark>,
+        now_s: u64,
     ) -> Result<Self, Error> {
-        let opened = Self::open_journal(config, store)?;
-        opened.recover(rng)?;
+        let key = config.state_key()?;
+        let (journal, written) = Journal::open(&*store, mark, &key)?;
+        let is_new = written.entries.is_empty();
+        let mut record = Record::new(journal);
+        written.entries.into_iter().try_for_each(|entry| record.apply(entry))?;
+        let opened = Self { is_new, ..Self::new(config, store, key, record) };
+        lock(&opened.cuts).extend((written.cut > 0).then_some(Cut::Journal));
+        if is_new {
+            if opened.is_past_keys(now_s, 0) {
+                return Err(Error::Clock);
+            }
+            // What was stated before that, by a hop whose files are all lost, is not known.
+            let epoch =
+                opened.survey.survey().epoch_at(now_s).max(opened.keys().0.first_epoch().unwrap_or(0));
+            opened.step(Channel { label: 0, epoch }, Step::Begun)?;
+        }
+        opened.recover()?;
         Ok(opened)
     }
 
-    /// Reads the journal and nothing else, for `destroy_all`: whatever is damaged besides is not needed for that. It has no
-    /// intakes, so it is not to be run.
-    pub fn open_journal(config: HopConfig, store: Box<dyn Store>) -> Result<Self, Error> {
+    /// Gives up everything that is not decided, for good and without a word: of no epoch up to the current one is anything stated that is
+    /// not in the journal. Whoever restores a hop from a copy cannot know what it has signed since. For an operator; nothing but
+    /// what the journal has is read, so nothing else has to be whole, nor has the journal's end. Batches that are released stay until they are taken.
+    pub fn reset(
+        config: HopConfig,
+        store: Box<dyn Store>,
+        mark: Box<dyn Mark>,
+        now_s: u64,
+    ) -> Result<Self, Error> {
+        let key = config.state_key()?;
+        let next = config.survey.survey().epoch_at(now_s) + 1;
+        let (journal, entries) = Journal::reset(&*store, mark, &key, next)?;
+        let mut record = Record::new(journal);
+        entries.into_iter().try_for_each(|entry| record.apply(entry))?;
+        let reset = Self::new(config, store, key, record);
+        reset.recover()?;
+        Ok(reset)
+    }
+
+    fn new(config: HopConfig, store: Box<dyn Store>, state_key: StateKey, record: Record) -> Self {
         let HopConfig { survey, instance, hop, rule, signing, keys, key_list, memory } = config;
-        let place = Place::Hop { instance, hop };
-        let pinned = survey.survey().party(place).ok_or(throng_wire::Error::UnknownParty(place))?;
-        if pinned.signing_key != signing.public() {
-            return Err(throng_wire::Error::Signature { kind: "signing key", party: place }.into());
-        }
-        let (journal, entries) = Journal::open(&*store)?;
-        let mut phases = BTreeMap::new();
-        for Entry { channel, step } in entries {
-            let phase = Phase::after(phases.remove(&channel), step);
-            phases.insert(channel, phase.ok_or(Error::Damaged { file: "journal", at: channel.epoch })?);
-        }
-        let layout = Layout::of(survey.survey());
-        Ok(Self {
-            survey,
+        Self {
             instance,
             hop,
-            layout,
+            layout: Layout::of(survey.survey()),
+            survey,
             rule,
             signing,
             keys: RwLock::new((keys, key_list)),
             analyzer_key_list: RwLock::new(Digest::NONE),
             memory,
             store,
+            state_key,
+            is_new: false,
+            cuts: Mutex::default(),
             intakes: Mutex::default(),
-            record: Mutex::new(Record {
-                journal,
-                last: phases.keys().map(|channel| channel.epoch).max(),
-                phases,
-            }),
+            record: Mutex::new(record),
             receiving: Mutex::default(),
             work: Mutex::default(),
-        })
+        }
+    }
+
+    /// Whether its store began when it was opened: then it has stated nothing that it could contradict.
+    pub fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    /// Whether another party has shown that this hop was restored from a copy (`compare`).
+    pub fn contradiction(&self) -> Result<(), Error> {
+        lock(&self.record).contradicted.map_or(Ok(()), |epoch| Err(Error::Contradicted { epoch }))
+    }
+
+    /// Whose ends were cut off when it was opened, since a crash had left them unfinished.
+    pub fn cuts(&self) -> Vec<Cut> {
+        lock(&self.cuts).clone()
+    }
+
+    /// Waits until everything that it knows is on disk. What was acknowledged is; this is for what shows that it is all there.
+    pub fn sync(&self) -> Result<(), Error> {
+        lock(&self.intakes).values_mut().try_for_each(Intake::sync)
     }
 
     /// The survey.
@@ -224,6 +274,7 @@ impl Hop {
             return Err(Refusal::Length);
         }
         match channel.epoch.cmp(&self.survey.survey().epoch_at(now_s)) {
+            _ if lock(&self.record).contradicted.is_some() => Err(Refusal::Stopped),
             Ordering::Less => Err(Refusal::Closed),
             Ordering::Greater => Err(Refusal::Early),
             Ordering::Equal if self.is_closed(channel.epoch) => Err(Refusal::Closed),
@@ -255,11 +306,13 @@ impl Hop {
         for (epoch, indices) in groups {
             let intake = match intakes.remove(&epoch) {
                 Some(intake) => Ok(intake),
-                None => Intake::open(&*self.store, epoch, self.labels(), self.body_len_max(), rng),
+                None => self.open_epoch(epoch, rng).and_then(|()| self.open_intake(epoch)),
             };
             let Ok(mut intake) = intake else { continue };
             let group: Vec<&Upload> = indices.iter().map(|&index| &uploads[index]).collect();
-            for (index, taken) in indices.into_iter().zip(intake.take(&*self.store, &group, bucket, room)) {
+            for (index, taken) in
+                indices.into_iter().zip(intake.take((&*self.store, &self.state_key), &group, bucket, room))
+            {
                 results[index] = taken;
             }
             intakes.insert(epoch, intake);
@@ -302,8 +355,8 @@ impl Hop {
 
     /// The tick: ends the intake of every epoch that is over. Also of those that nobody answered in, or that this hop was
     /// not there for (the last `EMPTY_MAX` of them), so that an empty epoch is destroyed as visibly as a small one. But not
-    /// by a clock that is past all keys: closed epochs do not open again when it is set right.
-    pub fn close_due(&self, now_s: u64, rng: &mut (impl CryptoRng + ?Sized)) -> Result<(), Error> {
+    /// by a clock that is past all keys: closed epochs do not open again when it is set right. And none before the first of this hop.
+    pub fn close_due(&self, now_s: u64) -> Result<(), Error> {
         if self.hop != 1 {
             return Ok(());
         }
@@ -311,25 +364,59 @@ impl Hop {
         let mut intakes = lock(&self.intakes);
         let mut due: BTreeSet<u64> = intakes.keys().copied().filter(|&epoch| epoch < current).collect();
         if !self.is_past_keys(now_s, 0) {
-            let closed = lock(&self.record).last.map(|last| last + 1);
-            let first = closed.or_else(|| self.keys().0.first_epoch()).unwrap_or(current);
+            let first = lock(&self.record).first_open();
             due.extend(first.max(current.saturating_sub(EMPTY_MAX))..current);
         }
-        due.into_iter().try_for_each(|epoch| self.close(epoch, &mut intakes, rng))
+        due.into_iter().try_for_each(|epoch| self.close(epoch, &mut intakes))
+    }
+
+    /// The tick, at every hop: draws what the current epoch needs, before anything of it comes.
+    pub fn open_due(&self, now_s: u64, rng: &mut (impl CryptoRng + ?Sized)) -> Result<(), Error> {
+        let current = self.survey.survey().epoch_at(now_s);
+        if self.is_past_keys(now_s, 0) || current < lock(&self.record).first_open() {
+            return Ok(());
+        }
+        let _intakes = lock(&self.intakes);
+        self.open_epoch(current, rng)
+    }
+
+    /// Draws the secrets of an epoch, once. The intakes are locked.
+    fn open_epoch(&self, epoch: u64, rng: &mut (impl CryptoRng + ?Sized)) -> Result<(), Error> {
+        if lock(&self.record).opened.contains(&epoch) {
+            return Ok(());
+        }
+        for label in self.labels() {
+            Draw::make(&*self.store, Channel { label, epoch }, &self.state_key, rng)?;
+        }
+        if self.hop == 1 {
+            make_epoch_key(&*self.store, &self.state_key, epoch, rng)?;
+        }
+        self.step(Channel { label: 0, epoch }, Step::Opened)
+    }
+
+    /// What was taken in an epoch that is open, for those of its labels that are.
+    fn open_intake(&self, epoch: u64) -> Result<Intake, Error> {
+        let labels: Vec<u32> = {
+            let record = lock(&self.record);
+            let open = |label: &u32| !record.phases.contains_key(&Channel { label: *label, epoch });
+            self.labels().filter(open).collect()
+        };
+        for &label in &labels {
+            Draw::read(&*self.store, Channel { label, epoch }, &self.state_key)?;
+        }
+        let files = (&*self.store, &self.state_key);
+        let (intake, cut) = Intake::open(files, epoch, labels.into_iter(), self.body_len_max())?;
+        lock(&self.cuts).extend(cut.into_iter().map(Cut::Uploads));
+        Ok(intake)
     }
 
     /// Ends an epoch for all its labels. Nobody who answered in it is known from then on.
-    fn close(
-        &self,
-        epoch: u64,
-        intakes: &mut BTreeMap<u64, Intake>,
-        rng: &mut (impl CryptoRng + ?Sized),
-    ) -> Result<(), Error> {
+    fn close(&self, epoch: u64, intakes: &mut BTreeMap<u64, Intake>) -> Result<(), Error> {
         for label in self.labels() {
             let channel = Channel { label, epoch };
             if !lock(&self.record).phases.contains_key(&channel) {
-                Draw::once(&*self.store, &channel.file(DRAW), &self.rule, rng)?;
-                self.step(channel, Step::Closed)?;
+                let uploads = intakes.get(&epoch).map_or(0, |intake| intake.len(label));
+                self.step(channel, Step::Closed(uploads))?;
             }
         }
         intakes.remove(&epoch);
@@ -339,7 +426,7 @@ impl Hop {
 
     /// Epochs close in order and for all labels at once: a clock that goes back opens none again.
     fn is_closed(&self, epoch: u64) -> bool {
-        lock(&self.record).last >= Some(epoch)
+        epoch < lock(&self.record).first_open()
     }
 
     /// Which batches are closed or received, and to be worked on by `process`.
@@ -356,40 +443,10 @@ impl Hop {
         }
         let outcome = match &phase {
             Phase::Received(before) => self.shuffle_incoming(channel, before)?,
-            _ => self.shuffle_uploads(channel)?,
+            Phase::Closed(uploads) => self.shuffle_uploads(channel, *uploads)?,
+            _ => return Ok(()),
         };
         self.decide(channel, outcome)
-    }
-
-    /// Destroys what is not released yet, whatever its crowd, and says so: the current epoch, too, at hop 1. For an
-    /// operator who resets a hop. Nothing is read, so nothing of it has to be whole. Batches that are released stay until
-    /// they are taken.
-    pub fn destroy_all(&self, now_s: u64, rng: &mut (impl CryptoRng + ?Sized)) -> Result<(), Error> {
-        let _work = lock(&self.work);
-        if self.hop == 1 {
-            let mut intakes = lock(&self.intakes);
-            let mut open: BTreeSet<u64> = self.open_epochs()?;
-            if !self.is_past_keys(now_s, 0) {
-                open.insert(self.survey.survey().epoch_at(now_s));
-            }
-            open.into_iter().try_for_each(|epoch| self.close(epoch, &mut intakes, rng))?;
-        }
-        self.undecided().into_iter().try_for_each(|channel| self.decide(channel, Outcome::Destroyed))?;
-        self.recover(rng)
-    }
-
-    /// The epochs that have files and no phase yet.
-    fn open_epochs(&self) -> Result<BTreeSet<u64>, Error> {
-        let (names, record) = (self.store.names()?, lock(&self.record));
-        let files = names.iter().filter_map(|name| Channel::of_file(name));
-        let open = files.filter(|(channel, kind)| match *kind {
-            KEY => record.last < Some(channel.epoch),
-            kind => {
-                let phase = record.phases.get(channel);
-                phase.is_none() && Phase::keeps(None, self.hop, kind)
-            }
-        });
-        Ok(open.map(|(channel, _)| channel.epoch).collect())
     }
 
     /// Which batches wait for the next hop or the analyzer.
@@ -463,6 +520,29 @@ impl Hop {
         }
     }
 
+    /// What the hop before has signed about the last epochs that came from it, for when it asks: it may not know any more.
+    pub fn seen(&self) -> Vec<Signed<EpochStatement>> {
+        lock(&self.record).seen.iter().cloned().collect()
+    }
+
+    /// Compares the journal with statements of this hop that another party has. One that is not in the journal, and that the hop could
+    /// still contradict, shows that the hop was restored from a copy: it signs and takes nothing more. What others only claim shows nothing.
+    pub fn compare(&self, told: &[Signed<EpochStatement>]) -> Result<(), Error> {
+        let mut record = lock(&self.record);
+        for statement in told {
+            let Ok(said) = statement.verify(&self.survey) else { continue };
+            let channel = Channel { label: said.route.label, epoch: said.route.epoch };
+            if said.hop != self.hop || said.route != self.route(channel) || channel.epoch < record.first {
+                continue;
+            }
+            if record.phases.get(&channel).and_then(Phase::own) != Some(statement) {
+                record.contradicted = Some(channel.epoch);
+                return Err(Error::Contradicted { epoch: channel.epoch });
+            }
+        }
+        Ok(())
+    }
+
     /// Whether a channel is one of this survey's.
     pub fn has_label(&self, label: u32) -> bool {
         self.labels().any(|one| one == label)
@@ -495,28 +575,32 @@ impl Hop {
     }
 
     /// What is left to do after a start: open epochs are read in again, and what no phase needs is erased.
-    fn recover(&self, rng: &mut (impl CryptoRng + ?Sized)) -> Result<(), Error> {
-        let mut open = BTreeSet::new();
+    fn recover(&self) -> Result<(), Error> {
+        let open: BTreeSet<u64> = {
+            let record = lock(&self.record);
+            let has_open = |epoch: u64| {
+                self.labels().any(|label| !record.phases.contains_key(&Channel { label, epoch }))
+            };
+            record.opened.iter().copied().filter(|&epoch| has_open(epoch)).collect()
+        };
         for name in self.store.names()? {
             let Some((channel, kind)) = Channel::of_file(&name) else { continue };
-            let closed = self.is_closed(channel.epoch);
-            let keeps = match kind {
-                KEY => self.hop == 1 && !closed,
-                kind => Phase::keeps(lock(&self.record).phases.get(&channel), self.hop, kind),
+            let keeps = match (kind, lock(&self.record).phases.get(&channel)) {
+                (KEY, _) => self.hop == 1 && open.contains(&channel.epoch),
+                (kind, Some(phase)) => phase.keeps(kind),
+                (kind, None) => open.contains(&channel.epoch) && Phase::open_keeps(self.hop, kind),
             };
             if !keeps {
                 self.store.remove(&name)?;
-            } else if self.hop == 1 && !lock(&self.record).phases.contains_key(&channel) {
-                open.insert(channel.epoch);
             }
         }
-        for epoch in open {
+        let mut intakes = lock(&self.intakes);
+        for epoch in open.into_iter().filter(|_| self.hop == 1) {
+            let intake = self.open_intake(epoch)?;
+            intakes.insert(epoch, intake);
             if self.is_closed(epoch) {
                 // A crash while it closed: the rest of its labels close, too.
-                self.close(epoch, &mut lock(&self.intakes), rng)?;
-            } else {
-                let intake = Intake::open(&*self.store, epoch, self.labels(), self.body_len_max(), rng)?;
-                lock(&self.intakes).insert(epoch, intake);
+                self.close(epoch, &mut intakes)?;
             }
         }
         Ok(())
@@ -534,21 +618,27 @@ impl Hop {
     fn step(&self, channel: Channel, step: Step) -> Result<(), Error> {
         let kept = {
             let mut record = lock(&self.record);
-            let after = Phase::after(record.phases.get(&channel).cloned(), step.clone());
-            let Some(after) = after else {
-                return Err(Error::Damaged { file: "journal", at: channel.epoch });
-            };
-            record.journal.record(&Entry { channel, step })?;
-            record.phases.insert(channel, after.clone());
-            record.last = record.last.max(Some(channel.epoch));
-            after
+            record.take(channel, step, &self.state_key)?;
+            record.phases.get(&channel).cloned()
         };
         for kind in phase::KINDS {
-            if !Phase::keeps(Some(&kept), self.hop, kind) {
+            if kept.as_ref().is_some_and(|phase| !phase.keeps(kind)) {
                 self.store.remove(&channel.file(kind))?;
             }
         }
         Ok(())
+    }
+}
+
+impl HopConfig {
+    /// The key of its files, if the signing key is the one that the survey pins.
+    fn state_key(&self) -> Result<StateKey, Error> {
+        let place = Place::Hop { instance: self.instance, hop: self.hop };
+        let pinned = self.survey.survey().party(place).ok_or(throng_wire::Error::UnknownParty(place))?;
+        if pinned.signing_key != self.signing.public() {
+            return Err(throng_wire::Error::Signature { kind: "signing key", party: place }.into());
+        }
+        Ok(StateKey::new(&self.signing, self.survey.hash(), place))
     }
 }
 

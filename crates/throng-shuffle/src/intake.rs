@@ -5,20 +5,27 @@
 //! its own and erased when the epoch closes; what is left then tells nobody who took part.
 //!
 //! Each label has a file. Uploads are written to it in groups, each with one sync. A group begins with a mark that says
-//! where it stands: that it is there shows that all before it was synced, so what is not whole before a mark is damage, and
-//! what is not whole after the last one was never acknowledged. A record is: the respondent's tag (16 bytes), the receipt's
-//! time bucket (8), the body's length (4), the body, and 8 bytes of a hash. Bodies are not opened before the epoch closes.
+//! where it stands. A record is: the respondent's tag (16 bytes), the receipt's time bucket (8), the body's length (4), the body, and 16
+//! bytes of a tag under the hop's own key, of the place, these and the body's hash. Bodies are not opened before the epoch closes.
+//!
+//! What was acknowledged and what a crash left unfinished must not be confused. When a group is synced, the length of the file is noted in a second
+//! one, before anybody is told. The note is not synced: the system writes it in its own time, and a clean stop waits for it. What
+//! it says was synced, so a file that is not whole up to there is damaged. It is exact after a clean stop and after the end of the process,
+//! however that came; a power failure may take the last of it along. Then a mark still shows that all before it was synced, and what is
+//! not whole after the last mark is cut off and said (`Hop::cuts`). Once the epoch is closed the journal has the length.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::io::{self, BufReader, Read};
 
 use rand_core::CryptoRng;
-use throng_wire::{Digest, HashedMap, Hasher, Mac};
+use throng_wire::{Digest, HashedMap, Mac};
 use zeroize::Zeroizing;
 
-use crate::channel::{KEY, UPLOADS};
+use crate::channel::{KEY, NOTED, UPLOADS};
+use crate::draw::{read_secret, write_secret};
 use crate::sip::sip_one;
+use crate::state_key::StateKey;
 use crate::store::{Store, StoreFile, read_full, read_small};
 use crate::{Channel, Error, Refusal, Seed};
 
@@ -100,8 +107,11 @@ impl Tags {
 
 /// The uploads of one label.
 struct UploadFile {
+    channel: Channel,
     file: Box<dyn StoreFile>,
     len: u64,
+    /// Where the length is noted; `None` once that has failed.
+    noted: Option<Noted>,
     /// Bytes that could be neither written nor taken back: nothing may follow them.
     broken: bool,
 }
@@ -125,39 +135,59 @@ pub(crate) struct Room {
 }
 
 impl Intake {
-    /// Goes on with what is on disk for these labels, or starts.
+    /// Goes on with what is on disk for these labels. Says which of them lost an end that nobody was told of.
     pub(crate) fn open(
-        store: &dyn Store,
+        (store, key): (&dyn Store, &StateKey),
         epoch: u64,
         labels: impl Iterator<Item = u32>,
         body_len_max: usize,
-        rng: &mut (impl CryptoRng + ?Sized),
-    ) -> Result<Self, Error> {
-        let (mut records, mut files) = (Vec::new(), BTreeMap::new());
+    ) -> Result<(Self, Vec<Channel>), Error> {
+        let (mut records, mut files, mut cut) = (Vec::new(), BTreeMap::new(), Vec::new());
         for label in labels {
             let channel = Channel { label, epoch };
-            let Some(mut reader) = UploadReader::open(store, channel, body_len_max)? else { continue };
+            let noted = Noted::read(store, key, channel)?;
+            let Some(mut reader) = UploadReader::open((store, key), channel, body_len_max)? else {
+                if noted > 0 {
+                    return Err(Error::Damaged { file: UPLOADS, at: 0 });
+                }
+                continue;
+            };
             while let Some(UploadRecord { id, time_bucket, digest, .. }) = reader.next_record()? {
                 records.push((label, id, time_bucket, digest));
+            }
+            if reader.whole < noted {
+                return Err(Error::Damaged { file: UPLOADS, at: reader.whole });
             }
             // What follows the last whole record was not acknowledged.
             let mut file = UploadFile::open(store, channel)?;
             file.len = reader.whole;
             file.file.truncate(file.len)?;
             files.insert(label, file);
+            cut.extend(reader.torn.then_some(channel));
         }
-        let tags = Tags::new(&*epoch_key(store, epoch, records.is_empty(), rng)?);
+        let tags = Tags::new(&*read_epoch_key(store, key, epoch)?);
         let known = records.into_iter().map(|(label, id, time_bucket, digest)| {
             (id, Known { body: tags.body(label, &digest), time_bucket })
         });
-        Ok(Self { epoch, known: known.collect(), tags, files })
+        Ok((Self { epoch, known: known.collect(), tags, files }, cut))
+    }
+
+    /// How many bytes of uploads a label has.
+    pub(crate) fn len(&self, label: u32) -> u64 {
+        self.files.get(&label).map_or(0, |file| file.len)
+    }
+
+    /// Waits until what is noted of its files cannot be lost either.
+    pub(crate) fn sync(&mut self) -> Result<(), Error> {
+        let mut noted = self.files.values_mut().filter_map(|file| file.noted.as_mut());
+        Ok(noted.try_for_each(|noted| noted.file.sync())?)
     }
 
     /// Takes a group of uploads with one sync for each label. What is `Ok` survives a crash when this returns, and says
     /// the time bucket for the receipt: for identical bytes again, the one of the first time.
     pub(crate) fn take(
         &mut self,
-        store: &dyn Store,
+        (store, key): (&dyn Store, &StateKey),
         uploads: &[&Upload],
         time_bucket: u64,
         room: Room,
@@ -184,7 +214,7 @@ impl Intake {
             .collect();
         let mut all_written = true;
         for (label, group) in fresh {
-            if self.write(store, label, &group, time_bucket, room).is_err() {
+            if self.write((store, key), label, &group, time_bucket, room).is_err() {
                 for (id, _) in &group {
                     self.known.remove(id);
                 }
@@ -202,7 +232,7 @@ impl Intake {
 
     fn write(
         &mut self,
-        store: &dyn Store,
+        (store, key): (&dyn Store, &StateKey),
         label: u32,
         group: &[(Tag, &Upload)],
         time_bucket: u64,
@@ -217,43 +247,112 @@ impl Intake {
         if file.broken || file.len + len as u64 > room.bytes {
             return Err(Refusal::Full.into());
         }
-        file.write(group, time_bucket, len as u64)
+        file.write(key, group, time_bucket, len as u64)
     }
 }
 
 impl UploadFile {
     fn open(store: &dyn Store, channel: Channel) -> Result<Self, Error> {
-        Ok(Self { file: store.append_groups(&channel.file(UPLOADS))?, len: 0, broken: false })
+        let noted = Some(Noted::open(store, channel)?);
+        Ok(Self { channel, file: store.append_groups(&channel.file(UPLOADS))?, len: 0, noted, broken: false })
     }
 
     /// Marks a group, writes it and syncs it, or takes it back.
-    fn write(&mut self, group: &[(Tag, &Upload)], time_bucket: u64, len: u64) -> Result<(), Error> {
-        let written = self.write_records(group, time_bucket).and_then(|()| self.file.sync());
+    fn write(
+        &mut self,
+        key: &StateKey,
+        group: &[(Tag, &Upload)],
+        time_bucket: u64,
+        len: u64,
+    ) -> Result<(), Error> {
+        let written = self.write_records(key, group, time_bucket).and_then(|()| self.file.sync());
         match written {
-            Ok(()) => self.len += len,
+            Ok(()) => {
+                self.len += len;
+                let noted = self.noted.take();
+                self.noted = noted.and_then(|noted| noted.write(key, self.channel, self.len));
+            }
             Err(_) => self.broken = self.file.truncate(self.len).is_err(),
         }
         Ok(written?)
     }
 
-    fn write_records(&mut self, group: &[(Tag, &Upload)], time_bucket: u64) -> io::Result<()> {
-        self.file.write_all(&mark(self.len))?;
+    fn write_records(
+        &mut self,
+        key: &StateKey,
+        group: &[(Tag, &Upload)],
+        time_bucket: u64,
+    ) -> io::Result<()> {
+        self.file.write_all(&mark(key, self.channel, self.len))?;
+        let mut place = self.len + MARK_LEN as u64;
         for (id, upload) in group {
             let head = head(*id, time_bucket, upload.body.len());
             self.file.write_all(&head)?;
             self.file.write_all(&upload.body)?;
-            self.file.write_all(&check_of(&head, &upload.digest))?;
+            self.file.write_all(&check_of(key, self.channel, place, &head, &upload.digest))?;
+            place += (OVERHEAD + upload.body.len()) as u64;
         }
         Ok(())
     }
 }
 
+/// The lengths that a file of uploads had when it was synced, one after another: a length (8), and 16 bytes of its tag.
+struct Noted {
+    file: Box<dyn StoreFile>,
+    len: u64,
+}
+
+impl Noted {
+    fn open(store: &dyn Store, channel: Channel) -> Result<Self, Error> {
+        let name = channel.file(NOTED);
+        let len = read_small(store, &name, u64::MAX - 1)?.unwrap_or_default().len() / NOTE_LEN * NOTE_LEN;
+        let mut file = store.append(&name)?;
+        // A crash may have left half a note.
+        file.truncate(len as u64)?;
+        Ok(Self { file, len: len as u64 })
+    }
+
+    /// The last length that was noted: 0 if none was.
+    fn read(store: &dyn Store, key: &StateKey, channel: Channel) -> Result<u64, Error> {
+        let bytes = read_small(store, &channel.file(NOTED), u64::MAX - 1)?.unwrap_or_default();
+        let (notes, _) = bytes.as_chunks::<NOTE_LEN>();
+        let length = |note: &[u8; NOTE_LEN]| {
+            let len = note.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
+            (note_of(key, channel, len) == *note).then_some(len)
+        };
+        Ok(notes.iter().rev().find_map(length).unwrap_or(0))
+    }
+
+    /// Notes a length. What cannot be noted is safe all the same, and less is known about it later.
+    fn write(mut self, key: &StateKey, channel: Channel, len: u64) -> Option<Self> {
+        match self.file.write_all(&note_of(key, channel, len)) {
+            Ok(()) => self.len += NOTE_LEN as u64,
+            Err(_) => self.file.truncate(self.len).ok()?,
+        }
+        Some(self)
+    }
+}
+
+fn note_of(key: &StateKey, channel: Channel, len: u64) -> [u8; NOTE_LEN] {
+    let mut note = [0; NOTE_LEN];
+    let len = len.to_be_bytes();
+    note[..8].copy_from_slice(&len);
+    note[8..].copy_from_slice(&key.tag_of(NOTED, channel, [&len, &[]])[..CHECK_LEN]);
+    note
+}
+
 /// The bodies of one label, one after another.
-pub(crate) struct UploadReader {
+pub(crate) struct UploadReader<'a> {
+    key: &'a StateKey,
+    channel: Channel,
     reader: BufReader<Box<dyn Read + Send>>,
     body_len_max: usize,
     /// Where the last whole record or mark ends.
     whole: u64,
+    /// How long the file was when its epoch closed.
+    closed: Option<u64>,
+    /// Whether something follows that is no record.
+    torn: bool,
 }
 
 struct UploadRecord {
@@ -263,34 +362,51 @@ struct UploadRecord {
     digest: Digest,
 }
 
-impl UploadReader {
-    pub(crate) fn open(
-        store: &dyn Store,
+impl<'a> UploadReader<'a> {
+    fn open(
+        (store, key): (&dyn Store, &'a StateKey),
         channel: Channel,
         body_len_max: usize,
     ) -> Result<Option<Self>, Error> {
         match store.read(&channel.file(UPLOADS)) {
             Ok(reader) => {
                 let reader = BufReader::with_capacity(1 << 16, reader);
-                Ok(Some(Self { reader, body_len_max, whole: 0 }))
+                let (whole, closed, torn) = (0, None, false);
+                Ok(Some(Self { key, channel, reader, body_len_max, whole, closed, torn }))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 
+    /// The uploads of an epoch that was closed with so many bytes of them.
+    pub(crate) fn closed(
+        (store, key): (&dyn Store, &'a StateKey),
+        channel: Channel,
+        body_len_max: usize,
+        len: u64,
+    ) -> Result<Self, Error> {
+        let open = Self::open((store, key), channel, body_len_max)?;
+        let open = open.ok_or(Error::Damaged { file: UPLOADS, at: 0 })?;
+        Ok(Self { closed: Some(len), ..open })
+    }
+
     /// The next body, or `None` at the end.
-    pub(crate) fn next_body(&mut self) -> Result<Option<Vec<u8>>, Error> {
-        Ok(self.next_record()?.map(|record| record.body))
+    pub(crate) fn next_body(&mut self) -> Result<Option<(Vec<u8>, Digest)>, Error> {
+        Ok(self.next_record()?.map(|record| (record.body, record.digest)))
     }
 
     /// The next whole record, or `None` at the end of what was synced.
     fn next_record(&mut self) -> Result<Option<UploadRecord>, Error> {
         loop {
+            if self.closed == Some(self.whole) {
+                return Ok(None);
+            }
             let mut bytes = vec![0; MARK_LEN];
             let filled = read_full(&mut self.reader, &mut bytes)?;
             bytes.truncate(filled);
-            if bytes == mark(self.whole) {
+            if bytes.starts_with(&mark_head(self.whole)) && bytes == mark(self.key, self.channel, self.whole)
+            {
                 self.whole += MARK_LEN as u64;
                 continue;
             }
@@ -299,9 +415,9 @@ impl UploadReader {
                 self.whole += bytes.len() as u64;
                 return Ok(Some(record));
             }
-            let damaged = self.marked_later(bytes)?;
+            let damaged = self.closed.is_some() || self.marked_later(bytes)?;
             let at = self.whole;
-            return if damaged { Err(Error::Damaged { file: "uploads", at }) } else { Ok(None) };
+            return if damaged { Err(Error::Damaged { file: UPLOADS, at }) } else { Ok(None) };
         }
     }
 
@@ -317,7 +433,7 @@ impl UploadReader {
         let Some((head, rest)) = bytes.split_at_checked(HEAD_LEN) else { return Ok(None) };
         let Some((body, check)) = rest.split_at_checked(len) else { return Ok(None) };
         let digest = Digest::of(body);
-        if check_of(head, &digest) != check {
+        if check_of(self.key, self.channel, self.whole, head, &digest) != check {
             return Ok(None);
         }
         let (id, rest) = head.split_first_chunk().unwrap_or((&[0; 16], &[]));
@@ -336,8 +452,14 @@ impl UploadReader {
     /// Whether a group begins after bytes that are no record. Then they were synced as one, and something changed them.
     fn marked_later(&mut self, mut bytes: Vec<u8>) -> Result<bool, Error> {
         self.reader.read_to_end(&mut bytes)?;
+        // Zeros are what a file of groups has behind its end.
+        self.torn = bytes.iter().any(|&byte| byte != 0);
         let mut places = 1..bytes.len().saturating_sub(MARK_LEN - 1);
-        Ok(places.any(|place| bytes[place..place + MARK_LEN] == mark(self.whole + place as u64)))
+        Ok(places.any(|place| {
+            let found = &bytes[place..place + MARK_LEN];
+            let at = self.whole + place as u64;
+            found.starts_with(&mark_head(at)) && *found == mark(self.key, self.channel, at)
+        }))
     }
 }
 
@@ -350,19 +472,28 @@ fn head(id: Tag, time_bucket: u64, body_len: usize) -> [u8; HEAD_LEN] {
     head
 }
 
-/// The mark of a group that begins at this place: no tag of a respondent is all ones.
-fn mark(place: u64) -> [u8; MARK_LEN] {
-    let mut mark = [0xff; MARK_LEN];
-    mark[16..].copy_from_slice(&place.to_be_bytes());
+/// The mark of a group that begins at this place.
+fn mark(key: &StateKey, channel: Channel, place: u64) -> [u8; MARK_LEN] {
+    let mut mark = [0; MARK_LEN];
+    mark[..MARK_HEAD_LEN].copy_from_slice(&mark_head(place));
+    mark[MARK_HEAD_LEN..]
+        .copy_from_slice(&key.tag_of("group", channel, [&place.to_be_bytes(), &[]])[..CHECK_LEN]);
     mark
 }
 
+/// How it begins: no tag of a respondent is all ones.
+fn mark_head(place: u64) -> [u8; MARK_HEAD_LEN] {
+    let mut head = [0xff; MARK_HEAD_LEN];
+    head[16..].copy_from_slice(&place.to_be_bytes());
+    head
+}
+
 /// The body's hash is known already, so it stands for the body.
-fn check_of(head: &[u8], body: &Digest) -> [u8; CHECK_LEN] {
-    let mut hasher = Hasher::new();
-    hasher.update(head);
-    hasher.update(body.as_bytes());
-    *hasher.finish().as_bytes().first_chunk().unwrap_or(&[0; CHECK_LEN])
+fn check_of(key: &StateKey, channel: Channel, place: u64, head: &[u8], body: &Digest) -> [u8; CHECK_LEN] {
+    let mut said = [0; 8 + HEAD_LEN];
+    said[..8].copy_from_slice(&place.to_be_bytes());
+    said[8..].copy_from_slice(head);
+    *key.tag_of("upload", channel, [&said, body.as_bytes()]).first_chunk().unwrap_or(&[0; CHECK_LEN])
 }
 
 /// The name of the file with an epoch's key.
@@ -370,30 +501,30 @@ pub(crate) fn key_name(epoch: u64) -> String {
     Channel { label: 0, epoch }.file(KEY)
 }
 
-/// The epoch's key: the one on disk if anything was made with it, or else a fresh one that is on disk before.
-fn epoch_key(
+/// Draws the key of an epoch; when this returns it survives a crash.
+pub(crate) fn make_epoch_key(
     store: &dyn Store,
+    key: &StateKey,
     epoch: u64,
-    unused: bool,
     rng: &mut (impl CryptoRng + ?Sized),
-) -> Result<Zeroizing<[u8; 32]>, Error> {
-    if !unused {
-        let stored = read_small(store, &key_name(epoch), 32)?.map(Zeroizing::new);
-        let key = stored.and_then(|bytes| <[u8; 32]>::try_from(bytes.as_slice()).ok());
-        return key.map(Zeroizing::new).ok_or(Error::Damaged { file: "epoch key", at: 0 });
-    }
-    let mut key = Zeroizing::new([0; 32]);
-    rng.fill_bytes(key.as_mut());
-    let mut file = store.create(&key_name(epoch))?;
-    file.write_all(key.as_ref())?;
-    file.sync()?;
-    Ok(key)
+) -> Result<(), Error> {
+    let channel = Channel { label: 0, epoch };
+    write_secret(store, &key_name(epoch), |secret| key.tag_of(KEY, channel, [secret, &[]]), rng)
+}
+
+/// The key on disk. It has to be there.
+fn read_epoch_key(store: &dyn Store, key: &StateKey, epoch: u64) -> Result<Zeroizing<Seed>, Error> {
+    let channel = Channel { label: 0, epoch };
+    let read = read_secret(store, &key_name(epoch), |secret| key.tag_of(KEY, channel, [secret, &[]]))?;
+    read.ok_or(Error::Damaged { file: "epoch key", at: epoch })
 }
 
 /// What one respondent of an epoch takes in memory, about.
 pub(crate) const KNOWN_LEN: usize = 96;
 
-const MARK_LEN: usize = 16 + 8;
+const MARK_HEAD_LEN: usize = 16 + 8;
+const MARK_LEN: usize = MARK_HEAD_LEN + CHECK_LEN;
 const HEAD_LEN: usize = 16 + 8 + 4;
-const CHECK_LEN: usize = 8;
+const CHECK_LEN: usize = 16;
+const NOTE_LEN: usize = 8 + CHECK_LEN;
 const OVERHEAD: usize = HEAD_LEN + CHECK_LEN;

@@ -4,12 +4,16 @@
 //! finds out where it was, and does no step twice that may be done only once. Nothing secret is in it: seeds, noise
 //! and keys are in files that are erased.
 //!
-//! A record is its length (4 bytes), its bytes, and the first 8 bytes of their SHA-256.
+//! A record is its length (4 bytes), its bytes, and a tag (32) under the hop's own key, of the tag before it and these: no
+//! record can be changed, taken out, or put elsewhere. What is missing at the end shows in the mark ([`Mark`]), which is written
+//! after each record: a crash between the two leaves one record more than the mark says, and never fewer.
 
 use throng_wire::codec::Reader;
 use throng_wire::statement::STATEMENT_LEN;
-use throng_wire::{Digest, EpochStatement, Signed};
+use throng_wire::{EpochStatement, Signed};
 
+use crate::mark::{HighWater, Mark};
+use crate::state_key::{StateKey, Tag};
 use crate::store::{Store, StoreFile, read_small};
 use crate::{Channel, Error};
 
@@ -23,9 +27,13 @@ pub(crate) struct Entry {
 /// A step of an epoch, in the order in which they are taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Hop 1 takes no more uploads; noise and seed are drawn.
-    Closed,
-    /// A later hop has the batch of the one before, which said this; the seed is drawn.
+    /// A new store, or one that was reset: of no epoch before this one is anything stated that is not in the journal.
+    Begun,
+    /// The secrets of an epoch are drawn and on disk, for all labels. Without them it does not go on.
+    Opened,
+    /// Hop 1 takes no more uploads. It has so many bytes of them.
+    Closed(u64),
+    /// A later hop has the batch of the one before, which said this.
     Received(Vec<Signed<EpochStatement>>),
     /// The batch is released or destroyed, and will never be anything else.
     Decided(Box<Signed<EpochStatement>>),
@@ -38,76 +46,200 @@ pub(crate) enum Step {
 /// The journal's file, open at its end.
 pub(crate) struct Journal {
     file: Box<dyn StoreFile>,
+    mark: Box<dyn Mark>,
     len: u64,
+    high: HighWater,
     /// A record that could be neither written nor taken back: nothing may follow it.
     broken: bool,
 }
 
+/// What a journal says.
+pub(crate) struct Written {
+    pub(crate) entries: Vec<Entry>,
+    /// Bytes of a record that a crash left unfinished.
+    pub(crate) cut: u64,
+}
+
 impl Journal {
-    /// Reads what was written, cuts off a record that a crash left unfinished, and goes on from there.
-    pub(crate) fn open(store: &dyn Store) -> Result<(Self, Vec<Entry>), Error> {
-        let bytes = read_small(store, NAME, u64::MAX - 1)?.unwrap_or_default();
-        let mut entries = Vec::new();
-        let mut rest = &bytes[..];
-        let at = |rest: &[u8]| (bytes.len() - rest.len()) as u64;
-        while let Some((record, after)) = split_record(rest) {
-            entries.push(entry_of(record).ok_or(Error::Damaged { file: NAME, at: at(rest) })?);
-            rest = after;
+    /// Reads what was written, compares it with the mark, cuts off a record that a crash left unfinished, and goes on from there.
+    /// One without an entry is new, and so is its store.
+    pub(crate) fn open(
+        store: &dyn Store,
+        mark: Box<dyn Mark>,
+        key: &StateKey,
+    ) -> Result<(Self, Written), Error> {
+        let (mut chain, rest) = Chain::read(store, key)?;
+        match mark.load()? {
+            Some(bytes) => {
+                let high = HighWater::from_bytes(&bytes, key);
+                let high = high.ok_or(Error::Damaged { file: "mark", at: 0 })?;
+                chain.check(&high, rest)?;
+            }
+            // The first record is followed by a mark before anything else is done. One without is begun again: when it was
+            // begun nobody knows.
+            None if chain.entries.len() > 1 => return Err(Error::NoMark),
+            None if has_files(store)? => {
+                return Err(if chain.entries.is_empty() { Error::NoJournal } else { Error::NoMark });
+            }
+            None => chain = Chain::default(),
         }
-        // Records are written one by one and synced, so only the last can be unfinished.
-        let more = (1..rest.len())
-            .any(|start| split_record(&rest[start..]).is_some_and(|(record, _)| entry_of(record).is_some()));
-        let len = at(rest);
-        if more {
-            return Err(Error::Damaged { file: NAME, at: len });
+        let cut = if chain.entries.is_empty() { 0 } else { rest };
+        let journal = Self::go_on(store, mark, &chain)?;
+        if !chain.entries.is_empty() {
+            // One record more than the mark says: the crash came between the two.
+            journal.mark.save(&journal.high.to_bytes(key))?;
         }
+        Ok((journal, Written { entries: chain.entries, cut }))
+    }
+
+    /// Takes what is whole, whatever the mark says, and begins again after it: with `first`, or a later epoch where the mark
+    /// knows of a statement about that.
+    pub(crate) fn reset(
+        store: &dyn Store,
+        mark: Box<dyn Mark>,
+        key: &StateKey,
+        first: u64,
+    ) -> Result<(Self, Vec<Entry>), Error> {
+        let (chain, _) = Chain::read(store, key)?;
+        let high = mark.load()?.and_then(|bytes| HighWater::from_bytes(&bytes, key));
+        let mut journal = Self::go_on(store, mark, &chain)?;
+        journal.high.unsigned = journal.high.unsigned.max(high.map_or(0, |high| high.unsigned));
+        let channel = Channel { label: 0, epoch: first.max(journal.high.unsigned) };
+        let begun = Entry { channel, step: Step::Begun };
+        journal.record(&begun, key)?;
+        Ok((journal, chain.entries.into_iter().chain([begun]).collect()))
+    }
+
+    fn go_on(store: &dyn Store, mark: Box<dyn Mark>, chain: &Chain) -> Result<Self, Error> {
         let mut file = store.append(NAME)?;
-        file.truncate(len)?;
+        file.truncate(chain.len)?;
         file.sync()?;
-        Ok((Self { file, len, broken: false }, entries))
+        Ok(Self { file, mark, len: chain.len, high: chain.high(), broken: false })
     }
 
     /// Writes a step. When this returns, it is taken.
-    pub(crate) fn record(&mut self, entry: &Entry) -> Result<(), Error> {
+    pub(crate) fn record(&mut self, entry: &Entry, key: &StateKey) -> Result<(), Error> {
         if self.broken {
             return Err(Error::Broken);
         }
-        let record = record_of(entry);
+        let (record, chain) = record_of(entry, key, &self.high.chain);
+        let mut high = HighWater { records: self.high.records + 1, chain, ..self.high };
+        if let Step::Decided(_) = entry.step {
+            high.unsigned = high.unsigned.max(entry.channel.epoch.saturating_add(1));
+        }
         let written = self.file.write_all(&record).and_then(|()| self.file.sync());
+        let written = written.and_then(|()| self.mark.save(&high.to_bytes(key)));
         if let Err(error) = written {
-            // Whether it is there after a crash is not known; here it is taken back.
-            self.broken = self.file.truncate(self.len).and_then(|()| self.file.sync()).is_err();
+            // Whether it is there after a crash is not known; here it is taken back, unless the mark may say that it is there.
+            let unmarked = match self.mark.load() {
+                Ok(Some(bytes)) => bytes == self.high.to_bytes(key),
+                Ok(None) => self.high.records == 0,
+                Err(_) => false,
+            };
+            self.broken = !unmarked || self.file.truncate(self.len).and_then(|()| self.file.sync()).is_err();
             return Err(error.into());
         }
         self.len += record.len() as u64;
+        self.high = high;
         Ok(())
     }
 }
 
-fn record_of(Entry { channel, step }: &Entry) -> Vec<u8> {
+/// Whole records, from the first on.
+#[derive(Default)]
+struct Chain {
+    entries: Vec<Entry>,
+    /// After each.
+    tags: Vec<Tag>,
+    len: u64,
+}
+
+impl Chain {
+    /// All that is whole, and how many bytes follow.
+    fn read(store: &dyn Store, key: &StateKey) -> Result<(Self, u64), Error> {
+        let bytes = read_small(store, NAME, u64::MAX - 1)?.unwrap_or_default();
+        let (mut chain, mut rest) = (Self::default(), &bytes[..]);
+        while let Some((record, tag, after)) = split_record(rest, key, &chain.tag())
+            && let Some(entry) = entry_of(record)
+        {
+            chain.entries.push(entry);
+            chain.tags.push(tag);
+            rest = after;
+        }
+        chain.len = (bytes.len() - rest.len()) as u64;
+        Ok((chain, rest.len() as u64))
+    }
+
+    fn tag(&self) -> Tag {
+        self.tags.last().copied().unwrap_or_default()
+    }
+
+    fn high(&self) -> HighWater {
+        let decided = self.entries.iter().filter(|entry| matches!(entry.step, Step::Decided(_)));
+        HighWater {
+            records: self.entries.len() as u64,
+            unsigned: decided.map(|entry| entry.channel.epoch.saturating_add(1)).max().unwrap_or(0),
+            chain: self.tag(),
+        }
+    }
+
+    /// Whether a journal that ends so, with some bytes after it, is the one that the mark was written for.
+    fn check(&self, high: &HighWater, rest: u64) -> Result<(), Error> {
+        let records = self.entries.len() as u64;
+        if records < high.records {
+            return Err(match (self.len, rest) {
+                (0, 0) => Error::NoJournal,
+                (_, 0) => Error::RolledBack,
+                (at, _) => Error::Damaged { file: NAME, at },
+            });
+        }
+        let last = high.records.checked_sub(1).and_then(|last| self.tags.get(usize::try_from(last).ok()?));
+        let same = last == Some(&high.chain) && records - high.records <= 1;
+        if same { Ok(()) } else { Err(Error::RolledBack) }
+    }
+}
+
+/// Whether a store has files of a hop beside a journal.
+fn has_files(store: &dyn Store) -> Result<bool, Error> {
+    Ok(store.names()?.iter().any(|name| Channel::of_file(name).is_some()))
+}
+
+fn bytes_of(Entry { channel, step }: &Entry) -> Vec<u8> {
     let mut bytes = channel.label.to_be_bytes().to_vec();
     bytes.extend(channel.epoch.to_be_bytes());
     let (kind, statements): (u8, &[Signed<EpochStatement>]) = match step {
-        Step::Closed => (CLOSED, &[]),
+        Step::Begun => (BEGUN, &[]),
+        Step::Opened => (OPENED, &[]),
+        Step::Closed(_) => (CLOSED, &[]),
         Step::Received(statements) => (RECEIVED, statements),
         Step::Decided(statement) => (DECIDED, std::slice::from_ref(&**statement)),
         Step::Delivered => (DELIVERED, &[]),
         Step::Expired => (EXPIRED, &[]),
     };
     bytes.push(kind);
+    if let Step::Closed(uploads) = step {
+        bytes.extend(uploads.to_be_bytes());
+    }
     statements.iter().for_each(|statement| bytes.extend(statement.to_bytes()));
-    let mut record = (bytes.len() as u32).to_be_bytes().to_vec();
-    record.extend(&bytes);
-    record.extend(&Digest::of(&bytes).as_bytes()[..CHECK_LEN]);
-    record
+    bytes
 }
 
-/// The first whole record, and what follows it.
-fn split_record(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+/// The record of a step after the one with this tag, and its own tag.
+fn record_of(entry: &Entry, key: &StateKey, before: &Tag) -> (Vec<u8>, Tag) {
+    let bytes = bytes_of(entry);
+    let mut record = (bytes.len() as u32).to_be_bytes().to_vec();
+    record.extend(&bytes);
+    let tag = key.tag(NAME, &[before, &bytes]);
+    record.extend(tag);
+    (record, tag)
+}
+
+/// The first whole record after the one with this tag: its bytes, its tag, and what follows it.
+fn split_record<'a>(bytes: &'a [u8], key: &StateKey, before: &Tag) -> Option<(&'a [u8], Tag, &'a [u8])> {
     let (len, rest) = bytes.split_first_chunk()?;
     let (record, rest) = rest.split_at_checked(u32::from_be_bytes(*len) as usize)?;
-    let (check, rest) = rest.split_first_chunk::<CHECK_LEN>()?;
-    (Digest::of(record).as_bytes()[..CHECK_LEN] == *check).then_some((record, rest))
+    let (tag, rest) = rest.split_first_chunk()?;
+    (key.tag(NAME, &[before, record]) == *tag).then_some((record, *tag, rest))
 }
 
 fn entry_of(bytes: &[u8]) -> Option<Entry> {
@@ -115,12 +247,15 @@ fn entry_of(bytes: &[u8]) -> Option<Entry> {
     let channel =
         Channel { label: u32::from_be_bytes(reader.take()?), epoch: u64::from_be_bytes(reader.take()?) };
     let [kind] = reader.take()?;
+    let uploads = if kind == CLOSED { u64::from_be_bytes(reader.take()?) } else { 0 };
     let mut statements = Vec::new();
     while !reader.end() {
         statements.push(Signed::from_bytes(&reader.take::<STATEMENT_LEN>()?).ok()?);
     }
     let step = match (kind, statements.len()) {
-        (CLOSED, 0) => Step::Closed,
+        (BEGUN, 0) => Step::Begun,
+        (OPENED, 0) => Step::Opened,
+        (CLOSED, 0) => Step::Closed(uploads),
         (RECEIVED, 1..) => Step::Received(statements),
         (DECIDED, 1) => Step::Decided(Box::new(statements.pop()?)),
         (DELIVERED, 0) => Step::Delivered,
@@ -131,105 +266,14 @@ fn entry_of(bytes: &[u8]) -> Option<Entry> {
 }
 
 const NAME: &str = "journal";
-const CHECK_LEN: usize = 8;
 
+const BEGUN: u8 = 0;
 const CLOSED: u8 = 1;
 const RECEIVED: u8 = 2;
 const DECIDED: u8 = 3;
 const DELIVERED: u8 = 4;
 const EXPIRED: u8 = 5;
+const OPENED: u8 = 6;
 
 #[cfg(test)]
-mod tests {
-    use throng_wire::{Outcome, Route, SigningKey, SurveyHash};
-
-    use super::*;
-    use crate::MemoryStore;
-    use crate::parsing::check_bytes;
-
-    fn entries() -> Vec<Entry> {
-        let channel = Channel { label: 2, epoch: 77 };
-        let key = SigningKey::from_seed(&[1; 32]).unwrap();
-        let route = Route { survey: SurveyHash::new([5; 32]), label: 2, epoch: 77, instance: 1 };
-        let statement = |hop| {
-            let (outcome, key_list) = (Outcome::Destroyed, Digest::NONE);
-            let statement = EpochStatement { route, hop, outcome, key_list, analyzer_key_list: key_list };
-            Signed::new(statement, &key).unwrap()
-        };
-        [
-            Step::Closed,
-            Step::Received(vec![statement(1), statement(2)]),
-            Step::Decided(Box::new(statement(3))),
-            Step::Delivered,
-            Step::Expired,
-        ]
-        .map(|step| Entry { channel, step })
-        .to_vec()
-    }
-
-    fn written() -> (MemoryStore, Vec<usize>) {
-        let store = MemoryStore::new();
-        let (mut journal, none) = Journal::open(&store).unwrap();
-        assert_eq!(none, []);
-        let mut ends = vec![0];
-        for entry in entries() {
-            journal.record(&entry).unwrap();
-            ends.push(store.bytes(NAME).unwrap().len());
-        }
-        (store, ends)
-    }
-
-    #[test]
-    fn a_journal_cut_anywhere_has_the_steps_before() {
-        let (store, ends) = written();
-        let bytes = store.bytes(NAME).unwrap();
-        for cut in 0..=bytes.len() {
-            let store = MemoryStore::new();
-            store.create(NAME).unwrap().write_all(&bytes[..cut]).unwrap();
-            let (mut journal, read) = Journal::open(&store).unwrap();
-            let whole = ends.iter().filter(|&&end| end <= cut).count() - 1;
-            assert_eq!(read, entries()[..whole], "cut at {cut}");
-            journal.record(&entries()[0]).unwrap();
-            let (_, again) = Journal::open(&store).unwrap();
-            assert_eq!(again.len(), whole + 1, "it goes on after the last whole record");
-        }
-    }
-
-    #[test]
-    fn a_journal_that_is_damaged_in_the_middle_is_refused() {
-        let (store, ends) = written();
-        for at in 0..ends[4] {
-            let mut bytes = store.bytes(NAME).unwrap();
-            bytes[at] ^= 1;
-            let damaged = MemoryStore::new();
-            damaged.create(NAME).unwrap().write_all(&bytes).unwrap();
-            let opened = Journal::open(&damaged);
-            assert!(matches!(opened, Err(Error::Damaged { .. })), "a changed byte {at}");
-        }
-    }
-
-    /// What a checksum covers: a record whose checksum fits is still one spelling of one step, or none.
-    #[test]
-    fn a_record_is_read_exactly() {
-        for entry in entries() {
-            let bare = |entry: &Entry| {
-                let record = record_of(entry);
-                record[4..record.len() - CHECK_LEN].to_vec()
-            };
-            check_bytes(&bare(&entry), |bytes| entry_of(bytes).as_ref().map(bare));
-        }
-    }
-
-    #[test]
-    fn a_full_disk_takes_no_step() {
-        let (store, _) = written();
-        let before = store.bytes(NAME).unwrap();
-        let (mut journal, _) = Journal::open(&store).unwrap();
-        store.limit(Some(before.len() + 5));
-        assert!(journal.record(&entries()[0]).is_err());
-        assert_eq!(store.bytes(NAME).unwrap(), before);
-        store.limit(None);
-        journal.record(&entries()[0]).unwrap();
-        assert_eq!(Journal::open(&store).unwrap().1.len(), 6);
-    }
-}
+mod tests;

@@ -9,7 +9,8 @@
 //! | one body of each respondent, while an epoch lasts | `intake.rs` |
 //! | the crowd, and randomized deletion | [`CrowdRule`] |
 //! | a uniformly random order, in memory and on disk | [`Permutation`], [`Shuffle`] |
-//! | what happened, for ever | `journal.rs` |
+//! | what happened, for ever, and how far that has come | `journal.rs`, [`Mark`] |
+//! | files that nobody else can have written | `state_key.rs` |
 //! | randomness that is drawn once | `draw.rs` |
 //! | envelopes of one length, and a batch of them | [`Records`], [`Manifest`] |
 
@@ -23,6 +24,7 @@ mod error;
 mod hop;
 mod intake;
 mod journal;
+mod mark;
 mod memory_store;
 #[cfg(test)]
 #[path = "../../throng-wire/tests/common/parsing.rs"]
@@ -34,6 +36,7 @@ mod refusal;
 mod ring;
 mod shuffling;
 mod sip;
+mod state_key;
 mod store;
 mod taken;
 
@@ -41,8 +44,9 @@ pub use batch::Manifest;
 pub use channel::Channel;
 pub use crowd::CrowdRule;
 pub use error::Error;
-pub use hop::{Hop, HopConfig, Outgoing};
+pub use hop::{Cut, Hop, HopConfig, Outgoing};
 pub use intake::Upload;
+pub use mark::Mark;
 pub use memory_store::MemoryStore;
 pub use permutation::{Permutation, Seed};
 pub use records::Records;

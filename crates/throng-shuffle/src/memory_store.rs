@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Cursor, Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::mark::Mark;
 use crate::store::{Store, StoreFile};
 
 /// Files in memory. Clones are the same store.
@@ -15,6 +16,7 @@ pub struct MemoryStore {
 #[derive(Default)]
 struct Disk {
     files: BTreeMap<String, Contents>,
+    mark: Option<Vec<u8>>,
     /// How many more operations succeed; `None`: all.
     left: Option<u64>,
     /// How many bytes fit; `None`: any number.
@@ -66,15 +68,22 @@ impl MemoryStore {
         }
     }
 
-    /// Another store with the same files.
+    /// Another store with the same files and the same mark.
     pub fn copy(&self) -> Self {
-        let disk = Disk { files: self.disk().files.clone(), left: None, room: None };
+        let Disk { files, mark, .. } = &*self.disk();
+        let disk = Disk { files: files.clone(), mark: mark.clone(), left: None, room: None };
         Self { disk: Arc::new(Mutex::new(disk)) }
     }
 
     /// All bytes of a file.
     pub fn bytes(&self, name: &str) -> Option<Vec<u8>> {
         self.disk().files.get(name).map(|contents| contents.bytes.clone())
+    }
+
+    /// Puts the mark of another store, or none, in the place of this one's.
+    pub fn set_mark(&self, other: Option<&Self>) {
+        let mark = other.and_then(|other| other.disk().mark.clone());
+        self.disk().mark = mark;
     }
 
     fn disk(&self) -> MutexGuard<'_, Disk> {
@@ -132,6 +141,22 @@ impl Store for MemoryStore {
         let mut disk = self.disk();
         disk.operation()?;
         Ok(disk.files.keys().cloned().collect())
+    }
+}
+
+/// In memory the mark is beside the files, and written at once.
+impl Mark for MemoryStore {
+    fn load(&self) -> io::Result<Option<Vec<u8>>> {
+        let mut disk = self.disk();
+        disk.operation()?;
+        Ok(disk.mark.clone())
+    }
+
+    fn save(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut disk = self.disk();
+        disk.operation()?;
+        disk.mark = Some(bytes.to_vec());
+        Ok(())
     }
 }
 

@@ -39,6 +39,12 @@ pub enum Refusal {
     /// A batch that is not what the statement says, or a hash that is not the batch's.
     #[error("this is not the batch that the statement names")]
     Batch,
+    /// The epoch is before the first that this hop states anything about.
+    #[error("this hop began, or was reset, after that epoch, and never states anything about it")]
+    Before,
+    /// The hop has found out that it was restored from a copy.
+    #[error("this hop has stopped until its operator has looked at it")]
+    Stopped,
     /// The same batch is being received at this moment.
     #[error("this batch is being received already; wait and send it again")]
     Busy,

@@ -9,6 +9,8 @@ mod common;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
 use common::world::{EPOCH, Shape};
 use common::{Cascade, SMALL, day, deletion, refusal};
 use proptest::prelude::*;
@@ -71,6 +73,7 @@ struct Watch {
     handed: BTreeMap<(u32, Channel), Digest>,
     /// What a hop has on disk to thin and permute by, from the moment that its epoch is closed or received.
     draws: BTreeMap<(u32, Channel), Vec<u8>>,
+    noises: BTreeMap<Channel, i128>,
     counted: BTreeMap<Channel, Vec<u32>>,
 }
 
@@ -86,6 +89,7 @@ impl Watch {
             said: BTreeMap::new(),
             handed: BTreeMap::new(),
             draws: BTreeMap::new(),
+            noises: BTreeMap::new(),
             counted: BTreeMap::new(),
         }
     }
@@ -105,7 +109,7 @@ impl Watch {
             }
             Operation::Tick => {
                 let now = self.now_s();
-                let _ = self.cascade.hops[0].close_due(now, &mut self.cascade.rng);
+                let _ = self.cascade.hops[0].close_due(now);
             }
             Operation::Work { hop } => {
                 let hop = &self.cascade.hops[hop as usize - 1];
@@ -203,7 +207,16 @@ impl Watch {
             let at = hop as usize - 1;
             for channel in self.cascade.hops[at].undecided() {
                 let bytes = self.cascade.stores[at].bytes(&format!("{channel}.draw"));
-                let bytes = bytes.expect("randomness is on disk before it is needed");
+                let uploads = self.cascade.stores[at].bytes(&format!("{channel}.uploads"));
+                let Some(bytes) = bytes else {
+                    assert!(hop == 1 && uploads.is_none(), "randomness is on disk before it is needed");
+                    continue;
+                };
+                if hop == 1 {
+                    let noise = noise_of(&bytes, &uploads.unwrap_or_default());
+                    let first = *self.noises.entry(channel).or_insert(noise);
+                    assert_eq!(first, noise, "two noises of {channel}");
+                }
                 let first = self.draws.entry((hop, channel)).or_insert_with(|| bytes.clone());
                 assert_eq!(*first, bytes, "hop {hop} has drawn twice for {channel}");
             }
@@ -240,15 +253,9 @@ impl Watch {
     /// How many of so many uploads are left by the noise that hop 1 had on disk when it closed the epoch.
     fn left(&self, channel: Channel, uploads: usize) -> u64 {
         let uploads = uploads as u64;
-        // Seed (32), whether there is noise (1), noise (16).
-        let draw = &self.draws[&(1, channel)];
-        assert_eq!(draw[32], u8::from(self.label > 0), "labelled crowds have noise, and no others");
-        match self.label {
-            0 => uploads,
-            _ => {
-                uploads
-                    - deletion(SHIFT).drops(uploads, i128::from_be_bytes(draw[33..49].try_into().unwrap()))
-            }
+        match (self.label, self.noises.get(&channel)) {
+            (1.., Some(noise)) => uploads - deletion(SHIFT).drops(uploads, *noise),
+            _ => uploads,
         }
     }
 
@@ -300,6 +307,12 @@ impl Watch {
         }
         seen
     }
+}
+
+/// The noise that follows from a draw (a secret, and its tag) and a file of uploads, as `draw.rs` has it.
+fn noise_of(draw: &[u8], uploads: &[u8]) -> i128 {
+    let (_, seed) = common::seeds_of(draw, uploads);
+    deletion(SHIFT).draw(&mut ChaCha20Rng::from_seed(seed("noise")))
 }
 
 /// What became of crowds that were large enough.

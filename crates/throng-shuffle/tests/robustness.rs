@@ -7,8 +7,8 @@ mod common;
 use std::io::Write;
 
 use common::world::{EPOCH, Shape};
-use common::{Cascade, FIRST, NEXT_DAY, SMALL, day, name, refusal};
-use throng_shuffle::{Channel, Error, Hop, MemoryStore, Refusal, Store, Upload};
+use common::{Cascade, FIRST, NEXT_DAY, SMALL, day, refusal};
+use throng_shuffle::{Channel, Error, MemoryStore, Refusal, Store};
 use throng_wire::statement::check_cascade;
 use throng_wire::survey::Cover;
 use throng_wire::{BatchCount, Digest, EpochStatement, Forwarded, Outcome, Place, Signed, Stop};
@@ -80,47 +80,47 @@ fn epochs_that_a_hop_was_away_for_are_stated() {
     assert!(cascade.hops[0].statement(channel(EPOCH - 1)).is_err());
 }
 
-/// Whatever is damaged but the journal, a reset says that it is destroyed, and leaves nothing of it.
+/// Whatever is damaged, the journal's end included, a reset leads out of it, leaves nothing of it, and states nothing about it.
 #[test]
 fn a_reset_needs_nothing_but_the_journal() {
     let mut cascade = Cascade::new(Shape { labels: true, ..SMALL });
     let open = Channel { label: 1, epoch: EPOCH + 1 };
     let closed = Channel { label: 1, epoch: EPOCH };
     cascade.answer_all(closed, 40);
-    cascade.hops[0].close_due(NEXT_DAY, &mut cascade.rng).unwrap();
+    cascade.hops[0].close_due(NEXT_DAY).unwrap();
     cascade.answer_all(open, 6);
     let whole = cascade.stores[0].copy();
-    for (file, at) in [("1-101.uploads", 70), ("0-101.key", 0), ("1-100.uploads", 70), ("1-100.draw", 3)] {
+    let files =
+        ["1-101.uploads", "0-101.key", "1-101.draw", "1-100.uploads", "1-100.draw", "2-101.draw", "journal"];
+    for file in files {
         let store = whole.copy();
         let mut bytes = store.bytes(file).unwrap();
+        let at = bytes.len() - 1;
         bytes[at] ^= 1;
-        if file.ends_with("key") {
-            bytes.pop();
-        }
         write(&store, file, &bytes);
         write(&store, "1-100.batch", b"what a crash left");
-        let opened = Hop::open(cascade.config(1), Box::new(store.copy()), &mut cascade.rng);
-        let fails = match opened {
+        let fails = match cascade.open_on(1, &store.copy()) {
             Ok(hop) => hop.process(closed).err(),
             Err(error) => Some(error),
         };
         assert!(matches!(fails, Some(Error::Damaged { .. })), "{file}: {fails:?}");
 
-        let hop = Hop::open_journal(cascade.config(1), Box::new(store.clone())).unwrap();
-        hop.destroy_all(day(EPOCH + 1), &mut cascade.rng).unwrap();
+        cascade.stores[0] = store.clone();
+        cascade.reset(1, day(EPOCH + 1));
+        assert_eq!(store.names().unwrap(), ["journal"], "{file}");
+        // It runs on, and what was given up stays so.
+        cascade.restart(1, 0);
+        let body = cascade.body(open, &[1]);
+        assert_eq!(cascade.send(open, 1, &body, day(EPOCH + 1)), Err(Refusal::Closed));
+        cascade.hops[0].close_due(day(EPOCH + 3)).unwrap();
+        cascade.hops[0].undecided().into_iter().for_each(|channel| cascade.hops[0].process(channel).unwrap());
         for label in 1..=2 {
             for epoch in [EPOCH, EPOCH + 1] {
-                let statement = hop.statement(Channel { label, epoch }).unwrap();
-                assert_eq!(statement.verify(&cascade.world.survey).unwrap().outcome, Outcome::Destroyed);
+                assert!(cascade.hops[0].statement(Channel { label, epoch }).is_err());
             }
+            let later = cascade.hops[0].statement(Channel { label, epoch: EPOCH + 2 }).unwrap();
+            assert_eq!(later.verify(&cascade.world.survey).unwrap().outcome, Outcome::Destroyed);
         }
-        assert_eq!(store.names().unwrap(), ["journal"], "{file}");
-        // It runs on, and what was destroyed stays so.
-        let again = Hop::open(cascade.config(1), Box::new(store), &mut cascade.rng).unwrap();
-        let body = cascade.body(open, &[1]);
-        let upload = Upload::new(open, name(1), body);
-        let taken = again.take(&[upload], day(EPOCH + 1), &mut cascade.rng);
-        assert_eq!(taken, [Err(Refusal::Closed)]);
     }
 }
 
@@ -282,7 +282,7 @@ fn a_batch_that_nobody_takes_in_time_is_erased_for_good() {
 fn a_check_finds_what_was_changed_in_files_that_wait() {
     let mut cascade = Cascade::new(SMALL);
     cascade.answer_all(FIRST, 6);
-    cascade.hops[0].close_due(NEXT_DAY, &mut cascade.rng).unwrap();
+    cascade.hops[0].close_due(NEXT_DAY).unwrap();
     cascade.hops[0].check_files().unwrap();
     damaged_when_changed(&cascade, 0, &format!("0-{EPOCH}.uploads"));
     damaged_when_changed(&cascade, 0, &format!("0-{EPOCH}.draw"));

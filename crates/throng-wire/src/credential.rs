@@ -98,6 +98,12 @@ impl CredentialList {
         Self { ids }
     }
 
+    /// The list of respondents who are known by these names. `None` if two of them are the same.
+    pub fn of_names(ids: impl IntoIterator<Item = Digest>) -> Option<Self> {
+        let mut list = Self::default();
+        ids.into_iter().all(|id| list.ids.insert(id)).then_some(list)
+    }
+
     /// Whether this respondent is on it.
     pub fn contains(&self, id: &Digest) -> bool {
         self.ids.contains(id)

@@ -63,6 +63,26 @@ mod tests {
         assert_eq!(Fragment::from_bytes(&largest.to_bytes(), 1 << 32), Ok(largest));
     }
 
+    /// What somebody said is not in a log because somebody else printed a struct: no digit of it.
+    #[test]
+    fn a_fragment_that_is_printed_shows_nothing() {
+        for attribute in [0, 7, 783, u32::MAX] {
+            let fragment = Fragment::new(attribute);
+            let wrapped = crate::peel::Opened::Fragment(fragment);
+            for text in [
+                format!("{fragment:?}"),
+                format!("{fragment:#?}"),
+                format!("{wrapped:?}"),
+                format!("{:?}", Some([fragment])),
+            ] {
+                assert!(
+                    text.contains("not shown") && !text.contains(|char: char| char.is_ascii_digit()),
+                    "{text}"
+                );
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn fragments_have_one_form(bytes in prop::collection::vec(any::<u8>(), 0..20)) {

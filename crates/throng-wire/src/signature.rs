@@ -10,9 +10,8 @@ use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use crate::digest::Mac;
 use crate::hex::hex_form;
-use crate::{Error, hex};
+use crate::{Error, Mac, hex};
 
 /// A party's private signing key. It is erased from memory when dropped, and never shown.
 pub struct SigningKey {
@@ -49,11 +48,12 @@ impl SigningKey {
         Signature(bytes)
     }
 
-    /// A key for hashes of this party's own, for one purpose: HMAC-SHA256 of `throng-v1 key for PURPOSE` and a zero byte, under
-    /// the seed. Nobody learns anything about the signing key, or another purpose's key, from it.
-    pub fn mac(&self, purpose: &str) -> Mac {
-        let key = Mac::new(&self.seed).tag(&[b"throng-v1 key for ", purpose.as_bytes(), &[0]]);
-        Mac::new(&Zeroizing::new(key))
+    /// A key for something that its holder alone writes and reads again: HMAC(seed, purpose, context), where no purpose is
+    /// the beginning of another and its end shows. It tells nothing of the signing key.
+    pub fn derive(&self, purpose: &str, context: &[&[u8]]) -> Mac {
+        let purpose = [purpose.as_bytes(), &[0]].concat();
+        let parts: Vec<&[u8]> = std::iter::once(&purpose[..]).chain(context.iter().copied()).collect();
+        Mac::new(&Zeroizing::new(Mac::new(&self.seed).tag(&parts)))
     }
 
     /// The text of a key file: a line that says what it is, and the seed.

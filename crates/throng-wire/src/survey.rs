@@ -7,6 +7,7 @@
 mod check;
 mod labels;
 mod party;
+mod text;
 mod warnings;
 
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,7 @@ use crate::{Error, jcs};
 
 pub use labels::Labels;
 pub use party::{Instance, Parties, Party};
+pub use text::shows_as_written;
 pub use warnings::{Shared, Warning};
 
 /// A survey. Field by field what the file says.
@@ -28,7 +30,7 @@ pub struct Survey {
     pub version: u32,
     /// A short name, unique among the operator's surveys.
     pub name: String,
-    /// What is asked, in words that respondents see.
+    /// What is asked, in words that respondents see: one line, without characters that are not seen.
     pub question: String,
     /// The length of an epoch in seconds. Each respondent answers at most once in it, and it is released or destroyed
     /// at its end. Epochs are numbered from 1970-01-01T00:00:00Z on.
@@ -132,8 +134,10 @@ pub enum AnswerChanges {
 pub struct Crowd {
     /// How many distinct respondents an epoch needs; with fewer it is destroyed.
     pub respondents_min: u64,
-    /// The share of them that the guarantee assumes to be honest.
-    pub honest_fraction: f64,
+    /// The share of them that the guarantee assumes to be honest. A survey with more than one operator states it; absent it
+    /// is 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub honest_fraction: Option<f64>,
     /// How the first hop knows that respondents are distinct.
     pub enrolment: Enrolment,
 }
@@ -208,6 +212,11 @@ impl Survey {
     pub fn to_toml(&self) -> Result<String, Error> {
         self.check()?;
         toml::to_string(self).map_err(|error| Error::Format(error.to_string()))
+    }
+
+    /// The share of a crowd that the guarantee assumes to be honest.
+    pub fn honest_fraction(&self) -> f64 {
+        self.crowd.honest_fraction.unwrap_or(1.0)
     }
 
     /// For how many seconds after an epoch's end its batches may wait sealed at the analyzer.

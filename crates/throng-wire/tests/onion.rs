@@ -9,6 +9,7 @@ use chacha20::rand_core::SeedableRng;
 use common::{EPOCH, SHAPE, Shape, World};
 use proptest::prelude::*;
 use throng_wire::peel::{open_body, open_fragment, peel};
+use throng_wire::seal::open;
 use throng_wire::survey::Cover;
 use throng_wire::{
     Digest, Error, Fragment, Layout, Opened, Peeled, Place, Rejection, Route, Stop, SurveyHash,
@@ -130,6 +131,51 @@ fn where_an_envelope_stands_says_nothing() {
 }
 
 const BODIES: u32 = 800;
+
+/// Chaff is no fragment to anybody, whatever keys they have: with one hop what stands for the fragment is random, and with more
+/// the inner part is no seal at all. If it were a seal of a fragment, say of attribute 0, a last hop that leaves the marks aside would
+/// add one of these for every envelope that somebody did not use.
+///
+/// 200 bodies with 4 envelopes of chaff. A random inner part opens with a chance of 2^-128. Over all of it each bit of the 57
+/// (or 8) bytes is set in about half of 800 envelopes, with a standard deviation of 14.1: 6.5 of these on either side fail with a
+/// chance below 1e-10 for each of 456 bits (ALPHA = 1e-7).
+#[test]
+fn chaff_is_a_fragment_to_nobody() {
+    for hops in 1..=3 {
+        let world = World::new(Shape { instances: 1, hops, ..SHAPE });
+        let layout = Layout::of(world.survey.survey());
+        let (path, route) = (world.path(0, EPOCH, 1), world.route());
+        let mut rng = rng();
+        let mut inners: Vec<Vec<u8>> = Vec::new();
+        for _ in 0..200 {
+            let body = path.body(&[], &mut rng).unwrap();
+            let opened = open_body(&route, &layout, world.keys(1, 1), &body).unwrap();
+            for envelope in opened.chunks_exact(layout.envelope_len(layout.after(1))) {
+                let mut inner = envelope.to_vec();
+                for hop in 2..=hops {
+                    inner = open(&route, Stop::Hop(hop), world.keys(1, hop), &inner).unwrap();
+                }
+                if hops == 1 {
+                    inner = open(&route, Stop::Analyzer, &world.layers[&Place::Analyzer], &inner).unwrap();
+                }
+                let (mark, inner) = inner.split_first().unwrap();
+                assert_eq!(*mark, 1);
+                for keys in world.layers.values() {
+                    for stop in [Stop::Analyzer, Stop::Hop(1), Stop::Hop(2), Stop::Hop(3)] {
+                        assert!(open(&route, stop, keys, inner).is_err(), "chaff is a seal for {stop:?}");
+                    }
+                }
+                inners.push(inner.to_vec());
+            }
+        }
+        let length = if hops == 1 { 8 } else { 57 };
+        assert!(inners.iter().all(|inner| inner.len() == length));
+        for bit in 0..8 * length {
+            let set = inners.iter().filter(|inner| inner[bit / 8] >> (bit % 8) & 1 == 1).count();
+            assert!((set as f64 - 400.0).abs() < 6.5 * 200_f64.sqrt(), "{hops} hops, bit {bit}: {set}");
+        }
+    }
+}
 
 /// Attacks 5 and 26: an envelope for one survey, label, epoch, instance or stop opens for no other.
 #[test]

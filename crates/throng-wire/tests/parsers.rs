@@ -12,9 +12,9 @@ use chacha20::rand_core::SeedableRng;
 use common::{EPOCH, SHAPE, World};
 use parsing::{check_bytes, check_text};
 use throng_wire::{
-    Address, Approval, Credential, CredentialList, Digest, EpochStatement, Forwarded, KeyList, LayerKeys,
-    Outcome, Place, Receipt, ReceiptTree, Signature, Signed, SignedReceipt, SignedSurvey, SigningKey,
-    SurveyHash, Token, VerifyingKey,
+    Address, Approval, Credential, CredentialList, Digest, EnrolmentFile, EpochStatement, Forwarded, KeyList,
+    LayerKeys, Outcome, Place, Receipt, ReceiptTree, Signature, Signed, SignedReceipt, SignedSurvey,
+    SigningKey, SurveyHash, Token, VerifyingKey,
 };
 
 const HOP: Place = Place::Hop { instance: 1, hop: 1 };
@@ -45,6 +45,8 @@ fn tokens_and_lists_of_them_are_read_exactly() {
     });
     let list = CredentialList::new(&all, &survey, HOP);
     check_text(&list.to_file(), |text| CredentialList::from_file(text).ok().map(|read| read.to_file()));
+    let enrolment = EnrolmentFile::new(&all[0], &survey, 1);
+    check_text(&enrolment.to_file(), |text| EnrolmentFile::from_file(text).ok().map(|read| read.to_file()));
 }
 
 #[test]

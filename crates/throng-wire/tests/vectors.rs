@@ -49,6 +49,13 @@ fn the_vectors_are_what_another_implementation_makes_and_ours_opens() {
         .collect();
     let overlap = Shape { instances: 1, hops: 2, envelopes: 2, ..SHAPE };
     cases.push(case(5, &with_three_keys(overlap), overlap, (0, EPOCH + 9), &[Some(42), None]));
+    // Empty bodies: without cover no envelope at all, with it chaff alone, whether or not hops follow.
+    let bare = Shape { instances: 1, hops: 2, envelopes: 3, cover: Cover::None, ..SHAPE };
+    cases.push(case(6, &World::new(bare), bare, (0, EPOCH), &[]));
+    for (number, hops) in [(7, 1), (8, 3)] {
+        let covered = Shape { instances: 1, hops, envelopes: 2, ..SHAPE };
+        cases.push(case(number, &World::new(covered), covered, (0, EPOCH), &[None, None]));
+    }
     let made = json!({
         "about": "Test vectors of docs/wire-format.md. Bytes are hexadecimal. ikm_e is the ikm of DeriveKeyPair \
                   (RFC 9180, section 7.1.3) that gives the ephemeral key of a seal. Made by tests/vectors.rs with \

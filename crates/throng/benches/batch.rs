@@ -70,8 +70,10 @@ fn main() {
     let ours = || {
         let dir = tempfile::tempdir().unwrap();
         let store = Box::new(FileStore::open(dir.path()).unwrap());
+        let mark = Box::new(store.mark(dir.path().join("mark")));
         let mut rng = ChaCha20Rng::from_seed([1; 32]);
-        let hop = Hop::open(HopConfig { memory: MEMORY, ..cascade.config(2) }, store, &mut rng).unwrap();
+        let config = HopConfig { memory: MEMORY, ..cascade.config(2) };
+        let hop = Hop::open(config, store, mark, day(EPOCH)).unwrap();
         let told = BatchCount::told(count);
         hop.receive(FIRST, vec![statement.clone()], told, &mut &envelopes[..], day(EPOCH + 1), &mut rng)
             .unwrap();

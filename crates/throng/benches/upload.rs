@@ -362,7 +362,8 @@ impl Intake {
             survey,
         };
         let store = FileStore::open(&PathBuf::from(home).join(DATA))?;
-        let hop = Arc::new(Hop::open(config, Box::new(store), &mut throng::entropy::system_rng()?)?);
+        let mark = store.mark(home.join("mark"));
+        let hop = Arc::new(Hop::open(config, Box::new(store), Box::new(mark), throng::clock::now_s())?);
         let credentials = CredentialList::from_file(&fs::read_to_string(home.join(CREDENTIALS))?)?;
         Ok(Self { intake: GroupCommit::start(Arc::clone(&hop))?, hop, credentials })
     }

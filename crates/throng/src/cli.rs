@@ -6,6 +6,7 @@ pub mod keygen;
 pub mod learn;
 pub mod plan;
 pub mod release;
+mod respond;
 pub mod serve;
 pub mod verify;
 
@@ -19,6 +20,7 @@ use crate::dataset::GeneratorArg;
 use crate::experiments::learning::Part;
 use crate::simulation::Mode;
 pub use plan::{AnswerChangesArg, AttributeArg, LabelArg, PlanArgs};
+pub use respond::{EpochArg, MadeArg, RespondArgs, ValueArg};
 
 /// Statistics from a crowd of people without data about any of them.
 #[derive(Debug, Parser)]
@@ -391,112 +393,6 @@ pub struct ExperimentArgs {
     /// A few steps on small drawn pictures, to see that everything works
     #[arg(long, help_heading = "Learning")]
     pub quick: bool,
-}
-
-/// The arguments of `throng respond`.
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  throng respond --survey survey.toml --value 42 --credential me.credential --state state
-      answer in the next epoch, wait for the times, and send
-  echo 42 | throng respond --survey survey.toml --value - --state state --no-wait
-      the value from standard input, where no list of processes shows it; leave the answer in the outbox
-  throng respond --survey people.toml --value 3,1,- --state state
-      a record: a number for each attribute of the survey, in order; - where there is nothing to say
-  throng respond --state state
-      send what is in the outbox
-  throng respond --survey survey.toml --absent --state state
-      nothing to say: what is sent looks like any other answer
-  throng respond --state state --show
-      what was sent, when, and under which guarantee
-  throng respond --state state --check --statement epoch.statements
-      check the receipts, and what the hops said about the epoch; with --survey, by the survey's files of today
-  throng respond --state state --page
-      all of this in a browser: prints an address that only this machine can open, until Ctrl-C",
-    group = clap::ArgGroup::new("purpose").args(["value", "absent", "check"]))]
-pub struct RespondArgs {
-    /// Where everything is kept that must not be lost: ledger, backstops, outbox, receipts
-    #[arg(long, value_name = "DIR")]
-    pub state: PathBuf,
-
-    /// The survey file, with its .signatures, .addresses and .keys beside it; with --check, to take over what is new in them
-    #[arg(long, value_name = "FILE.toml", requires = "purpose")]
-    pub survey: Option<PathBuf>,
-
-    /// The value: a number below the survey's domain, or for each attribute one or -; a single - reads standard input
-    #[arg(long, value_name = "V", requires = "survey", allow_hyphen_values = true)]
-    pub value: Option<ValueArg>,
-
-    /// There is nothing to say; this is sent like any answer
-    #[arg(long, requires = "survey")]
-    pub absent: bool,
-
-    /// The label, in a survey that has some; with a trust profile it says which instances get your fragments
-    #[arg(long, value_name = "NAME", requires = "survey")]
-    pub label: Option<String>,
-
-    /// The file of your credential, in a survey that asks for one
-    #[arg(long, value_name = "FILE")]
-    pub credential: Option<PathBuf>,
-
-    /// Which epoch to answer in: only in the next one it does not show when you answered
-    #[arg(long, value_enum, default_value_t = EpochArg::Next, requires = "survey")]
-    pub epoch: EpochArg,
-
-    /// Do not wait: leave an answer in the outbox; without --survey send only what is due now
-    #[arg(long)]
-    pub no_wait: bool,
-
-    /// Your own limit for what all answers to all surveys spend together; it is kept [default: 50]
-    #[arg(long, value_name = "E", allow_negative_numbers = true)]
-    pub epsilon_limit: Option<f64>,
-
-    /// Show everything that was sent or waits, and under which guarantee; without --survey nothing is sent
-    #[arg(long)]
-    pub show: bool,
-
-    /// Check all receipts; nothing is sent
-    #[arg(long)]
-    pub check: bool,
-
-    /// With --check: signed epoch statements of hops, as they publish them, one after another
-    #[arg(long, value_name = "FILE", requires = "check")]
-    pub statement: Vec<PathBuf>,
-
-    /// Serve a page about you on this machine, for this machine: what is sent, what it spends, whether receipts are right
-    #[arg(long, conflicts_with_all = ["survey", "credential", "no_wait", "epsilon_limit", "show", "check"])]
-    pub page: bool,
-
-    /// With --page: the port on 127.0.0.1; 0 is any that is free
-    #[arg(long, value_name = "PORT", default_value_t = 0, requires = "page")]
-    pub port: u16,
-}
-
-/// Which epoch to answer in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum EpochArg {
-    /// The next one, at any time
-    Next,
-    /// The current one, in what is left of it
-    Current,
-}
-
-/// A value as typed. It is not shown in errors or for debugging, not even one that is no number.
-#[derive(Clone)]
-pub struct ValueArg(pub String);
-
-impl std::str::FromStr for ValueArg {
-    type Err = std::convert::Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(Self(text.to_owned()))
-    }
-}
-
-impl std::fmt::Debug for ValueArg {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("ValueArg(not shown)")
-    }
 }
 
 /// How a value is written as bits.

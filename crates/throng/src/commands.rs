@@ -58,7 +58,7 @@ pub fn run(cli: Cli) -> anyhow::Result<()> {
 /// Whether a command listens for Ctrl-C itself.
 fn ends_itself(command: &Command) -> bool {
     match command {
-        Command::Demo(_) | Command::Serve(_) | Command::Learn(_) => true,
+        Command::Demo(_) | Command::Serve(_) | Command::Learn(_) | Command::Conform(_) => true,
         Command::Audit(args) => matches!(args.what, AuditCommand::Wire(_)),
         Command::Respond(args) => args.page,
         _ => false,

@@ -1,6 +1,7 @@
 //! A hop's store in a directory: append-only files and fdatasync, nothing to install.
 
 mod group_file;
+mod mark_file;
 mod shadow;
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -13,7 +14,8 @@ use throng_shuffle::{Store, StoreFile};
 
 use crate::crash::Crash;
 use group_file::GroupFile;
-pub use shadow::ShadowStore;
+pub use mark_file::MarkFile;
+pub use shadow::{ShadowMark, ShadowStore};
 
 /// Files in a directory that nobody else can read, and that no other process uses.
 pub struct FileStore {
@@ -45,6 +47,11 @@ impl FileStore {
         let handle = Arc::new(File::open(directory)?);
         handle.sync_all()?;
         Ok(Self { directory: directory.to_owned(), handle, _lock: lock, crash: Arc::new(Crash::from_env()) })
+    }
+
+    /// The mark of this store's journal, in a file elsewhere.
+    pub fn mark(&self, path: PathBuf) -> MarkFile {
+        MarkFile::new(path, Arc::clone(&self.crash))
     }
 
     fn file(&self, name: &str, options: &mut OpenOptions) -> io::Result<Box<dyn StoreFile>> {

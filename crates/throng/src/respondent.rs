@@ -5,6 +5,7 @@
 //! use throng::{bundle::Bundle, respondent::Respondent};
 //!
 //! let mut respondent = Respondent::open("state".as_ref())?;
+//! respondent.set_epsilon_limit(throng_dp::Epsilon::new(20.0)?)?;
 //! respondent.answer(&Bundle::read("survey.toml".as_ref())?, Some(42))?;
 //! respondent.send(transport)?;
 //! # Ok(())
@@ -12,10 +13,12 @@
 //! ```
 //!
 //! The directory has, for its owner alone: `ledger` (what was spent, over all surveys), `secret` (what files
-//! are named and authenticated by), `credential` (for surveys with open enrolment), `surveys/` (the files of those that were
-//! answered), `permanent/` (coins of backstops and randomized labels) and `outbox/` (what is sent, with receipts). It
+//! are named and authenticated by), `credential` (the person's own secret, where they enrolled with it or enrolment is
+//! open), `surveys/` (the files of those that were answered), `permanent/` (coins of backstops and randomized labels) and
+//! `outbox/` (what is sent, with receipts). It
 //! is to be kept like the values themselves, and to be backed up as a whole.
 
+mod enrolling;
 mod outbox;
 pub mod page;
 mod permanent;
@@ -49,9 +52,7 @@ use sending::Retries;
 use state_dir::{NamingSecret, SURVEYS, StateDir};
 
 pub use outbox::{StoredAnswer, StoredBody};
-pub use personal_ledger::{
-    EPSILON_LIMIT_DEFAULT, Entry, Given, NextEpoch, Permanent, PersonalLedger, Spending,
-};
+pub use personal_ledger::{Entry, Given, NextEpoch, Permanent, PersonalLedger, Spending};
 pub use receipts::{CheckedBody, CheckedReceipt, Verdict, verify_receipt};
 pub use sending::{Fate, Pass};
 pub use shown::{ShownAnswer, ShownBody};
@@ -128,7 +129,7 @@ impl Respondent {
             (Some(secret), Some(ledger)) => (secret, ledger),
             // The secret is written first: alone it is what a crash at the very beginning leaves.
             (secret, None) if state.is_new()? => {
-                let ledger = PersonalLedger::new(Epsilon::new(EPSILON_LIMIT_DEFAULT)?);
+                let ledger = PersonalLedger::new(None);
                 let secret = secret.map_or_else(
                     || {
                         let secret = NamingSecret::generate(rng);
@@ -167,7 +168,7 @@ impl Respondent {
         &self.ledger
     }
 
-    /// Sets the person's own limit, for this and all later answers.
+    /// Sets the person's own limit, for this and all later answers. Without one nothing is answered.
     pub fn set_epsilon_limit(&mut self, limit: Epsilon) -> Result<()> {
         self.ledger.set_epsilon_limit(limit);
         self.ledger.write(&self.state)
@@ -207,7 +208,7 @@ impl Respondent {
         if let Some(answer) = Outbox(&self.state).find(&self.ledger, &hash, epoch)? {
             return Ok(Answered::Before(answer));
         }
-        let credential = self.credential_for(survey, rng)?;
+        let credential = self.credential_for(survey, &hash, rng)?;
 
         // Value -> report -> fragments. Nothing is written before the ledger has agreed.
         let encoder = Encoder::of_survey(survey)?;
@@ -301,8 +302,13 @@ impl Respondent {
         self.state.write_checked(&name, SURVEY, &serde_json::to_vec(&texts)?)
     }
 
+    /// The answer for an epoch of a survey, if there is one.
+    pub fn answer_of(&self, survey: &SurveyHash, epoch: u64) -> Result<Option<StoredAnswer>> {
+        Outbox(&self.state).find(&self.ledger, survey, epoch)
+    }
+
     /// The files of a survey that was answered.
-    fn bundle(&self, survey: &SurveyHash) -> Result<Bundle> {
+    pub fn bundle(&self, survey: &SurveyHash) -> Result<Bundle> {
         let name = survey_file(survey);
         let path = self.state.path(&name);
         let read = || -> Result<Bundle> {
@@ -318,28 +324,16 @@ impl Respondent {
     }
 
     /// Where the credential for a survey is, read once to find out now whether it can be. With open enrolment
-    /// it is one of our own, made when it is needed first.
+    /// it is one of our own, made when it is needed first; so it is where the person enrolled with it.
     fn credential_for(
         &self,
         survey: &Survey,
+        hash: &SurveyHash,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Option<PathBuf>> {
         match (survey.crowd.enrolment, &self.credential) {
             (Enrolment::Open, _) => {
-                if !self.state.has(CREDENTIAL)? {
-                    let used = Outbox(&self.state).all(&self.ledger)?.into_iter().any(|answer| {
-                        // Of one that cannot be read this is not known.
-                        answer.is_ok_and(|answer| answer.credential.is_none())
-                    });
-                    ensure!(
-                        !used,
-                        "{} is missing, with which earlier answers were sent; put back a copy of it. With another one you \
-                         would be counted twice",
-                        self.state.path(CREDENTIAL).display()
-                    );
-                    let text = Credential::generate(rng).to_file();
-                    self.state.write_checked(CREDENTIAL, CREDENTIAL, text.as_bytes())?;
-                }
+                self.draw_credential(rng)?;
                 self.credential(None)?;
                 Ok(None)
             }
@@ -348,7 +342,13 @@ impl Respondent {
                 Ok(Some(path.clone()))
             }
             (Enrolment::Credential, None) => {
-                bail!("this survey is for those who were given a credential; name its file with --credential")
+                ensure!(
+                    self.has_enrolled(hash)?,
+                    "this survey is for those who are enrolled: draw a secret of your own with --enrol DIR and hand in the \
+                     files, or name the file of a credential that you were given with --credential"
+                );
+                self.credential(None)?;
+                Ok(None)
             }
         }
     }

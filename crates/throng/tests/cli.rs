@@ -53,6 +53,29 @@ fn plan_writes_a_survey_that_can_be_read_and_holds() {
     assert!((5.0..8.0).contains(&error), "{error}");
     assert!(plan["consent"].as_str().unwrap().contains("at least 3000"));
     assert_eq!(plan["routing"], "by-value");
+    // Whatever is planned for, it says what is left if all are honest and if half are: as for a crowd of half the size.
+    assert_eq!((survey.crowd.honest_fraction, survey.honest_fraction()), (None, 1.0));
+    let if_honest = plan["if_honest"].as_array().unwrap();
+    let [all, half] = [0, 1].map(|one| if_honest[one]["epsilon_central"].as_f64().unwrap());
+    assert_eq!(
+        (&if_honest[0]["honest_fraction"], &if_honest[1]["honest_fraction"]),
+        (&1.0.into(), &0.5.into())
+    );
+    assert!(all <= 1.0 && 1.0 < half && half < local, "{all}, {half}, {local}");
+    let line = format!("account --respondents 1500 --delta 0.99e-6 --epsilon-local {local} --json");
+    let account = throng(&dir, &line.split(' ').collect::<Vec<_>>());
+    let account: serde_json::Value = serde_json::from_slice(&account.stdout).unwrap();
+    let rows = account["bounds"].as_array().unwrap_or_else(|| panic!("{account}"));
+    let exact = rows.iter().find(|row| row["bound"] == "exact").unwrap()["epsilon_central"].as_f64().unwrap();
+    assert!((half / exact - 1.0).abs() < 0.01, "{half}, {exact}");
+    let stated = "plan --epsilon-central 1 --delta 1e-6 --respondents 3000 --domain 784 --honest-fraction 0.5 --out h.toml";
+    let page = text(&throng(&dir, &stated.split(' ').collect::<Vec<_>>()).stdout);
+    for part in ["if all are honest", "if half of them are       epsilon_central 0.99", "of whom 50 % honest"]
+    {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let stated = fs::read_to_string(dir.path().join("h.toml")).unwrap();
+    assert!(stated.contains("honest_fraction = 0.5"), "{stated}");
     // Whoever ties fragments to people has the release, too: of several fragments the floor is left, and stated first.
     let arguments =
         "plan --epsilon-central 1 --delta 1e-6 --respondents 3000 --domain 784 --report-fragments 4";

@@ -28,11 +28,14 @@ use proptest::test_runner::TestRunner;
 use serde_json::Value;
 use throng::analysis::{DataKey, ReleaseLedger};
 use throng_account::ledger::{Entry, Spending};
-use throng_analyze::{Counted, InstanceTally, Rejected};
+use throng_analyze::{BatchHead, Counted, InstanceTally, Rejected};
 use throng_dp::{CentralGuarantee, Delta, Epsilon};
 use throng_wire::peel::open_body;
 use throng_wire::seal::open;
-use throng_wire::{Credential, CredentialList, Digest, Fragment, Layout, Place, SigningKey, Stop};
+use throng_wire::{
+    BatchCount, Credential, CredentialList, Digest, EpochStatement, Forwarded, Fragment, Layout, Outcome,
+    Place, Signed, SignedReceipt, SignedSurvey, SigningKey, Stop, Survey,
+};
 use world::{SHAPE, World};
 
 type Target = (&'static str, fn(&[u8]));
@@ -83,6 +86,52 @@ fn the_fuzzer_has_all_targets() {
     let known: BTreeSet<&str> = targets().iter().map(|(name, _)| *name).chain(["hop_operations"]).collect();
     assert_eq!(bins, known);
     assert!(known.iter().all(|name| !corpus(name).is_empty()));
+}
+
+/// Where everything is refused at once, nothing behind is looked at: of each kind there is something that is taken.
+#[test]
+fn the_corpus_has_what_parsers_take() {
+    fn taken<T>(target: &str, parse: impl Fn(&[u8]) -> Option<T>) {
+        let corpus = corpus(target);
+        assert!(corpus.values().any(|bytes| parse(bytes).is_some()), "{target}: all is refused");
+    }
+    fn text(bytes: &[u8]) -> &str {
+        std::str::from_utf8(bytes).unwrap_or_default()
+    }
+    let world = World::new(SHAPE);
+    taken("survey", |bytes| Survey::from_toml(text(bytes)).ok());
+    taken("signed_survey", |bytes| {
+        let (survey, signatures) = text(bytes).split_once('\0')?;
+        SignedSurvey::from_files(survey, signatures).ok()
+    });
+    taken("documents", |bytes| Signed::<throng_wire::KeyList>::from_text(text(bytes)).ok());
+    taken("private_files", |bytes| CredentialList::from_file(text(bytes)).ok());
+    taken("records", |bytes| SignedReceipt::from_bytes(bytes).ok());
+    taken("records", |bytes| Signed::<EpochStatement>::from_bytes(bytes).ok());
+    taken("instance_tally", |bytes| {
+        let whole = [bytes, Digest::of(bytes).as_bytes()].concat();
+        InstanceTally::from_bytes(world.survey.survey(), &whole).ok()?.counted
+    });
+    taken("backstop", |bytes| throng_encode::StoredBackstop::from_bytes(bytes).ok());
+    taken("backstop", |bytes| throng_encode::StoredCoins::from_bytes(bytes).ok());
+    taken("net_paths", |bytes| throng::net::paths::upload(text(bytes)));
+    taken("personal_ledger", |bytes| {
+        let ledger = serde_json::from_slice::<throng::respondent::PersonalLedger>(bytes).ok()?;
+        (!ledger.entries().is_empty()).then_some(ledger.spent().ok()?)
+    });
+    taken("stored_answer", |bytes| throng::respondent::StoredAnswer::from_bytes(bytes).ok());
+    taken("release_ledger", |bytes| {
+        let budget = CentralGuarantee::new(Epsilon::new(20.0).unwrap(), Delta::new(1e-3).unwrap());
+        ReleaseLedger::of_excerpt(text(bytes), budget).ok()
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let file = |bytes: &[u8]| {
+        let path = folder.path().join("file");
+        fs::write(&path, bytes).unwrap();
+        path
+    };
+    taken("tables", |bytes| throng::dataset::Dataset::open_csv(&file(bytes), None).ok());
+    taken("pictures", |bytes| throng::dataset::Dataset::open_picture(&file(bytes), 1.0).ok());
 }
 
 /// Writes the corpus anew. Files that fuzzers have added stay.
@@ -178,6 +227,17 @@ fn of_world(add: &mut Add<'_>) {
         // The target puts the checksum behind it.
         add("instance_tally", name.into(), bytes[..bytes.len() - 32].to_vec());
     }
+    let (batch, count) = (Digest::of(b"batch"), BatchCount::salted([6; 32], 3_000));
+    let said = |hop, forwarded| {
+        let outcome = Outcome::Released { respondents: 3_000, received: Some(12_000), forwarded, batch };
+        let key_list = Digest::of(b"list");
+        let said = EpochStatement { route, hop, outcome, key_list, analyzer_key_list: key_list };
+        Signed::new(said, &world.signing[&Place::hop(1, hop)]).unwrap()
+    };
+    let said = [said(1, Forwarded::Told(12_000)), said(2, Forwarded::Committed(count.commitment()))];
+    assert!(BatchHead::check(&world.survey, route, &said, count).is_ok());
+    let said: Vec<u8> = said.iter().flat_map(Signed::to_bytes).collect();
+    add("batch_head", "released".into(), [&said[..], &count.to_bytes(), &[9; 200]].concat());
     // Kinds (1, 2, 3; with 16, coins and their key), a threshold, one list or two.
     let (threshold, bits, rows) = ([9; 16], [0, 0, 0, 2, 0, 0, 0, 5, 0, 0, 1, 7], [0, 0, 0, 1, 0, 0, 0, 4]);
     for kind in [1, 3] {

@@ -43,7 +43,7 @@ fn on_this_machine(text: &str, ports: &[u16]) -> String {
 #[test]
 fn the_steps_of_the_guide_lead_to_a_release() {
     let blocks = blocks();
-    assert_eq!(blocks.len(), 12, "a block for each step, two for the eighth");
+    assert_eq!(blocks.len(), 13, "a block for each step, two for the sixth and the eighth");
     let listeners: Vec<TcpListener> = (0..6).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     let ports: Vec<u16> = listeners.iter().map(|one| one.local_addr().unwrap().port()).collect();
     drop(listeners);
@@ -51,7 +51,7 @@ fn the_steps_of_the_guide_lead_to_a_release() {
     let early = format!("while [ $(($(date +%s) % {EPOCH_S})) -gt 1 ]; do sleep 0.1; done\n");
     let script: String = blocks
         .iter()
-        .map(|block| format!("{}{block}", if block.contains("throng respond") { &early } else { "" }))
+        .map(|block| format!("{}{block}", if block.contains("--value -") { &early } else { "" }))
         .collect();
     let script =
         format!("set -eu\ntrap 'kill $(jobs -p) 2>/dev/null' EXIT\n{}", on_this_machine(&script, &ports));
@@ -79,6 +79,11 @@ fn the_steps_of_the_guide_lead_to_a_release() {
     // A plot is passed on alone: what it guarantees, and the floor, are in its title.
     let plot = fs::read_to_string(dir.path().join("lunch/ranks.svg")).unwrap();
     assert!(plot.contains("epsilon_central ") && plot.contains("whatever fails epsilon "), "{plot}");
+    // Nobody but a respondent has ever had a respondent's secret.
+    assert!(said.contains("25 respondents are enrolled at instance-2-hop-1"), "{said}");
+    for number in 1..=25 {
+        assert!(dir.path().join(format!("respondent-{number}/credential")).exists());
+    }
     let keys = fs::read_to_string(dir.path().join("north-1/key-list")).unwrap();
     assert!(keys.contains("\"serial\":2"), "rotated: {keys}");
 }

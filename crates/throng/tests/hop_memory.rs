@@ -50,7 +50,8 @@ fn hop(world: &World, folder: &Path, hop: u32) -> Hop {
         memory: MEMORY,
     };
     let store = FileStore::open(&folder.join(format!("hop-{hop}"))).unwrap();
-    Hop::open(config, Box::new(store), &mut ChaCha20Rng::from_seed([1; 32])).unwrap()
+    let mark = store.mark(folder.join(format!("hop-{hop}.mark")));
+    Hop::open(config, Box::new(store), Box::new(mark), 0).unwrap()
 }
 
 /// People from `first` on send bodies, until one is refused; says how many were taken.
@@ -98,7 +99,7 @@ fn a_hop_stays_within_its_memory_from_the_first_upload_to_the_last_envelope() {
     assert!((50_000..150_000).contains(&known), "{known} people were known, and then no more");
     assert_within(before, "the table of those who answered");
     let rng = &mut ChaCha20Rng::from_seed([4; 32]);
-    first.close_due(LATER_S, rng).unwrap();
+    first.close_due(LATER_S).unwrap();
     first.process(CHANNEL).unwrap();
     assert_eq!(first.statement(CHANNEL).unwrap().claimed().outcome, Outcome::Destroyed);
     assert_within(before, "bodies that do not open");
@@ -117,7 +118,7 @@ fn a_hop_stays_within_its_memory_from_the_first_upload_to_the_last_envelope() {
     };
     assert_eq!(answer(&first, people, sealed), people);
     assert_within(before, "uploads");
-    first.close_due(LATER_S, rng).unwrap();
+    first.close_due(LATER_S).unwrap();
     first.process(CHANNEL).unwrap();
     let all = u64::from(people) * 100;
     let mut batch = first.outgoing(CHANNEL).unwrap();

@@ -236,6 +236,9 @@ fn respondents_are_on_the_list_of_every_first_hop() {
     let flags = ["keygen", "credentials", "--survey", "survey.toml", "--count", "12", "--out", "enrolment"];
     let output = throng(&dir, &flags);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    // For trials, and it says so.
+    let warning = text(&output.stderr);
+    assert!(warning.contains("for trials") && warning.contains("throng respond --enrol"), "{warning}");
     let out = dir.path().join("enrolment");
     assert_eq!(names(&out), ["instance-1-hop-1.credentials", "instance-2-hop-1.credentials", "respondents"]);
     let files = names(&out.join("respondents"));
@@ -259,10 +262,47 @@ fn respondents_are_on_the_list_of_every_first_hop() {
 fn help_shows_the_way() {
     let dir = TempDir::new().unwrap();
     let help = text(&throng(&dir, &["keygen", "--help"]).stdout);
-    for word in ["--out", "sign", "rotate", "bundle", "credentials", "ever printed", "Examples"] {
+    for word in ["--out", "sign", "rotate", "bundle", "enrol ", "credentials", "ever printed", "Examples"] {
         assert!(help.contains(word), "{word} is missing in:\n{help}");
     }
     assert!(text(&throng(&dir, &["keygen"]).stderr).contains("--out"));
+}
+
+/// Operators who sign together say which share of the respondents they count on; one who is alone need not.
+#[test]
+fn operators_sign_nothing_together_that_does_not_state_the_honest_share() {
+    let dir = TempDir::new().unwrap();
+    let keys = |name: &str, operator: &str| {
+        let flags = ["keygen", "--json", "--out", name, "--operator", operator, "--jurisdiction", "CH"];
+        done(&dir, &flags)["signing_key"].as_str().unwrap().to_owned()
+    };
+    let draft = DRAFT.replace("instances = 2", "instances = 1").replace("hops = 2", "hops = 1");
+    let (analyst, hop) = (keys("analyst", "A"), keys("hop", "B"));
+    let survey = |other: &str, stated: &str| {
+        let party = |operator: &str, key: &str| {
+            format!("operator = \"{operator}\"\njurisdiction = \"CH\"\nsigning_key = \"{key}\"\n")
+        };
+        let text = draft.replace("honest_fraction = 1.0\n", stated)
+            + "[parties.analyzer]\n"
+            + &party("A", &analyst)
+            + "[[parties.instances]]\n[[parties.instances.hops]]\n"
+            + &party(other, &hop);
+        fs::write(dir.path().join("survey.toml"), text).unwrap();
+        let url = "https://127.0.0.1:1";
+        let place = ["--survey", "survey.toml", "--place", "analyzer", "--url", url];
+        throng(&dir, &[&["keygen", "sign", "--out", "analyst"], &place[..]].concat())
+    };
+    let output = survey("B", "");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said.contains("crowd.honest_fraction") && said.contains("more than one operator"), "{said}");
+    assert!(!dir.path().join("analyst/approval").exists());
+    assert_eq!(survey("B", "honest_fraction = 0.5\n").status.code(), Some(0));
+    fs::remove_dir_all(dir.path().join("analyst")).unwrap();
+    keys("analyst", "A");
+    // Another key is another party; what counts here is that A is alone.
+    let output = survey("A", "");
+    assert!(!text(&output.stderr).contains("crowd.honest_fraction"), "{}", text(&output.stderr));
 }
 
 fn deployment() -> (TempDir, keygen::Deployment) {

@@ -10,11 +10,13 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
 use hyper::Method;
 use throng::net::client::SendError;
 use throng_account::deletion::Deletion;
 use throng_dp::{Delta, Epsilon};
-use throng_wire::{EpochStatement, Outcome, Place, Route, Signed};
+use throng_wire::{Digest, EpochStatement, Outcome, Place, Route, Signed};
 
 use town::{CROWD, Pulled, Shape, Town, sender};
 
@@ -48,14 +50,35 @@ struct Ended {
     drawn: bool,
 }
 
+/// What the noise of a crowd is drawn from, as `draw.rs` has it: a secret (32), which a tag follows, and the hashes of all bodies in
+/// their order. `None` unless all of these people's bodies are there.
+fn noise_seed(draw: &[u8], uploads: &[u8], people: u32) -> Option<[u8; 32]> {
+    // A mark is 16 ones, a place (8) and a tag (16); a record a head of 28 bytes, the body's length last, the body, and a tag (16).
+    let (mut digests, mut rest) = (Vec::new(), uploads);
+    while rest.len() > 40 && rest[..16] != [0; 16] {
+        if rest[..16] == [0xff; 16] {
+            rest = &rest[40..];
+            continue;
+        }
+        let len = u32::from_be_bytes(rest[24..28].try_into().ok()?) as usize;
+        digests.extend(Digest::of(rest.get(28..28 + len)?).as_bytes());
+        rest = rest.get(28 + len + 16..)?;
+    }
+    if draw.len() != 64 || digests.len() != 32 * people as usize {
+        return None;
+    }
+    let drawn = Digest::of(&[&draw[..32], Digest::of(&digests).as_bytes()].concat());
+    Some(*Digest::of(&[drawn.as_bytes(), &b"noise"[..], &[0; 8]].concat()).as_bytes())
+}
+
 /// A town with a hop that ends itself, and is started again.
 struct Day {
     town: Town,
     victim: Place,
     people: u32,
     died: bool,
-    /// What the hop had on disk to thin and permute by when it ended, by the names of the files.
-    draws: BTreeMap<String, Vec<u8>>,
+    /// What the hop had on disk to thin and permute by when it ended, and the uploads, by the names of the files.
+    files: BTreeMap<String, Vec<u8>>,
 }
 
 impl Day {
@@ -66,25 +89,25 @@ impl Day {
         }
         for entry in fs::read_dir(self.town.data(self.victim)).into_iter().flatten() {
             let path = entry.unwrap().path();
-            if path.extension().is_some_and(|extension| extension == "draw") {
+            if path.extension().is_some_and(|extension| extension == "draw" || extension == "uploads") {
                 let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-                self.draws.insert(name, fs::read(path).unwrap());
+                self.files.insert(name, fs::read(path).unwrap());
             }
         }
         self.died |= self.town.revive(self.victim);
     }
 
-    /// How many people the noise leaves that was on disk when the hop ended, if it was.
+    /// How many people the noise leaves that follows from what was on disk when the hop ended, if all of it was there.
     fn left(&self, route: Route) -> Option<u64> {
-        // Seed (32), whether there is noise (1), noise (16), checksum (8). A part of it was never used.
-        let draw = self.draws.get(&format!("{}-{}.draw", route.label, route.epoch));
-        let draw = draw.filter(|draw| draw.len() == 57 && draw[32] == 1)?;
+        let file = |kind: &str| self.files.get(&format!("{}-{}.{kind}", route.label, route.epoch));
+        let (draw, uploads) = file("draw").filter(|_| route.label > 0).zip(file("uploads"))?;
+        let seed = noise_seed(draw, uploads, self.people)?;
         let survey = self.town.deployment.bundle.survey().survey();
         let labels = survey.labels.as_ref().unwrap();
         let (epsilon, delta) = (Epsilon::new(labels.epsilon_deletion), Delta::new(labels.delta_deletion));
         let deletion = Deletion::new(epsilon.unwrap(), delta.unwrap()).unwrap().noise().unwrap();
         let people = u64::from(self.people);
-        Some(people - deletion.drops(people, i128::from_be_bytes(draw[33..49].try_into().unwrap())))
+        Some(people - deletion.drops(people, deletion.draw(&mut ChaCha20Rng::from_seed(seed))))
     }
 
     /// Everyone is counted once; under a label, everyone whom the noise on disk left.
@@ -120,7 +143,7 @@ fn a_day_with_an_end(hop: u32, number: u64, labels: bool) -> Ended {
     let people = if labels { 16 } else { 8 };
     let shape = Shape { instances: 1, hops, epoch_s: 3, tls: false, labels };
     let town = Town::new(shape, people as usize);
-    let mut day = Day { town, victim, people, died: false, draws: BTreeMap::new() };
+    let mut day = Day { town, victim, people, died: false, files: BTreeMap::new() };
     for place in day.town.hops() {
         day.town.start(place, (place == victim).then_some(number));
     }

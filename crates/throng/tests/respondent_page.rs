@@ -48,6 +48,7 @@ impl Person {
         });
         let person = Self { folder, sent, waiting };
         let mut respondent = Respondent::open_with(&person.state(), &mut rng(1)).unwrap();
+        respondent.set_epsilon_limit(throng_dp::Epsilon::new(50.0).unwrap()).unwrap();
         respondent.use_credential(&person.sent.file.with_file_name("credential")).unwrap();
         let clock = TestClock::at(NOW_MS);
         let mut answer = |world: &World, now_ms, seed| {

@@ -235,7 +235,8 @@ fn bad_numbers_are_refused_before_any_work() {
     ] {
         fails(&dir, &format!("--generator heavy-hitters --mode respondent {arguments}"), 2, message);
     }
-    assert!(start.elapsed() < Duration::from_secs(40), "{:?}", start.elapsed());
+    // Nothing was simulated, which would take hours.
+    assert!(start.elapsed() < Duration::from_secs(600), "{:?}", start.elapsed());
 }
 
 #[test]

@@ -195,6 +195,14 @@ fn larger_crowds_and_other_promises_are_noticed() {
     Copy::with_release(|release| release["honest_respondents"] = json!(30_000)).fails("honest_respondents");
     Copy::with_release(|release| release["delta"] = json!(1e-9)).fails("delta");
     Copy::with_release(|release| release["instances_present"] = json!([1, 2])).fails("instances_present");
+    // A part of a field that is not there, and a file that a check needs.
+    let without_part =
+        |release: &mut Value| drop(release["one_liar"].as_object_mut().unwrap().remove("envelopes"));
+    Copy::with_release(without_part).fails("one_liar");
+    let without_ledger = |release: &mut Value| {
+        release["files"].as_array_mut().unwrap().retain(|name| name != "ledger");
+    };
+    Copy::with_release(without_ledger).fails("ledger is not named");
     Copy::with_release(|release| release["survey"] = json!("0".repeat(64)))
         .fails("the files beside it are not");
 }
@@ -285,6 +293,9 @@ fn other_ledgers_are_noticed() {
     Copy::with_text("ledger", |_| String::new()).fails("ledger");
     Copy::with_text("ledger", |text| text.replacen("\"epoch\":", "\"epoch\":1", 1)).fails("ledger");
     Copy::with_text("ledger", |text| text.replace("\"artists\"", "\"bakers\"")).fails("population");
+    // Another population's lines beside its own.
+    Copy::with_text("ledger", |text| format!("{text}{}", text.replace("\"artists\"", "\"bakers\"")))
+        .fails("are not about the population");
     Copy::with_text("ledger", |text| text.replacen("\"honest\":", "\"honest\":1", 1))
         .fails("no line for this release");
     Copy::with_text("ledger", |text| text.trim_end().to_owned()).fails("not finished");
@@ -293,17 +304,19 @@ fn other_ledgers_are_noticed() {
     copy.fails("ledger");
 }
 
+/// A table with another line.
+fn line(number: usize, change: impl Fn(Vec<String>) -> Vec<String>) -> impl Fn(&str) -> String {
+    move |text: &str| {
+        let lines = text.lines().enumerate().map(|(at, line)| match at == number {
+            true => change(line.split(',').map(str::to_owned).collect()).join(","),
+            false => line.to_owned(),
+        });
+        lines.collect::<Vec<_>>().join("\n") + "\n"
+    }
+}
+
 #[test]
 fn other_tables_are_noticed() {
-    let line = |number: usize, change: fn(Vec<String>) -> Vec<String>| {
-        move |text: &str| {
-            let lines = text.lines().enumerate().map(|(at, line)| match at == number {
-                true => change(line.split(',').map(str::to_owned).collect()).join(","),
-                false => line.to_owned(),
-            });
-            lines.collect::<Vec<_>>().join("\n") + "\n"
-        }
-    };
     // The pixel in the middle is among the largest.
     let middle = 7 * analyst::WIDTH as usize + 7 + 1;
     Copy::with_text(
@@ -342,6 +355,29 @@ fn other_tables_are_noticed() {
         text.lines().skip(1).fold(String::new(), |all, line| all + line + "\n")
     })
     .fails("table");
+    // A larger error than there is, a line less, a value that is left out, and one that is withheld and yet a signal.
+    Copy::with_text(
+        "estimates.csv",
+        line(1, |mut cells| {
+            cells[3] = "900.000".into();
+            cells
+        }),
+    )
+    .fails("standard error");
+    Copy::with_text("estimates.csv", |text| {
+        let lines: Vec<&str> = text.lines().collect();
+        lines[..lines.len() - 1].join("\n") + "\n"
+    })
+    .fails("lines, and the survey has");
+    let left_out = |mut cells: Vec<String>, significant: &str, mark: &str| {
+        (cells[2], cells[3]) = (String::new(), String::new());
+        (cells[4], cells[5]) = (significant.into(), mark.into());
+        cells
+    };
+    Copy::with_text("estimates.csv", line(1, move |cells| left_out(cells, "false", "missing")))
+        .fails("is left out, and its instance came");
+    Copy::with_text("estimates.csv", line(1, move |cells| left_out(cells, "true", "impossible")))
+        .fails("an error or a signal all the same");
     let copy = Copy::new();
     fs::remove_file(copy.path().join("estimates.csv")).unwrap();
     copy.fails("table");

@@ -255,6 +255,10 @@ mod tests {
         let end = *e.interval(1, 0.95).unwrap().end();
         assert!((end - 300.0) / spread.variance(end).sqrt() >= 1.9599, "{end}");
         assert!(matches!(e.interval(2, 0.95), Err(Error::OutsideDomain { size: 2 })));
+        let missing = Estimates::new(1000, vec![f64::NAN, 300.0], spread);
+        assert!(matches!(missing.interval(0, 0.95), Err(Error::Missing)), "what is missing has no range");
+        // What holds for all values at once holds for one that everybody has.
+        assert!(e.simultaneous_error(0.05).unwrap() >= spread.deviation(1000.0, 0.05 / 4.0));
     }
 
     /// Coverage of the intervals and of the two bounds over the domain, on noise drawn exactly: each interval

@@ -118,7 +118,7 @@ fn a_claim_that_does_not_hold_is_refused() {
     smaller.crowd.respondents_min = 99_000;
     refused(&smaller);
     let mut fewer_honest = tight.clone();
-    fewer_honest.crowd.honest_fraction = 0.89;
+    fewer_honest.crowd.honest_fraction = Some(0.89);
     refused(&fewer_honest);
     let mut less_delta = tight.clone();
     less_delta.claim.delta = 0.9e-6;
@@ -131,7 +131,7 @@ fn a_claim_that_does_not_hold_is_refused() {
     assert!(refused(&narrow).contains("8 envelopes to each instance are too few"));
     let mut nobody = good;
     nobody.crowd.respondents_min = 2;
-    nobody.crowd.honest_fraction = 0.1;
+    nobody.crowd.honest_fraction = Some(0.1);
     refused(&nobody);
 }
 

@@ -11,9 +11,9 @@ use throng_wire::{BatchCount, Digest, EpochStatement, Forwarded, Hasher, Outcome
 
 use super::{Hop, Phase};
 use crate::batch::BatchReader;
-use crate::channel::{BATCH, COUNT, DRAW, INCOMING, SPOOL};
+use crate::channel::{BATCH, COUNT, INCOMING, SPOOL};
 use crate::crowd::Kept;
-use crate::draw::Draw;
+use crate::draw::{Draw, Drawn};
 use crate::intake::UploadReader;
 use crate::shuffling::Shuffle;
 use crate::store::{read_full, read_small};
@@ -21,13 +21,15 @@ use crate::{Channel, Error};
 
 impl Hop {
     /// Hop 1: the bodies that open are the crowd; some are deleted where it has a label; enough must be left.
-    pub(super) fn shuffle_uploads(&self, channel: Channel) -> Result<Outcome, Error> {
-        if !self.has_key_for(channel) {
+    pub(super) fn shuffle_uploads(&self, channel: Channel, uploads: u64) -> Result<Outcome, Error> {
+        // An epoch that nobody answered in may never have been opened.
+        if uploads == 0 || !self.has_key_for(channel) {
             return Ok(Outcome::Destroyed);
         }
-        let draw = self.draw(channel)?;
-        let (records, ends) = self.open_uploads(channel)?;
-        let Some(kept) = self.rule.keep(ends.len(), draw.noise, &draw.seed("deletion")) else {
+        let draw = Draw::read(&*self.store, channel, &self.state_key)?;
+        let (records, ends, input) = self.open_uploads(channel, uploads)?;
+        let draw = draw.with(&input);
+        let Some(kept) = self.rule.keep(ends.len(), draw.noise(&self.rule), &draw.seed("deletion")) else {
             return Ok(Outcome::Destroyed);
         };
         let dropped = ends.dropped(&kept);
@@ -56,8 +58,9 @@ impl Hop {
         if !self.has_key_for(channel) {
             return Ok(Outcome::Destroyed);
         }
-        let draw = self.draw(channel)?;
-        let records = self.peel_incoming(channel, Phase::batch(last))?;
+        let input = Phase::batch(last);
+        let draw = Draw::read(&*self.store, channel, &self.state_key)?.with(&input);
+        let records = self.peel_incoming(channel, input)?;
         let received = match forwarded {
             Forwarded::Told(received) => Some(received),
             Forwarded::Committed(_) => None,
@@ -69,19 +72,20 @@ impl Hop {
     /// nothing. (What is still open was read when the hop was.)
     pub fn check_files(&self) -> Result<(), Error> {
         for channel in self.undecided() {
-            self.draw(channel)?;
-            let before = match super::lock(&self.record).phases.get(&channel) {
-                Some(Phase::Received(before)) => before.last().map(Phase::batch),
-                _ => None,
-            };
-            match before {
-                Some(digest) => self.check_incoming(channel, digest)?,
-                None => {
-                    let uploads = UploadReader::open(&*self.store, channel, self.body_len_max())?;
-                    if let Some(mut uploads) = uploads {
-                        while uploads.next_body()?.is_some() {}
-                    }
+            let phase = super::lock(&self.record).phases.get(&channel).cloned();
+            match phase {
+                Some(Phase::Received(before)) => {
+                    Draw::read(&*self.store, channel, &self.state_key)?;
+                    let digest = before.last().map(Phase::batch).unwrap_or(Digest::NONE);
+                    self.check_incoming(channel, digest)?;
                 }
+                Some(Phase::Closed(len @ 1..)) => {
+                    Draw::read(&*self.store, channel, &self.state_key)?;
+                    let files = (&*self.store, &self.state_key);
+                    let mut uploads = UploadReader::closed(files, channel, self.body_len_max(), len)?;
+                    while uploads.next_body()?.is_some() {}
+                }
+                _ => {}
             }
         }
         for channel in self.waiting() {
@@ -103,16 +107,11 @@ impl Hop {
         self.keys().0.public().iter().any(|key| key.lifetime.covers(channel.epoch))
     }
 
-    fn draw(&self, channel: Channel) -> Result<Draw, Error> {
-        let draw = Draw::read(&*self.store, &channel.file(DRAW))?;
-        draw.ok_or(Error::Damaged { file: "draw", at: channel.epoch })
-    }
-
     fn shuffle(
         &self,
         channel: Channel,
         records: u64,
-        draw: &Draw,
+        draw: &Drawn,
         (respondents, received): (u64, Option<u64>),
         keep: impl Fn(u64) -> bool,
     ) -> Result<Outcome, Error> {
@@ -167,20 +166,20 @@ impl Hop {
         count.ok_or(Error::Damaged { file: "count", at: channel.epoch })
     }
 
-    /// Opens all bodies on all cores into the spool. Returns how many envelopes there are, and where each body's end.
-    fn open_uploads(&self, channel: Channel) -> Result<(u64, Ends), Error> {
+    /// Opens all bodies on all cores into the spool. Returns how many envelopes there are, where each body's end, and a hash
+    /// of all bodies, opened or not, in their order.
+    fn open_uploads(&self, channel: Channel, len: u64) -> Result<(u64, Ends, Digest), Error> {
         let mut spool = BufWriter::with_capacity(1 << 16, self.store.create(&channel.file(SPOOL))?);
         let length = self.layout.envelope_len(self.layout.after(1)) as u64;
         let (route, keys) = (self.route(channel), self.keys());
-        let mut ends = Ends::default();
-        let Some(mut uploads) = UploadReader::open(&*self.store, channel, self.body_len_max())? else {
-            spool.flush()?;
-            return Ok((0, ends));
-        };
+        let (mut ends, mut input) = (Ends::default(), Hasher::new());
+        let files = (&*self.store, &self.state_key);
+        let mut uploads = UploadReader::closed(files, channel, self.body_len_max(), len)?;
         loop {
             let (mut bodies, mut bytes) = (Vec::new(), 0);
             while bytes < self.part_len() {
-                let Some(body) = uploads.next_body()? else { break };
+                let Some((body, digest)) = uploads.next_body()? else { break };
+                input.update(digest.as_bytes());
                 bytes += body.len();
                 bodies.push(body);
             }
@@ -197,7 +196,7 @@ impl Hop {
             }
         }
         spool.flush()?;
-        Ok((ends.last(), ends))
+        Ok((ends.last(), ends, input.finish()))
     }
 
     /// Opens all envelopes on all cores into the spool. Returns how many are left.

@@ -2,14 +2,14 @@
 
 use throng_wire::{Digest, EpochStatement, Outcome, Signed};
 
-use crate::channel::{BATCH, COUNT, DRAW, INCOMING, SPOOL, UPLOADS};
+use crate::channel::{BATCH, COUNT, DRAW, INCOMING, NOTED, SPOOL, UPLOADS};
 use crate::journal::Step;
 
 /// What the journal says about an epoch of a channel. Before the first record there is none: hop 1 takes uploads.
 #[derive(Clone, Debug)]
 pub(super) enum Phase {
-    /// No more uploads.
-    Closed,
+    /// No more uploads. There are so many bytes of them.
+    Closed(u64),
     /// The batch of the hop before is here, with what the hops before said.
     Received(Vec<Signed<EpochStatement>>),
     /// Released or destroyed; waits to be taken.
@@ -24,9 +24,11 @@ impl Phase {
     /// The phase after a step, if the step may follow.
     pub(super) fn after(before: Option<Self>, step: Step) -> Option<Self> {
         match (before, step) {
-            (None, Step::Closed) => Some(Self::Closed),
+            (None, Step::Closed(uploads)) => Some(Self::Closed(uploads)),
             (None, Step::Received(statements)) => Some(Self::Received(statements)),
-            (Some(Self::Closed), Step::Decided(own)) => Some(Self::Decided { before: Vec::new(), own: *own }),
+            (Some(Self::Closed(_)), Step::Decided(own)) => {
+                Some(Self::Decided { before: Vec::new(), own: *own })
+            }
             (Some(Self::Received(before)), Step::Decided(own)) => Some(Self::Decided { before, own: *own }),
             (Some(Self::Decided { before, own }), Step::Delivered) => {
                 let received = before.last().map(Self::batch);
@@ -40,9 +42,17 @@ impl Phase {
         }
     }
 
+    /// What this hop has said.
+    pub(super) fn own(&self) -> Option<&Signed<EpochStatement>> {
+        match self {
+            Self::Decided { own, .. } | Self::Delivered { own, .. } | Self::Expired { own, .. } => Some(own),
+            Self::Closed(_) | Self::Received(_) => None,
+        }
+    }
+
     /// Whether it is still to be opened and permuted.
     pub(super) fn is_undecided(&self) -> bool {
-        matches!(self, Self::Closed | Self::Received(_))
+        matches!(self, Self::Closed(_) | Self::Received(_))
     }
 
     /// The hash of the batch that was received from the hop before.
@@ -50,7 +60,7 @@ impl Phase {
         match self {
             Self::Received(before) | Self::Decided { before, .. } => before.last().map(Self::batch),
             Self::Delivered { received, .. } | Self::Expired { received, .. } => *received,
-            Self::Closed => None,
+            Self::Closed(_) => None,
         }
     }
 
@@ -62,19 +72,23 @@ impl Phase {
         }
     }
 
+    /// Whether an epoch that is open needs a file of some kind.
+    pub(super) fn open_keeps(hop: u32, kind: &str) -> bool {
+        kind == DRAW || hop == 1 && [UPLOADS, NOTED].contains(&kind)
+    }
+
     /// Whether an epoch in this phase needs a file of some kind. What it does not need is erased.
-    pub(super) fn keeps(phase: Option<&Self>, hop: u32, kind: &str) -> bool {
-        match phase {
-            None => hop == 1 && [UPLOADS, DRAW].contains(&kind),
-            Some(Self::Closed | Self::Received(_)) => [UPLOADS, INCOMING, DRAW].contains(&kind),
+    pub(super) fn keeps(&self, kind: &str) -> bool {
+        match self {
+            Self::Closed(_) | Self::Received(_) => [UPLOADS, INCOMING, DRAW].contains(&kind),
             // One that was destroyed has no batch, whatever was begun.
-            Some(Self::Decided { own, .. }) => {
+            Self::Decided { own, .. } => {
                 [BATCH, COUNT].contains(&kind) && own.claimed().outcome != Outcome::Destroyed
             }
-            Some(Self::Delivered { .. } | Self::Expired { .. }) => false,
+            Self::Delivered { .. } | Self::Expired { .. } => false,
         }
     }
 }
 
 /// All kinds of files of a channel.
-pub(super) const KINDS: [&str; 6] = [UPLOADS, INCOMING, DRAW, SPOOL, COUNT, BATCH];
+pub(super) const KINDS: [&str; 7] = [UPLOADS, NOTED, INCOMING, DRAW, SPOOL, COUNT, BATCH];

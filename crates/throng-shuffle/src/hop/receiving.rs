@@ -10,8 +10,7 @@ use throng_wire::{BatchCount, Digest, EpochStatement, Signed, Stop};
 
 use super::{Hop, Phase, lock};
 use crate::batch::{BatchWriter, Manifest};
-use crate::channel::{DRAW, INCOMING};
-use crate::draw::Draw;
+use crate::channel::INCOMING;
 use crate::journal::Step;
 use crate::shuffling::Shuffle;
 use crate::store::read_full;
@@ -35,6 +34,13 @@ impl Hop {
             let same = phase.received() == Some(manifest.digest);
             return if same { Ok(manifest.digest) } else { Err(Refusal::Conflict.into()) };
         }
+        if channel.epoch < lock(&self.record).first {
+            return Err(Refusal::Before.into());
+        }
+        {
+            let _intakes = lock(&self.intakes);
+            self.open_epoch(channel.epoch, rng)?;
+        }
         // One that cannot be shuffled stays with the hop before, until there is more memory.
         if manifest.records.saturating_mul(self.outgoing_len() as u64) > Shuffle::bytes_max(self.memory / 2) {
             return Err(Refusal::Full.into());
@@ -42,7 +48,6 @@ impl Hop {
         let name = channel.file(INCOMING);
         match self.write_incoming(&name, records, manifest) {
             Ok(true) => {
-                Draw::once(&*self.store, &channel.file(DRAW), &self.rule, rng)?;
                 self.step(channel, Step::Received(statements))?;
                 Ok(manifest.digest)
             }
@@ -64,6 +69,9 @@ impl Hop {
     ) -> Result<Manifest, Error> {
         if self.hop < 2 || !self.has_label(channel.label) {
             return Err(Refusal::Unknown.into());
+        }
+        if lock(&self.record).contradicted.is_some() {
+            return Err(Refusal::Stopped.into());
         }
         let verified: Result<Vec<EpochStatement>, _> =
             statements.iter().map(|statement| statement.verify(&self.survey).copied()).collect();

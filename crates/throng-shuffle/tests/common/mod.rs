@@ -93,7 +93,19 @@ impl Cascade {
 
     pub(crate) fn open(&mut self, hop: u32) -> Result<Hop, Error> {
         let store = self.stores[hop as usize - 1].clone();
-        Hop::open(self.config(hop), Box::new(store), &mut self.rng)
+        self.open_on(hop, &store)
+    }
+
+    /// A hop on any store, with the mark that it has.
+    pub(crate) fn open_on(&self, hop: u32, store: &MemoryStore) -> Result<Hop, Error> {
+        Hop::open(self.config(hop), Box::new(store.clone()), Box::new(store.clone()), day(EPOCH))
+    }
+
+    /// An operator resets a hop.
+    pub(crate) fn reset(&mut self, hop: u32, now_s: u64) {
+        let store = self.stores[hop as usize - 1].clone();
+        let reset = Hop::reset(self.config(hop), Box::new(store.clone()), Box::new(store), now_s);
+        self.hops[hop as usize - 1] = reset.unwrap();
     }
 
     /// The power of a hop goes and comes back; the first `kept` bytes of what was not synced are there.
@@ -129,7 +141,7 @@ impl Cascade {
 
     /// The first epoch ends, and hop 1 has its batch ready.
     pub(crate) fn close_first(&mut self) {
-        self.hops[0].close_due(NEXT_DAY, &mut self.rng).unwrap();
+        self.hops[0].close_due(NEXT_DAY).unwrap();
         self.hops[0].process(FIRST).unwrap();
     }
 
@@ -148,14 +160,20 @@ impl Cascade {
 
     /// Everything that is due, until nothing moves.
     pub(crate) fn run(&mut self, now_s: u64) {
-        self.hops[0].close_due(now_s, &mut self.rng).unwrap();
+        self.hops[0].close_due(now_s).unwrap();
         for hop in 0..self.hops.len() {
             for channel in self.hops[hop].undecided() {
                 self.hops[hop].process(channel).unwrap();
             }
             if hop + 1 < self.hops.len() {
                 for channel in self.hops[hop].waiting() {
-                    let digest = self.pass(hop, channel, now_s).unwrap();
+                    let digest = match self.pass(hop, channel, now_s) {
+                        // The next one began later: a batch that it never takes is of no use.
+                        Err(Error::Refused(Refusal::Before)) => {
+                            self.hops[hop].outgoing(channel).unwrap().manifest.digest
+                        }
+                        passed => passed.unwrap(),
+                    };
                     self.hops[hop].acknowledge(channel, digest).unwrap();
                 }
             }
@@ -228,4 +246,28 @@ pub(crate) fn refusal(error: &Error) -> Option<Refusal> {
         Error::Refused(refusal) => Some(*refusal),
         _ => None,
     }
+}
+
+/// The bodies in a file of uploads, and the seeds for each purpose that follow from them and a draw: as `intake.rs` and `draw.rs` have it.
+pub(crate) fn seeds_of(draw: &[u8], uploads: &[u8]) -> (Vec<Vec<u8>>, impl Fn(&str) -> [u8; 32] + use<>) {
+    // A mark is 16 ones, a place (8) and a tag (16); a record a head of 28 bytes, the body's length last, the body, and a tag (16).
+    let (mut bodies, mut rest) = (Vec::new(), uploads);
+    while rest.len() > 40 {
+        if rest[..16] == [0xff; 16] {
+            rest = &rest[40..];
+            continue;
+        }
+        let len = u32::from_be_bytes(rest[24..28].try_into().unwrap()) as usize;
+        if rest.len() < 28 + len + 16 {
+            break;
+        }
+        bodies.push(rest[28..28 + len].to_vec());
+        rest = &rest[28 + len + 16..];
+    }
+    let digests: Vec<u8> = bodies.iter().flat_map(|body| *Digest::of(body).as_bytes()).collect();
+    let drawn = Digest::of(&[&draw[..32], Digest::of(&digests).as_bytes()].concat());
+    let seed = move |purpose: &str| {
+        *Digest::of(&[drawn.as_bytes(), purpose.as_bytes(), &[0; 8]].concat()).as_bytes()
+    };
+    (bodies, seed)
 }

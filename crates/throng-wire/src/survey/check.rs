@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use throng_dp::Epsilon;
 
-use super::{Attribute, BOUNDS, Cover, Encoding, Labels, Parties, Randomizer, Survey, sum_of_values};
+use super::text::shows_as_written;
+use super::{Attribute, BOUNDS, Cover, Encoding, Labels, Parties, Party, Randomizer, Survey, sum_of_values};
 use crate::Error;
 use crate::envelope::body_len;
 use crate::jcs::INTEGER_MAX;
@@ -19,6 +20,9 @@ impl Survey {
         if !is_name(&self.name) {
             return wrong("name", "use letters, digits, '-', '_' and '.'");
         }
+        if !shows_as_written(&self.question) {
+            return wrong("question", NOT_AS_WRITTEN);
+        }
         if self.epoch_s == 0 || self.epoch_s > INTEGER_MAX {
             return wrong("epoch_s", "an epoch lasts at least a second");
         }
@@ -29,6 +33,7 @@ impl Survey {
             &Encoding::Sketch { domain, rows, cells, seed }
                 if domain == 0
                     || rows == 0
+                    || rows > ROWS_MAX
                     || cells < 2
                     || u64::from(rows) * u64::from(cells) > 1 << 32
                     || domain > INTEGER_MAX
@@ -36,7 +41,7 @@ impl Survey {
             {
                 return wrong(
                     "encoding",
-                    "rows times cells may be at most 2^32, with at least one row and two cells; domain and seed below 2^53",
+                    "rows times cells may be at most 2^32, with 1 to 2^20 rows and at least two cells; domain from 1 and seed from 0 to 2^53 - 1",
                 );
             }
             Encoding::Record { attributes } => check_attributes(attributes)?,
@@ -49,15 +54,15 @@ impl Survey {
             Randomizer::ReportFragments { epsilon_backstop, epsilon_fragment, fragments, .. } => {
                 epsilon("randomizer.epsilon_backstop", epsilon_backstop)?;
                 epsilon("randomizer.epsilon_fragment", epsilon_fragment)?;
-                if fragments == 0 {
-                    return wrong("randomizer.fragments", "give at least 1");
+                if !(1..=FRAGMENTS_MAX).contains(&fragments) {
+                    return wrong("randomizer.fragments", "give 1 to 65536");
                 }
             }
         }
         if self.crowd.respondents_min < 2 || self.crowd.respondents_min > INTEGER_MAX {
             return wrong("crowd.respondents_min", "nobody is hidden in a crowd of one");
         }
-        if !(self.crowd.honest_fraction > 0.0 && self.crowd.honest_fraction <= 1.0) {
+        if self.crowd.honest_fraction.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
             return wrong("crowd.honest_fraction", "give a number above 0 and at most 1");
         }
         if self.delivery.instances == 0 || self.delivery.hops == 0 || self.delivery.envelopes == 0 {
@@ -155,15 +160,30 @@ impl Survey {
         {
             return wrong("parties.instances", "there are more than delivery.instances or delivery.hops");
         }
-        for (_, party) in parties.iter() {
-            for text in [&party.operator, &party.jurisdiction] {
-                if text.trim().is_empty() || text.chars().any(char::is_control) {
-                    return wrong(
-                        "parties",
-                        "every party has an operator and a jurisdiction, each on one line",
-                    );
+        type Text = fn(&Party) -> &str;
+        let texts: [(&str, Text); 2] = [
+            ("parties: operator", |party| &party.operator),
+            ("parties: jurisdiction", |party| &party.jurisdiction),
+        ];
+        for (field, text) in texts {
+            for (_, party) in parties.iter() {
+                if text(party).trim().is_empty() {
+                    return wrong(field, "every party has an operator and a jurisdiction, and says them");
+                }
+                if !shows_as_written(text(party)) {
+                    return wrong(field, NOT_AS_WRITTEN);
                 }
             }
+        }
+        let operators: BTreeSet<String> =
+            parties.iter().map(|(_, party)| party.operator.trim().to_lowercase()).collect();
+        if operators.len() > 1 && self.crowd.honest_fraction.is_none() {
+            return wrong(
+                "crowd.honest_fraction",
+                "more than one operator is to sign this survey, so it states which share of its respondents the \
+                 guarantee counts on: honest_fraction = 1 if all of them, 0.5 if half (throng plan \
+                 --honest-fraction plans for it)",
+            );
         }
         Ok(())
     }
@@ -198,8 +218,14 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
 }
 
+/// What is wrong with a text that does not show as it is written.
+const NOT_AS_WRITTEN: &str = "write one line, without control characters, characters that turn the direction of text, or \
+                              characters that are not seen";
+
 /// More than anyone runs; so that numbers from a file cannot ask for absurd work.
 const INSTANCES_MAX: u32 = 255;
 const HOPS_MAX: u32 = 16;
+const ROWS_MAX: u32 = 1 << 20;
+const FRAGMENTS_MAX: u32 = 1 << 16;
 const KEEP_SEALED_S_MAX: u64 = 100 * 366 * 86400;
 const BODY_LEN_MAX: u64 = 1 << 30;

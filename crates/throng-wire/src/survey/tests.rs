@@ -1,5 +1,7 @@
 //! Surveys that are read, written, hashed and refused.
 
+use proptest::prelude::*;
+
 use super::*;
 
 const SAMPLE: &str = r#"
@@ -421,8 +423,12 @@ fn values_that_make_no_sense_are_refused_with_their_field() {
         ("envelopes = 24", "envelopes = 4000000000", "delivery.envelopes"),
         ("instances = 3", "instances = 1", "parties.instances"),
         ("hops = 2", "hops = 1", "parties.instances"),
-        ("operator = \"Z\"", "operator = \" \"", "parties"),
-        ("\"CH\"", "\"C\\nH\"", "parties"),
+        ("operator = \"Z\"", "operator = \" \"", "parties: operator"),
+        ("operator = \"Z\"", "operator = \"Z\u{202e}\"", "parties: operator"),
+        ("hold?", "hold?\\n", "question"),
+        ("hold?", "hold\u{200b}?", "question"),
+        ("\"CH\"", "\"C\\nH\"", "parties: jurisdiction"),
+        ("honest_fraction = 0.9\n", "", "crowd.honest_fraction"),
         ("[\"de\", \"fr\"]", "[\"de\", \"de\"]", "labels.names"),
         ("[\"de\", \"fr\"]", "[]", "labels.names"),
         ("[\"de\", \"fr\"]", "[\"d/e\"]", "labels.names"),
@@ -438,4 +444,83 @@ fn values_that_make_no_sense_are_refused_with_their_field() {
             other => panic!("{to}: {other:?}"),
         }
     }
+}
+
+/// Wherever it stands in a text that people read, a character that is not seen or that turns what is seen is refused, and the
+/// error names the field; letters of any script are taken.
+#[test]
+fn texts_that_do_not_show_as_they_are_written_are_refused() {
+    type Change = fn(&mut Survey, String);
+    let fields: [(&str, Change); 6] = [
+        ("question", |survey, text| survey.question = text),
+        ("name", |survey, text| survey.name = text),
+        ("labels.names", |survey, text| survey.labels.as_mut().unwrap().names = vec![text]),
+        ("parties: operator", |survey, text| {
+            survey.parties.as_mut().unwrap().analyzer.as_mut().unwrap().operator = text;
+        }),
+        ("parties: jurisdiction", |survey, text| {
+            survey.parties.as_mut().unwrap().instances[0].hops[0].jurisdiction = text;
+        }),
+        ("encoding.attributes", |survey, text| {
+            survey.encoding = Encoding::Record { attributes: vec![Attribute { name: text, values: 2 }] };
+        }),
+    ];
+    let sample = Survey::from_toml(&(SAMPLE.to_owned() + LABELS + PARTIES)).unwrap();
+    let hidden = prop_oneof![
+        // C0, delete and C1; directions; without width; fillers; selectors and tags.
+        prop::char::range('\0', '\u{1f}'),
+        prop::char::range('\u{7f}', '\u{9f}'),
+        prop::char::range('\u{202a}', '\u{202e}'),
+        prop::char::range('\u{2066}', '\u{2069}'),
+        prop::char::range('\u{200b}', '\u{200f}'),
+        prop::sample::select(vec![
+            '\u{61c}',
+            '\u{2028}',
+            '\u{2029}',
+            '\u{2060}',
+            '\u{feff}',
+            '\u{ad}',
+            '\u{180e}',
+            '\u{3164}',
+            '\u{fe0f}',
+            '\u{e0001}',
+            '\u{e007f}',
+            '\u{fff9}',
+        ]),
+    ];
+    let seen = "[a-zA-Z0-9äßçñ кириллица 漢字 עברית العربية ?!,.-]{0,12}";
+    proptest!(ProptestConfig::with_cases(1024), |(hidden in hidden, before in seen, after in seen, field in 0..6_usize)| {
+        let (named, change) = fields[field];
+        let with = |text: String| {
+            let mut survey = sample.clone();
+            change(&mut survey, text);
+            survey.to_toml()
+        };
+        match with(format!("{before}{hidden}{after}")) {
+            Err(Error::Field { field, .. }) => prop_assert_eq!(field, named),
+            other => prop_assert!(false, "{:?}", other),
+        }
+        // What is left without it is a question like any other; names have rules of their own.
+        if named == "question" {
+            let shown = with(format!("{before}{after}"));
+            prop_assert!(shown.is_ok(), "{:?}", shown);
+        }
+    });
+}
+
+/// Who runs everything alone may leave the honest share out, which is then all; with others it is stated.
+#[test]
+fn operators_who_sign_together_state_the_honest_share() {
+    let unstated = SAMPLE.replace("honest_fraction = 0.9\n", "");
+    let draft = Survey::from_toml(&unstated).unwrap();
+    assert_eq!((draft.crowd.honest_fraction, draft.honest_fraction()), (None, 1.0));
+    assert!(!draft.canonical().unwrap().contains("honest_fraction"));
+    assert_ne!(
+        draft.hash(),
+        Survey::from_toml(&unstated.replace("[crowd]", "[crowd]\nhonest_fraction = 1.0")).unwrap().hash()
+    );
+    let alone = PARTIES.replace("\"Y\"", "\"X\"").replace("\"Z\"", "\"X\"");
+    Survey::from_toml(&(unstated.clone() + &alone)).unwrap();
+    let error = Survey::from_toml(&(unstated + PARTIES)).unwrap_err().to_string();
+    assert!(error.contains("crowd.honest_fraction") && error.contains("more than one operator"), "{error}");
 }

@@ -10,6 +10,7 @@ import json
 import pathlib
 import struct
 import tomllib
+from decimal import Decimal
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
@@ -55,20 +56,21 @@ def seal(public, info, aad, plaintext, ikm_e):
 
 
 def number(value):
-    """ECMAScript's form of the numbers that occur here."""
+    """ECMAScript's form of a number: the shortest digits, as Python has them, with the point where ECMAScript puts it."""
     if isinstance(value, int):
         return str(value)
-    text = repr(value)
-    if text.endswith(".0"):
-        return text[:-2]
-    if "e" in text:
-        mantissa, exponent = text.split("e")
-        exponent = int(exponent)
-        if exponent >= -6:
-            digits = mantissa.replace(".", "")
-            return "0." + "0" * (-exponent - 1) + digits
-        return f"{mantissa}e{exponent:+d}"
-    return text
+    if value == 0:
+        return "0"
+    mantissa, exponent = format(Decimal(repr(value)).normalize(), "e").lower().split("e")
+    sign, mantissa = ("-", mantissa[1:]) if mantissa.startswith("-") else ("", mantissa)
+    digits, point = mantissa.replace(".", ""), int(exponent) + 1
+    if len(digits) <= point <= 21:
+        return sign + digits + "0" * (point - len(digits))
+    if 0 < point <= 21:
+        return sign + digits[:point] + "." + digits[point:]
+    if -6 < point <= 0:
+        return sign + "0." + "0" * -point + digits
+    return sign + digits[0] + ("." + digits[1:] if digits[1:] else "") + f"e{point - 1:+d}"
 
 
 def canonical(value):
@@ -77,6 +79,8 @@ def canonical(value):
         return "{" + ",".join(json.dumps(n, ensure_ascii=False) + ":" + canonical(value[n]) for n in names) + "}"
     if isinstance(value, list):
         return "[" + ",".join(canonical(item) for item in value) + "]"
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     return number(value)
@@ -209,8 +213,8 @@ FIELDS = {
     "encoding record": "kind attributes",
     "randomizer attribute-fragments": "kind epsilon_local",
     "randomizer report-fragments": "kind epsilon_backstop epsilon_fragment fragments answer_changes?",
-    "crowd": "respondents_min honest_fraction enrolment",
-    "delivery": "instances hops envelopes cover",
+    "crowd": "respondents_min honest_fraction? enrolment",
+    "delivery": "instances hops envelopes cover keep_sealed_s? keep_batches_s?",
     "claim": "epsilon_central delta neighbors bound",
 }
 BOUNDS = ["exact", "fmt23", "clones21", "blanket", "lemma", "theorem"]
@@ -257,7 +261,74 @@ def check_refused(refused):
     return sum(len(refused[kind]) for kind in ("surveys", "key_lists", "receipts"))
 
 
+def read_address(survey, text):
+    """Section 2: two lines, canonical, a certificate exactly with https, signed by its party."""
+    lines = text.split("\n")
+    require(len(lines) == 3 and lines[2] == "" and is_hex(lines[1], 64), "two lines")
+    try:
+        said = json.loads(lines[0])
+    except ValueError:
+        raise Refused("JSON") from None
+    require(canonical(said) == lines[0], "not canonical")
+    tls = said["url"].startswith("https://")
+    require(tls or said["url"].startswith("http://"), "scheme")
+    require(all("!" <= character <= "~" for character in said["url"]), "characters")
+    require(sorted(said) == (["certificate"] if tls else []) + ["party", "serial", "survey", "url"], "fields")
+    require(said["survey"] == survey_hash(survey), "another survey")
+    verify(survey, said["party"], b"address", lines[0].encode(), bytes.fromhex(lines[1]))
+
+
+def read_signatures(survey, text):
+    """Section 2: one document of every party, in any order, with nothing between them."""
+    *lines, end = text.split("\n")
+    require(end == "" and len(lines) % 2 == 0, "two lines each")
+    parties = []
+    for document, signature in zip(lines[::2], lines[1::2]):
+        require(is_hex(signature, 64), "signature")
+        try:
+            said = json.loads(document)
+        except ValueError:
+            raise Refused("JSON") from None
+        require(canonical(said) == document and sorted(said) == ["party", "survey"], "fields")
+        require(said["survey"] == survey_hash(survey), "another survey")
+        verify(survey, said["party"], b"survey", document.encode(), bytes.fromhex(signature))
+        parties.append(said["party"])
+    wanted = 1 + sum(len(instance["hops"]) for instance in survey["parties"]["instances"])
+    require(len(parties) == len(set(parties)) == wanted, "all parties, none twice")
+
+
+def read_follower(seen, new, epoch):
+    """Sections 2 and 3: a newer list of the same party, in which no id of a key that is not over names another key."""
+    require((new["survey"], new["party"]) == (seen["survey"], seen["party"]), "party")
+    require(new["serial"] > seen["serial"], "serial")
+    for old in seen["keys"]:
+        if old["lifetime"]["last_epoch"] >= epoch:
+            require(all(key["public"] == old["public"] for key in new["keys"] if key["id"] == old["id"]), "id")
+
+
+def check_documents(documents):
+    for vector in documents["numbers"]:
+        (double,) = struct.unpack(">d", bytes.fromhex(vector["bits"]))
+        assert number(double) == vector["canonical"], vector
+    for vector in documents["texts"]:
+        text = "".join(map(chr, vector["code_points"]))
+        assert canonical(text).encode().hex() == vector["canonical"], vector
+    for vector in documents["objects"]:
+        assert canonical(vector["value"]).encode().hex() == vector["canonical"], vector
+    survey = read_survey(documents["survey_toml"])
+    for vector in documents["addresses"]:
+        assert refuses(read_address, survey, vector["address"]) != vector["taken"], vector["what"]
+    for vector in documents["signatures"]:
+        assert refuses(read_signatures, survey, vector["signatures"]) != vector["taken"], vector["what"]
+    for vector in documents["key_lists"]:
+        lists = json.loads(vector["seen"]), json.loads(vector["new"])
+        assert refuses(read_follower, *lists, vector["epoch"]) != vector["follows"], vector["what"]
+    return sum(len(vectors) for vectors in documents.values() if isinstance(vectors, list))
+
+
 def main():
+    documents = json.loads(pathlib.Path(__file__).with_name("documents.json").read_text())
+    print(f"{check_documents(documents)} numbers, texts and documents are read as they should be")
     vectors = json.loads(pathlib.Path(__file__).with_name("wire.json").read_text())
     for case in vectors["cases"]:
         survey = read_survey(case["survey_toml"])

@@ -144,6 +144,7 @@ function planned({ plan, domain, sample }, mark) {
         ["each sends", el("span", { id: "envelopes", "data-value": plan.envelopes_per_instance }, `${plan.envelopes_per_instance} envelopes to each instance, ${bytes(plan.bytes_per_respondent)} in all`)],
         ["processor time", `${short(plan.respondent_ms)} ms of each respondent, ${short(plan.servers_ms)} ms of all servers`],
         ["each fragment", plan.epsilon_fragment && `epsilon_fragment ${epsilon(plan.epsilon_fragment)} (removal)`],
+        ["if all are honest, or half", el("span", { id: "if-honest" }, plan.if_honest.map((one) => one.epsilon_central === undefined ? "only what is left whatever fails" : `epsilon_central ${epsilon(one.epsilon_central)}`).join(", or "), " (removal)")],
         ["if they collude", el("span", { id: "collusions" }, collusions(plan))],
         ["one liar", el("span", { id: "one-liar", "data-value": plan.one_liar.estimate_up_max }, `can make one count ${tenths(atMost(plan.one_liar.estimate_up_max, 1))} people too high, or ${tenths(atMost(plan.one_liar.estimate_down_max, 1))} too low, with ${count(plan.one_liar.envelopes)} envelopes`)],
       ]),

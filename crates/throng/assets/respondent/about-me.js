@@ -37,9 +37,9 @@ function ledger(about) {
       { class: "grid" },
       figure("epsilon-spent", "Spent, over all surveys", about.epsilon_spent, epsilon(about.epsilon_spent), "epsilon (removal), whatever fails"),
       figure("epsilon-left", "Left", about.epsilon_left, budget(about.epsilon_left), full ? "no further answer is made" : "epsilon (removal), for further answers", full ? "warn" : "good"),
-      figure("epsilon-limit", "My limit", about.epsilon_limit, budget(about.epsilon_limit), "epsilon (removal); set by --epsilon-limit"),
+      figure("epsilon-limit", "My limit", about.epsilon_limit, about.epsilon_limit === null ? "none yet" : budget(about.epsilon_limit), "epsilon (removal); set by --epsilon-limit"),
     ),
-    el("progress", { id: "epsilon-part", max: about.epsilon_limit, value: about.epsilon_spent, "aria-label": "Part of my limit that is spent" }),
+    el("progress", { id: "epsilon-part", max: about.epsilon_limit ?? 1, value: about.epsilon_spent, "aria-label": "Part of my limit that is spent" }),
     el(
       "p",
       {},

@@ -27,7 +27,7 @@ impl DataKey {
     /// That of a signing key.
     pub fn new(signing: &SigningKey, mark: &Path) -> Self {
         let key = Self::of(Path::new(""), mark);
-        key.mac.get_or_init(|| signing.mac(PURPOSE));
+        key.mac.get_or_init(|| signing.derive(PURPOSE, &[]));
         key
     }
 
@@ -42,7 +42,7 @@ impl DataKey {
             Some(mac) => mac,
             None => {
                 let signing = Party::read_signing_key(&self.identity)?;
-                self.mac.get_or_init(|| signing.mac(PURPOSE))
+                self.mac.get_or_init(|| signing.derive(PURPOSE, &[]))
             }
         };
         let mut all: Vec<&[u8]> = vec![kind.as_bytes(), &[0]];

@@ -313,7 +313,7 @@ pub fn plot_title(
 /// What the guarantee rests on.
 fn assumptions(survey: &Survey, release: &Release, claim: &CheckedClaim) -> Vec<String> {
     let (respondents, counted_on) = (release.crowd().respondents, release.honest());
-    let honest = (respondents as f64 * survey.crowd.honest_fraction).floor() as u64;
+    let honest = (respondents as f64 * survey.honest_fraction()).floor() as u64;
     let deleted = match survey.labels {
         Some(_) if counted_on < honest => {
             format!(

@@ -21,8 +21,11 @@ Examples, in the order of a deployment:
       each operator, once the survey names everyone: the survey, its address and a first layer key
   throng keygen bundle --survey survey.toml analyzer hop other-hop
       whoever publishes the survey: one directory of each party, with what it signed
+  throng keygen enrol --survey survey.toml --place instance-1-hop-1 --out hop handed-in
+      each first hop's operator, or whoever enrols for it: a list of what respondents handed in, who have
+      drawn their own secrets with throng respond --enrol
   throng keygen credentials --survey survey.toml --count 1000 --out enrolment
-      whoever enrols respondents: a file for each of them, a list for each first hop
+      for trials: the secrets of all respondents at once, in one hand, and a list for each first hop
   throng keygen rotate --out hop --survey survey.toml --place instance-1-hop-1
       each operator, before a layer key ends: the next one
 
@@ -74,9 +77,17 @@ pub enum KeygenStep {
     /// Writes NAME.signatures, NAME.addresses and NAME.keys beside NAME.toml.
     Bundle(BundleArgs),
 
-    /// Make credentials for respondents, and the lists of the first hops
+    /// Make the lists of first hops from what respondents handed in; no secret is seen
     ///
-    /// Writes respondents/000001.credential and so on, and instance-1-hop-1.credentials and so on.
+    /// Respondents draw their own secrets (throng respond --enrol) and hand in a file for each first hop. Writes
+    /// instance-1-hop-1.credentials and so on. Files of another survey or hop, damaged ones and people who are there twice are
+    /// refused.
+    Enrol(EnrolArgs),
+
+    /// For trials: draw everybody's credential in one place, and make the lists of the first hops
+    ///
+    /// Whoever holds the result can answer in anyone's name: in a real survey respondents draw their own secrets, with
+    /// throng respond --enrol. Writes respondents/000001.credential and so on, and instance-1-hop-1.credentials and so on.
     Credentials(CredentialsArgs),
 }
 
@@ -166,6 +177,26 @@ pub struct BundleArgs {
     /// One directory of each party, with its approval, address and key-list
     #[arg(value_name = "PARTYDIR", required = true)]
     pub parties: Vec<PathBuf>,
+}
+
+/// The arguments of `throng keygen enrol`.
+#[derive(Args, Debug)]
+pub struct EnrolArgs {
+    /// The survey file, with all parties named
+    #[arg(long, value_name = "FILE.toml")]
+    pub survey: PathBuf,
+
+    /// The first hop to make a list for, instance-I-hop-1 [default: all of them]
+    #[arg(long, value_name = "PLACE")]
+    pub place: Option<Place>,
+
+    /// Where to write the lists; existing ones are never overwritten
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+
+    /// What was handed in: files, and directories of files whose names end in .enrolment
+    #[arg(value_name = "FILE|DIR", required = true)]
+    pub handed_in: Vec<PathBuf>,
 }
 
 /// The arguments of `throng keygen credentials`.

@@ -14,8 +14,8 @@ Examples:
   throng plan --epsilon-central 1 --delta 1e-8 --respondents 2000000 --domain 87680
       what a picture of 274 x 320 pixels costs
   throng plan --epsilon-central 0.5 --delta 1e-7 --respondents 100000 --domain 500 \\
-      --report-fragments 16 --instances 5 --hops 3 --out survey.toml
-      behind a backstop, over five instances of three hops; writes the survey file
+      --report-fragments 16 --instances 5 --hops 3 --honest-fraction 0.8 --out survey.toml
+      behind a backstop, over five instances of three hops, counting on four in five; writes the survey file
   throng plan --epsilon-central 1 --delta 1e-6 --respondents 200000 --domain 4000000000 --zipf 1.2
       too many values for one bit each: a sketch of the best size
   throng plan --epsilon-central 1 --delta 1e-6 --respondents 100000 \\
@@ -63,9 +63,10 @@ pub struct PlanArgs {
     #[arg(long, value_name = "M", default_value_t = 2)]
     pub hops: u32,
 
-    /// The share of the respondents that may be relied on
-    #[arg(long, value_name = "H", default_value_t = 1.0, allow_negative_numbers = true)]
-    pub honest_fraction: f64,
+    /// The share of the respondents that the guarantee counts on; to be stated where more than one operator signs [if it is
+    /// not: 1]
+    #[arg(long, value_name = "H", allow_negative_numbers = true)]
+    pub honest_fraction: Option<f64>,
 
     /// A public label whose crowd is counted apart; with =I,J its fragments go to these instances alone; once for each
     #[arg(long, value_name = "NAME[=I,J]")]

@@ -93,12 +93,14 @@ The file, with every setting:
   connections_max = 1024           # how many connections are open at once
   requests_per_s_max = 5000        # requests answered in a second; one connection has a fifth
   operator_listen = \"127.0.0.1:9443\"   # /healthz, /readyz and /metrics; default: none
+  neighbours_wait_s = 10           # how long a start waits for what the next hop knows of this one's statements
   plain_http = false               # true: no TLS, on 127.0.0.1 only, where hops then do not prove who they are
 
   [[surveys]]                      # once for each survey that it is a hop of
   survey = \"survey.toml\"           # with survey.signatures, .addresses and .keys beside it
   place = \"instance-1-hop-1\"
   keys = \"keys\"                    # where `throng keygen sign` put its layer keys; default: the identity's
+  mark = \"/var/marks\"              # how far its journal has come; default: beside its keys
   credentials = \"instance-1-hop-1.credentials\"   # for a first hop, unless enrolment is open
 
 Examples:
@@ -106,8 +108,8 @@ Examples:
       read everything, say what is wrong, change nothing
   throng serve shuffler --config shuffler.toml
       run until Ctrl-C
-  throng serve shuffler --config shuffler.toml --reset
-      destroy, visibly, what was not released, and begin with new layer keys")]
+  throng serve shuffler --config shuffler.toml --reset --survey lunch
+      after restoring from a copy: give up what is not released, and begin with new layer keys")]
 pub struct ShufflerArgs {
     /// The file that says where to listen and for which surveys
     #[arg(long, value_name = "FILE.toml")]
@@ -117,9 +119,13 @@ pub struct ShufflerArgs {
     #[arg(long, conflicts_with = "reset")]
     pub check: bool,
 
-    /// Destroy what was not released, forget all layer keys, make new ones from the next epoch on, and end
+    /// Give up what was not released, forget all layer keys, make new ones from the next epoch on, and end
     #[arg(long)]
     pub reset: bool,
+
+    /// Reset the survey of this name alone
+    #[arg(long, value_name = "NAME", requires = "reset")]
+    pub survey: Option<String>,
 
     /// How it tells what it does.
     #[command(flatten)]

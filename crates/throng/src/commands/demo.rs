@@ -160,7 +160,7 @@ impl Demo {
     ) -> Result<(u64, Vec<Answer>)> {
         let survey = bundle.survey().survey();
         // The first of them, for nothing but the time that they take now and here.
-        let sample = ((self.values.len() as f64 * SAMPLED) as usize).clamp(1, SAMPLE_MAX);
+        let sample = ((self.values.len() as f64 * SAMPLED) as usize).clamp(SAMPLE_MIN, SAMPLE_MAX);
         let (start, far) = (Instant::now(), survey.epoch_at(now_s()) + 2 + 3600 / survey.epoch_s);
         respondents::seal(bundle, &self.values[..sample], far, &ProgressBar::hidden(), stop)?;
         let takes = work.rest(sample as f64 / self.values.len() as f64, start.elapsed());
@@ -212,7 +212,7 @@ impl Demo {
         let plan = |deployment: &mut Deployment, epoch_s: u64| -> Result<Value> {
             let line = format!(
                 "plan --epsilon-central {EPSILON_CENTRAL} --delta {DELTA} --respondents {crowd} --domain {domain} \
-                 --encoding one-hot --instances 3 --hops 2 --epoch-s {epoch_s} --name demo --out survey.toml --json"
+                 --honest-fraction 1 --encoding one-hot --instances 3 --hops 2 --epoch-s {epoch_s} --name demo --out survey.toml --json"
             );
             let question = ["--question", "Which pixel of the drawing do you hold?"];
             Ok(serde_json::from_str(&deployment.run(&line, &question)?)?)
@@ -413,7 +413,8 @@ const CROWD_SHARE: f64 = 0.95;
 const RESPONDENTS_MIN: u64 = 100;
 /// How long batches may take after the tick: they come if the hops live, however little of the machine these get.
 const BATCHES_MAX: Duration = Duration::from_secs(900);
-/// How many answers are sealed to see how long that takes, at most.
+/// How many answers are sealed to see how long that takes. There are more respondents than that.
+const SAMPLE_MIN: usize = 20;
 const SAMPLE_MAX: usize = 1000;
 /// How much longer than needed epochs get at most, where uploads were late.
 const TIMES_MAX: u64 = 9;

@@ -1,21 +1,23 @@
 //! `throng keygen`: the keys of a party, and what it signs with them.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
+use throng_wire::survey::shows_as_written;
 use throng_wire::{KeyList, Survey};
 
 use super::{Format, print};
 use crate::cli::keygen::{
-    AddressArgs, BundleArgs, CredentialsArgs, IdentityArgs, KeygenArgs, KeygenStep, PlaceArgs, RotateArgs,
-    ScheduleArgs, SignArgs,
+    AddressArgs, BundleArgs, CredentialsArgs, EnrolArgs, IdentityArgs, KeygenArgs, KeygenStep, PlaceArgs,
+    RotateArgs, ScheduleArgs, SignArgs,
 };
 use crate::clock::now_s;
 use crate::entropy::system_rng;
-use crate::keygen::{Party, Schedule, Signer, bundle, credentials};
+use crate::keygen::{Party, Schedule, Signer, bundle, credentials, enrolled};
 
 /// Runs the command.
 pub fn run(args: &KeygenArgs, format: Format) -> Result<()> {
@@ -25,7 +27,8 @@ pub fn run(args: &KeygenArgs, format: Format) -> Result<()> {
         Some(KeygenStep::Rotate(args)) => rotate(args)?,
         Some(KeygenStep::Address(args)) => address(args)?,
         Some(KeygenStep::Bundle(args)) => bundled(args)?,
-        Some(KeygenStep::Credentials(args)) => enrol(args)?,
+        Some(KeygenStep::Enrol(args)) => enrol(args)?,
+        Some(KeygenStep::Credentials(args)) => draw_all(args)?,
     };
     match format {
         Format::Text => print(&text),
@@ -132,9 +135,40 @@ fn bundled(args: &BundleArgs) -> Result<Printed> {
     Ok((json, text))
 }
 
-fn enrol(args: &CredentialsArgs) -> Result<Printed> {
+fn enrol(args: &EnrolArgs) -> Result<Printed> {
+    let survey = survey(&args.survey)?;
+    let lists = enrolled(&survey, args.place, &args.handed_in, &args.out)?;
+    let mut text = String::new();
+    for (place, respondents) in &lists {
+        writeln!(
+            text,
+            "{respondents} respondents are enrolled at {place}: {place}.credentials is in {}.",
+            args.out.display()
+        )?;
+        let least = survey.crowd.respondents_min;
+        if *respondents < least {
+            eprintln!(
+                "note: an epoch of {} needs {least} respondents, and {place} has {respondents}",
+                survey.name
+            );
+        }
+    }
+    if lists.values().collect::<BTreeSet<_>>().len() > 1 {
+        eprintln!("note: the first hops have different numbers of respondents; each should be on every list");
+    }
+    let counts: BTreeMap<String, u64> =
+        lists.iter().map(|(place, count)| (place.to_string(), *count)).collect();
+    Ok((json!({ "out": args.out, "lists": counts }), text))
+}
+
+fn draw_all(args: &CredentialsArgs) -> Result<Printed> {
     let survey = survey(&args.survey)?;
     credentials(&survey, args.count, &args.out, &mut system_rng()?)?;
+    eprintln!(
+        "warning: this drew the secrets of all respondents in one place, for trials. Whoever reads them can answer in \
+         anyone's name, tie their names at all first hops together, and fill a crowd. In a real survey respondents draw \
+         their own: throng respond --enrol, then throng keygen enrol"
+    );
     let out = args.out.display();
     let text = format!(
         "{} credentials are in {out}/respondents: give each to one respondent, and erase it here.\n\
@@ -175,8 +209,8 @@ fn describe(text: &mut String, list: &KeyList) -> Result<()> {
 fn line<'a>(text: Option<&'a str>, flag: &str, otherwise: &'a str) -> Result<&'a str> {
     let Some(text) = text else { return Ok(otherwise) };
     ensure!(
-        !text.trim().is_empty() && !text.contains(char::is_control),
-        "{flag} is one line of text, and not empty"
+        !text.trim().is_empty() && shows_as_written(text),
+        "{flag} is one line of text that shows as it is written, and not empty"
     );
     Ok(text)
 }

@@ -1,6 +1,7 @@
 //! `throng plan`: from a target guarantee to a survey file.
 
 mod consent;
+mod honest;
 mod labels;
 mod liar;
 
@@ -71,7 +72,7 @@ fn question(args: &PlanArgs) -> Result<Question> {
         epsilon_central: Epsilon::new(args.epsilon_central).context("--epsilon-central")?,
         delta: Delta::new(args.delta).context("--delta")?,
         respondents: args.respondents,
-        honest_fraction: args.honest_fraction,
+        honest_fraction: args.honest_fraction.unwrap_or(1.0),
         domain: args.domain.unwrap_or(width),
         report_fragments: args.report_fragments,
         instances: args.instances,
@@ -149,7 +150,7 @@ fn survey(args: &PlanArgs, question: &Question, plan: &Plan) -> Survey {
         },
         crowd: Crowd {
             respondents_min: question.respondents,
-            honest_fraction: question.honest_fraction,
+            honest_fraction: args.honest_fraction,
             enrolment: Enrolment::Credential,
         },
         delivery: Delivery {
@@ -188,6 +189,8 @@ pub(crate) struct Planned {
     delta: f64,
     neighbors: &'static str,
     bound: &'static str,
+    /// The same if all of the crowd are honest, and if half of them are.
+    if_honest: [honest::IfHonest; 2],
     /// The same between two answers that somebody could have given.
     replacement: Between,
     /// What it is worth that somebody took part at all.
@@ -291,6 +294,7 @@ impl Planned {
             delta: question.delta.value(),
             neighbors: "removal",
             bound: "exact",
+            if_honest: honest::of(&survey)?,
             replacement: Between {
                 epsilon_central: replacement.epsilon().value(),
                 delta: replacement.delta().to_three_digits(),
@@ -349,6 +353,10 @@ impl Planned {
             "  a larger loss",
             format!("with probability {} at most", consent::one_in(self.exceeded_probability)),
         )?;
+        for (name, kept) in ["  if all are honest", "  if half of them are"].into_iter().zip(&self.if_honest)
+        {
+            line(name, kept.in_words())?;
+        }
         line(
             "  between two answers",
             format!(
@@ -373,7 +381,13 @@ impl Planned {
         }
         line(
             "respondents",
-            format!("{}, of whom {} % honest", question.respondents, 100.0 * question.honest_fraction),
+            match self.survey.crowd.honest_fraction {
+                Some(share) => format!("{}, of whom {} % honest", question.respondents, 100.0 * share),
+                None => format!(
+                    "{}, all of whom the guarantee counts on: state --honest-fraction if more than one operator is to sign",
+                    question.respondents
+                ),
+            },
         )?;
         if let Some(labels) = &self.survey.labels {
             line("of each label", labels::in_words(labels))?;

@@ -1,6 +1,9 @@
-//! `throng respond`: answer a survey, send what waits, show and check what was sent, in a browser too.
+//! `throng respond`: enrol, answer a survey, send what waits, show and check what was sent, in a browser too.
 
+mod asking;
+mod enrol;
 mod page;
+mod sender;
 mod text;
 
 use std::io::{Read, stdin};
@@ -12,7 +15,7 @@ use serde::Serialize;
 use throng_dp::{Epsilon, Value};
 use throng_wire::statement::STATEMENT_LEN;
 use throng_wire::survey::Encoding;
-use throng_wire::{EpochStatement, Signed};
+use throng_wire::{EpochStatement, Signed, Survey};
 use zeroize::Zeroizing;
 
 use super::{Format, print};
@@ -26,23 +29,33 @@ use crate::respondent::{
 };
 use crate::rounding::at_most;
 
-/// Does what was asked, in this order: limit, answer, send, show or check.
+/// Does what was asked, in this order: limit, answer, send, show or check. Whoever answers and sends does the two in two
+/// programs of one process: the one that waits, perhaps for two epochs, has never seen the value.
 pub fn run(args: &RespondArgs, format: Format) -> Result<()> {
     if args.page {
         return page::serve(args, format);
     }
+    let bundle = args.survey.as_deref().map(Bundle::read).transpose()?;
+    if let (Some(out), Some(bundle)) = (&args.enrol, &bundle) {
+        return enrol::run(args, bundle, out, format);
+    }
     let limit = args.epsilon_limit.map(Epsilon::new).transpose().context("--epsilon-limit")?;
-    let sends = match args.survey {
-        Some(_) => !args.no_wait && !args.check,
-        None => !args.show && !args.check && limit.is_none(),
+    let answering = bundle.as_ref().filter(|_| !args.check);
+    let sends = match answering {
+        Some(_) => !args.no_wait,
+        None => !args.show && !args.check && limit.is_none() || args.made.is_some(),
     };
     // Found out before anything is spent.
     let transport = if sends { Some(Sender::new(Limits::default())?) } else { None };
-    let bundle = args.survey.as_deref().map(Bundle::read).transpose()?;
-    let value = match (&bundle, &args.value) {
+    let typed = match (answering, &args.value) {
         (Some(bundle), Some(typed)) => Some(value(typed, &bundle.survey().survey().encoding)?),
         _ => None,
     };
+    let asks = answering.is_some() && args.value.is_none() && !args.absent;
+    ensure!(
+        !asks || asking::somebody(),
+        "there is no terminal to ask for your answer on: give it with --value - on standard input, or say --absent"
+    );
 
     let mut respondent = Respondent::open(&args.state)?;
     if let Some(limit) = limit {
@@ -57,10 +70,24 @@ pub fn run(args: &RespondArgs, format: Format) -> Result<()> {
         }
         return check(&respondent, &args.statement, format);
     }
-    let mut notes = Vec::new();
-    let answered = match &bundle {
-        Some(bundle) => Some(answer(&mut respondent, bundle, value, args, &mut notes)?),
-        None => None,
+    let made = match (answering, &args.made) {
+        (Some(bundle), _) => {
+            let value = ask(&mut respondent, bundle, typed, asks)?;
+            let answered = answer(&mut respondent, bundle, value, args)?;
+            if transport.is_some() {
+                // Whoever opens the directory next finds it free.
+                drop(respondent);
+                sender::become_sender(args, &answered, format)?;
+                respondent = Respondent::open(&args.state)?;
+            }
+            Some(answered)
+        }
+        (None, Some(made)) => Some(made.find(&respondent)?),
+        (None, None) => None,
+    };
+    let mut notes = match &made {
+        Some(answered) => notes(&respondent, answered)?,
+        None => Vec::new(),
     };
     let failed = match &transport {
         Some(transport) => send(&mut respondent, transport, args, &mut notes).err(),
@@ -68,7 +95,7 @@ pub fn run(args: &RespondArgs, format: Format) -> Result<()> {
     };
 
     let now_ms = SystemClock.now_ms();
-    let answers = match &answered {
+    let answers = match &made {
         Some(answered) if !args.show => vec![respondent.show_answer(answered.answer(), now_ms)?],
         _ => respondent.show(now_ms)?,
     };
@@ -83,6 +110,26 @@ pub fn run(args: &RespondArgs, format: Format) -> Result<()> {
         Format::Text => print(&text::page(&result, args.show)?)?,
     }
     failed.map_or(Ok(()), Err)
+}
+
+/// Asks on the terminal for what was not said: the limit, before the first answer, and the answer. Not for a survey that
+/// will be refused.
+fn ask(
+    respondent: &mut Respondent,
+    bundle: &Bundle,
+    typed: Option<Value>,
+    asks: bool,
+) -> Result<Option<Value>> {
+    let survey = bundle.survey().survey();
+    let unlimited = respondent.ledger().epsilon_limit().is_none();
+    if !asking::somebody() || !(unlimited || asks) {
+        return Ok(typed);
+    }
+    respondent.would_take(bundle)?;
+    if unlimited {
+        respondent.set_epsilon_limit(asking::limit(survey)?)?;
+    }
+    if asks { asking::value(survey).map(Some) } else { Ok(typed) }
 }
 
 /// The value as typed, or as it comes from standard input. Errors do not repeat it.
@@ -135,16 +182,26 @@ fn answer(
     bundle: &Bundle,
     value: Option<Value>,
     args: &RespondArgs,
-    notes: &mut Vec<String>,
 ) -> Result<Answered> {
     let when = match args.epoch {
         EpochArg::Next => When::NextEpoch,
         EpochArg::Current => When::CurrentEpoch,
     };
     let how = How { label: args.label.clone(), when };
-    notes.extend(bundle.warnings().iter().map(|warning| format!("warning: {warning}")));
     let answered = respondent.answer_with(bundle, value, &how, SystemClock.now_ms(), &mut system_rng()?)?;
-    match &answered {
+    // It is said now: sending may take hours.
+    if let Some(told) = added(respondent, bundle.survey().survey(), &answered)? {
+        eprintln!("{told}");
+    }
+    Ok(answered)
+}
+
+/// What there is to say about an answer that was made: here, or by the program that this process was before.
+fn notes(respondent: &Respondent, answered: &Answered) -> Result<Vec<String>> {
+    let bundle = respondent.bundle(&answered.answer().survey)?;
+    let mut notes: Vec<String> =
+        bundle.warnings().iter().map(|warning| format!("warning: {warning}")).collect();
+    match answered {
         Answered::Before(answer) => notes.push(format!(
             "Epoch {} was answered before. What was made then is sent, and nothing else, whatever the value.",
             answer.epoch
@@ -154,15 +211,18 @@ fn answer(
         ),
         Answered::Now(_) => {}
     }
-    // Behind a backstop an epoch adds what the epochs before make of it. It is said now: sending may take hours.
-    if !matches!(answered, Answered::Before(_)) && bundle.survey().survey().answer_changes().is_some() {
-        let answer = answered.answer();
-        let added = respondent.ledger().added(&answer.survey, answer.epoch)?.unwrap_or_default();
-        let told = format!("This epoch adds epsilon {:.4} (removal) to what you have spent.", at_most(added));
-        eprintln!("{told}");
-        notes.push(told);
+    notes.extend(added(respondent, bundle.survey().survey(), answered)?);
+    Ok(notes)
+}
+
+/// Behind a backstop an epoch adds what the epochs before make of it.
+fn added(respondent: &Respondent, survey: &Survey, answered: &Answered) -> Result<Option<String>> {
+    if matches!(answered, Answered::Before(_)) || survey.answer_changes().is_none() {
+        return Ok(None);
     }
-    Ok(answered)
+    let answer = answered.answer();
+    let added = respondent.ledger().added(&answer.survey, answer.epoch)?.unwrap_or_default();
+    Ok(Some(format!("This epoch adds epsilon {:.4} (removal) to what you have spent.", at_most(added))))
 }
 
 /// Sends what is due, and unless told otherwise waits for the rest.
@@ -231,8 +291,8 @@ struct Responded {
     answers: Vec<ShownAnswer>,
     /// What all answers to all surveys spent together (local, removal).
     epsilon_spent: f64,
-    /// The person's own limit.
-    epsilon_limit: f64,
+    /// The person's own limit, once there is one.
+    epsilon_limit: Option<f64>,
     notes: Vec<String>,
 }
 

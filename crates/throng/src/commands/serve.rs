@@ -21,7 +21,10 @@ fn shuffler(args: &ShufflerArgs, format: Format) -> Result<()> {
     config.listen = args.listen.unwrap_or(config.listen);
     let ShufflerConfig { operator_listen, identity, data, .. } = &mut config;
     args.overrides.clone().apply(operator_listen, identity, data);
-    let shuffler = Shuffler::prepare(config)?;
+    let mut shuffler = Shuffler::prepare(config)?;
+    if let Some(name) = &args.survey {
+        shuffler.select(name)?;
+    }
     let summary = shuffler.summary();
     if args.check || args.reset {
         warn(&shuffler.warnings());
@@ -35,8 +38,8 @@ fn shuffler(args: &ShufflerArgs, format: Format) -> Result<()> {
         shuffler.reset()?;
         return match format {
             Format::Text => print(&format!(
-                "Reset: {places}. What was not released is destroyed, and the layer keys are new: give the signed \
-                 key-list to everyone (`throng keygen bundle`).\n"
+                "Reset: {places}. What was not released is given up, and nothing is ever stated about it; the layer keys are \
+                 new: give the signed key-list to everyone (`throng keygen bundle`).\n"
             )),
             Format::Json => print(&format!("{:#}\n", json!({ "reset": summary }))),
         };

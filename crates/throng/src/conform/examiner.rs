@@ -212,7 +212,7 @@ impl Examiner {
         if kind != Some(b"application/octet-stream") {
             let what = "the Content-Type of a body is application/octet-stream (section 9)";
             self.wrong(instance, Rule::Request, what.into());
-            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "encoding", what));
+            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "type", what));
         }
         Ok(())
     }

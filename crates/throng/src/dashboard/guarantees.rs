@@ -62,7 +62,7 @@ impl Asked {
         Self {
             bad_instances: 0,
             analyzer: false,
-            honest_fraction: survey.crowd.honest_fraction,
+            honest_fraction: survey.honest_fraction(),
             respondents: survey.crowd.respondents_min,
             bound: survey.claim.bound.clone(),
         }

@@ -92,7 +92,7 @@ fn arguments(query: &Query) -> Result<PlanArgs, Problem> {
         answer_changes: None,
         instances: count("instances", 32, 3)?,
         hops: count("hops", 16, 2)?,
-        honest_fraction: query.within("honest_fraction", 0.01, 1.0)?.unwrap_or(1.0),
+        honest_fraction: query.within("honest_fraction", 0.01, 1.0)?,
         encoding: match query.text("encoding") {
             None => None,
             Some("one-hot") => Some(EncodingArg::OneHot),

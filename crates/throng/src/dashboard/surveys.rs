@@ -186,7 +186,7 @@ impl Serving {
                 Encoding::Record { .. } => "record",
             },
             respondents_min: survey.crowd.respondents_min,
-            honest_fraction: survey.crowd.honest_fraction,
+            honest_fraction: survey.honest_fraction(),
             enrolment: survey.crowd.enrolment,
             labels,
             profiles: survey.labels.as_ref().and_then(|labels| labels.profiles.clone()).unwrap_or_default(),

@@ -8,7 +8,7 @@ use std::io::{self, Cursor, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use throng_shuffle::{Store, StoreFile};
+use throng_shuffle::{Mark, Store, StoreFile};
 
 use super::LOCK;
 
@@ -95,6 +95,36 @@ impl Store for ShadowStore {
             names.extend(name.filter(|name| name != LOCK && !changes.contains_key(name)));
         }
         Ok(names)
+    }
+}
+
+/// A mark, seen without being touched.
+pub struct ShadowMark {
+    path: PathBuf,
+    written: Mutex<Option<Vec<u8>>>,
+}
+
+impl ShadowMark {
+    /// That in a file, which may not be there yet.
+    pub fn of(path: &Path) -> Self {
+        Self { path: path.to_owned(), written: Mutex::default() }
+    }
+}
+
+impl Mark for ShadowMark {
+    fn load(&self) -> io::Result<Option<Vec<u8>>> {
+        if let Some(bytes) = &*self.written.lock().unwrap_or_else(PoisonError::into_inner) {
+            return Ok(Some(bytes.clone()));
+        }
+        match fs::read(&self.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            bytes => bytes.map(Some),
+        }
+    }
+
+    fn save(&self, bytes: &[u8]) -> io::Result<()> {
+        *self.written.lock().unwrap_or_else(PoisonError::into_inner) = Some(bytes.to_vec());
+        Ok(())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Credentials of respondents, and the lists by which first hops know them.
+//! Credentials of all respondents, drawn in one place for trials, and the lists by which first hops know them.
 
 use std::fs;
 use std::io::Write;

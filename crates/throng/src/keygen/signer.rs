@@ -101,16 +101,22 @@ impl<'a> Signer<'a> {
     }
 
     /// Forgets all layer keys and makes one that begins with `first_epoch`, under the next serial and a number that none
-    /// of them had. What is sealed to the others opens for nobody from now on.
+    /// of them had. What is sealed to the others opens for nobody from now on. The list that was published last counts, too: the one
+    /// in the directory may have been restored from a copy.
     pub fn renew(
         &self,
         dir: &Path,
+        published: Option<&KeyList>,
         first_epoch: u64,
         schedule: Schedule,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<KeyList> {
         let _lock = KeyDir::open(dir)?.lock()?;
-        let old: KeyList = self.own(&dir.join(KEY_LIST))?;
+        let mut old: KeyList = self.own(&dir.join(KEY_LIST))?;
+        if let Some(list) = published {
+            old.serial = old.serial.max(list.serial);
+            old.keys.extend(list.keys.iter().copied());
+        }
         let mut keys = LayerKeys::new();
         add_key(&mut keys, &old, first_epoch, schedule, rng)?;
         let list = keys.list(self.hash, self.place, old.serial + 1);

@@ -26,6 +26,14 @@ pub fn waiting(survey: SurveyHash, instance: u32) -> String {
 /// The same for axum's router; a handler takes an `InstancePath`.
 pub const WAITING: &str = "/v1/surveys/{survey}/instances/{instance}/waiting";
 
+/// The path at which a hop asks the next one for its own statements.
+pub fn seen(survey: SurveyHash, instance: u32) -> String {
+    format!("/v1/surveys/{survey}/instances/{instance}/seen")
+}
+
+/// The same for axum's router; a handler takes an `InstancePath`.
+pub const SEEN: &str = "/v1/surveys/{survey}/instances/{instance}/seen";
+
 /// A channel in the list of those that wait: label (4), epoch (8).
 pub fn channel_bytes(channel: Channel) -> [u8; 12] {
     let mut bytes = [0; 12];

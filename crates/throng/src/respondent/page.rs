@@ -69,8 +69,8 @@ impl RespondentPage {
 pub struct AboutMe {
     /// What all answers to all surveys spent together (local, removal).
     pub epsilon_spent: f64,
-    /// The person's own limit ...
-    pub epsilon_limit: f64,
+    /// The person's own limit, once there is one ...
+    pub epsilon_limit: Option<f64>,
     /// ... and what is left of it.
     pub epsilon_left: f64,
     /// Each answer in the order in which it was made, with the sum so far.

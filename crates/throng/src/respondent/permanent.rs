@@ -188,7 +188,7 @@ mod tests {
     fn coins_are_drawn_once_for_a_survey_whatever_is_answered() {
         let folder = tempfile::tempdir().unwrap();
         let (encoder, rng) = (encoder(), &mut ChaCha20Rng::from_seed([1; 32]));
-        let ledger = PersonalLedger::new(Epsilon::ZERO);
+        let ledger = PersonalLedger::new(None);
         NamingSecret::generate(rng).write(&StateDir::open(folder.path()).unwrap()).unwrap();
         let cases = [(1, Some(7)), (1, Some(8)), (1, None), (2, Some(7)), (1, Some(0))]
             .map(|(survey, value)| (survey, value.map(Value::One)));
@@ -231,7 +231,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let state = StateDir::open(folder.path()).unwrap();
         let (encoder, rng) = (encoder(), &mut ChaCha20Rng::from_seed([1; 32]));
-        let (secret, ledger) = (NamingSecret::generate(rng), PersonalLedger::new(Epsilon::ZERO));
+        let (secret, ledger) = (NamingSecret::generate(rng), PersonalLedger::new(None));
         let drawer = Drawer { state: &state, secret: &secret, ledger: &ledger };
         let hash = SurveyHash::new([1; 32]);
         let mut draw = |value: Option<u64>| {
@@ -283,7 +283,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let state = StateDir::open(folder.path()).unwrap();
         let (encoder, rng) = (encoder(), &mut ChaCha20Rng::from_seed([1; 32]));
-        let (secret, ledger) = (NamingSecret::generate(rng), PersonalLedger::new(Epsilon::ZERO));
+        let (secret, ledger) = (NamingSecret::generate(rng), PersonalLedger::new(None));
         let drawer = Drawer { state: &state, secret: &secret, ledger: &ledger };
         let (hash, survey) = (SurveyHash::new([1; 32]), labelled());
         let rng = || ChaCha20Rng::from_seed([2; 32]);

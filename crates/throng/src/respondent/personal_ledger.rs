@@ -16,7 +16,8 @@ use crate::rounding::{at_least, at_most};
 #[serde(deny_unknown_fields)]
 pub struct PersonalLedger {
     version: u32,
-    epsilon_limit: f64,
+    /// None until the person has said one: nothing is answered before that.
+    epsilon_limit: Option<f64>,
     entries: Vec<Entry>,
 }
 
@@ -110,13 +111,10 @@ pub struct Permanent {
     pub epsilon: f64,
 }
 
-/// The limit of someone who sets none: a handful of single answers, or of surveys whose answer stays the same.
-pub const EPSILON_LIMIT_DEFAULT: f64 = 50.0;
-
 impl PersonalLedger {
     /// An empty ledger.
-    pub(super) fn new(epsilon_limit: Epsilon) -> Self {
-        Self { version: VERSION, epsilon_limit: epsilon_limit.value(), entries: Vec::new() }
+    pub(super) fn new(epsilon_limit: Option<Epsilon>) -> Self {
+        Self { version: VERSION, epsilon_limit: epsilon_limit.map(Epsilon::value), entries: Vec::new() }
     }
 
     /// Reads the ledger, if it is there.
@@ -137,7 +135,7 @@ impl PersonalLedger {
         );
         let ledger: Self = serde_json::from_slice(&bytes).with_context(unreadable)?;
         ledger.spent().with_context(unreadable)?;
-        Epsilon::new(ledger.epsilon_limit).with_context(unreadable)?;
+        ledger.epsilon_limit.map(Epsilon::new).transpose().with_context(unreadable)?;
         Ok(Some(ledger))
     }
 
@@ -146,13 +144,13 @@ impl PersonalLedger {
         state.write_checked(LEDGER, LEDGER, &serde_json::to_vec_pretty(self)?)
     }
 
-    /// The person's limit.
-    pub fn epsilon_limit(&self) -> f64 {
+    /// The person's limit, once they have set one.
+    pub fn epsilon_limit(&self) -> Option<f64> {
         self.epsilon_limit
     }
 
     pub(super) fn set_epsilon_limit(&mut self, limit: Epsilon) {
-        self.epsilon_limit = limit.value();
+        self.epsilon_limit = Some(limit.value());
     }
 
     /// What was answered, in order.
@@ -221,16 +219,25 @@ impl PersonalLedger {
         Ok(None)
     }
 
-    /// What the limit leaves for further answers.
+    /// What the limit leaves for further answers: nothing before there is one.
     pub fn left(&self) -> Result<f64> {
-        Ok((self.epsilon_limit - self.spent()?.value()).max(0.0))
+        let spent = self.spent()?.value();
+        Ok(self.epsilon_limit.map_or(0.0, |limit| (limit - spent).max(0.0)))
     }
 
-    /// Refuses what would exceed the limit.
+    /// Refuses what would exceed the limit, and everything while there is none.
     pub(super) fn check(&self, more: &Spending) -> Result<()> {
         let spent = self.spent()?;
         let after = total(self.entries.iter().map(|entry| &entry.spending).chain([more]))?;
-        if after.value() <= self.epsilon_limit {
+        let Some(limit) = self.epsilon_limit else {
+            return Err(Refusal(format!(
+                "you have set no limit for what all answers to all surveys may spend together, and this answer spends \
+                 epsilon {:.4}: say yours once with --epsilon-limit E, and it is kept (on a terminal you are asked)",
+                at_most(difference(after, spent)),
+            ))
+            .into());
+        };
+        if after.value() <= limit {
             return Ok(());
         }
         let left = self.left()?;
@@ -238,7 +245,7 @@ impl PersonalLedger {
             "this answer spends epsilon {:.4}, and of your limit of {} only {:.4} is left; \
              --epsilon-limit {} would allow it, at the price of your privacy",
             at_most(difference(after, spent)),
-            self.epsilon_limit,
+            limit,
             at_least(left),
             after.value().ceil(),
         ))
@@ -323,7 +330,7 @@ mod tests {
     /// Two for an epoch, a backstop of five: the sum of min(2 m, 5 + 2 (T - m)) over all answers, whatever their order.
     #[test]
     fn answers_that_change_are_booked_as_the_series_that_they_are() {
-        let mut ledger = PersonalLedger::new(Epsilon::new(14.5).unwrap());
+        let mut ledger = PersonalLedger::new(Epsilon::new(14.5).ok());
         assert_eq!(ledger.next_epoch(&SurveyHash::new([1; 32])).unwrap(), None);
         for (epoch, answer, spent, next) in [
             (1, Some("a"), 2.0, (2.0, 2.0, 0.0)),
@@ -365,7 +372,7 @@ mod tests {
 
     #[test]
     fn a_backstop_is_paid_once_and_a_report_every_time() {
-        let mut ledger = PersonalLedger::new(Epsilon::new(20.0).unwrap());
+        let mut ledger = PersonalLedger::new(Epsilon::new(20.0).ok());
         let (a, b, label) = (("a", 4.0), ("b", 4.0), ("label", 0.5));
         for (entry, spent) in [
             (entry(1, 3.5, &[]), 3.5),
@@ -397,7 +404,7 @@ mod tests {
     fn any_ledger_is_refused_or_adds_up() {
         let folder = tempfile::tempdir().unwrap();
         let state = StateDir::open(folder.path()).unwrap();
-        let mut ledger = PersonalLedger::new(Epsilon::new(20.0).unwrap());
+        let mut ledger = PersonalLedger::new(Epsilon::new(20.0).ok());
         ledger.record(entry(1, 3.5, &[("label", 0.5)]));
         ledger.record(entry(2, 0.0, &[("a", 4.0), ("label", 0.5)]));
         ledger.record(given(3, Some("b")));

@@ -45,8 +45,15 @@ pub(super) fn of_hop(error: &Error) -> String {
         Error::TooMany { .. } | Error::RecordLength { .. } => "a batch has records that do not fit".into(),
         Error::Damaged { file, .. } => {
             format!(
-                "the {file} file is damaged; restore it, or reset this hop: a damaged epoch is not released"
+                "the {file} file is damaged; put it back as it was when the hop stopped, or reset this survey with \
+                 `throng serve shuffler --reset --survey NAME`: a damaged epoch is not released"
             )
+        }
+        Error::Contradicted { .. } => {
+            "another party has a statement of this hop that its journal has not: the hop was restored from a copy, or runs twice. It \
+             signs nothing more; stop the other one and put back its data, or reset this survey with `throng serve shuffler --reset \
+             --survey NAME`"
+                .into()
         }
         other => other.to_string(),
     }

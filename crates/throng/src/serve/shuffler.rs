@@ -14,7 +14,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use axum::Router;
 use throng_account::deletion::Deletion;
 use throng_dp::{Delta, Epsilon};
-use throng_shuffle::{CrowdRule, Hop, HopConfig};
+use throng_shuffle::{CrowdRule, Cut, Hop, HopConfig};
 use throng_wire::survey::Enrolment;
 use throng_wire::{CredentialList, Digest, Place, SigningKey, Survey, SurveyHash};
 use tokio::runtime::Handle;
@@ -33,7 +33,7 @@ use super::worker::{Counts, Worker};
 use crate::bundle::Bundle;
 use crate::clock::now_s;
 use crate::entropy::system_rng;
-use crate::file_store::{FileStore, ShadowStore};
+use crate::file_store::{FileStore, MarkFile, ShadowMark, ShadowStore};
 use crate::keygen::{Party, Schedule, Signer};
 use crate::net::server::Limits;
 use crate::net::{Client, Server, Transport, client, open_files};
@@ -59,6 +59,8 @@ struct Prepared {
     hop: u32,
     rule: CrowdRule,
     keys: LayerKeyFiles,
+    /// Where its mark is.
+    mark: PathBuf,
     credentials: Option<CredentialList>,
     peers: Peers,
 }
@@ -123,20 +125,39 @@ impl Shuffler {
         about::warnings(self.surveys.iter().map(|one| &one.bundle), self.config.operator_listen)
     }
 
-    /// Destroys, visibly, what every hop has not released yet, the current epoch included, and makes layer keys that begin
-    /// with the next one. Batches that are released stay until they are taken; besides them the journal and the
-    /// identity are all that is kept, and all that has to be whole.
+    /// Leaves the surveys of this name alone, for `reset`.
+    pub fn select(&mut self, name: &str) -> Result<()> {
+        let name_of = |one: &Prepared| one.bundle.survey().survey().name.clone();
+        let names: Vec<String> = self.surveys.iter().map(name_of).collect();
+        self.surveys.retain(|one| name_of(one) == name);
+        let damages = std::mem::take(&mut self.damages);
+        if self.surveys.is_empty() {
+            // It may be one that cannot be read.
+            Damage::none(damages)?;
+            bail!("there is no survey {name} here, but {}", names.join(", "));
+        }
+        Ok(())
+    }
+
+    /// Gives up what every hop has not released yet, the current epoch included, and makes layer keys that begin with the next
+    /// one. Nothing is stated about what is given up: whoever restores a hop from a copy cannot know what it has stated since.
+    /// Batches that are released stay until they are taken; besides them the journal and the identity are all that is kept, and all
+    /// that has to be whole: of the journal as much as there is.
     pub fn reset(mut self) -> Result<()> {
         Damage::none(std::mem::take(&mut self.damages))?;
         for mut survey in self.surveys.drain(..) {
-            let (hop, store) = survey.hop_files(&self.config, &self.party)?;
-            let (hop, keys) = (Hop::open_journal(hop, store)?, &survey.keys);
-            survey.name_analyzer_key_list(&hop);
-            hop.destroy_all(now_s(), &mut system_rng()?)?;
-            let survey = hop.survey().survey();
-            let next = survey.epoch_at(now_s()) + 1;
-            let signer = Signer::new(&self.party, survey, hop.place())?;
-            signer.renew(keys.dir(), next, Schedule::of(survey), &mut system_rng()?)?;
+            let (hop, store, mark) = survey.hop_files(&self.config, &self.party)?;
+            let hop = Hop::reset(hop, store, mark, now_s())?;
+            let published = survey
+                .bundle
+                .key_lists()
+                .iter()
+                .filter(|list| list.party == hop.place())
+                .max_by_key(|list| list.serial);
+            let named = hop.survey().survey();
+            let next = named.epoch_at(now_s()) + 1;
+            let signer = Signer::new(&self.party, named, hop.place())?;
+            signer.renew(survey.keys.dir(), published, next, Schedule::of(named), &mut system_rng()?)?;
         }
         Ok(())
     }
@@ -200,6 +221,7 @@ impl Shuffler {
             vitals.stop();
             log.info("stopping").write();
         };
+        let hops: Vec<Arc<Hop>> = served.iter().map(|one: &Running| Arc::clone(&one.hop)).collect();
         let served = Arc::new(Served { running: served, damages });
         let uploads = handlers::Uploads(Arc::clone(&served));
         server.serve_with(uploads, handlers::router(served), stopping).await?;
@@ -210,6 +232,7 @@ impl Shuffler {
                 .await?
                 .map_err(|_| anyhow!("a hop's own thread panicked"))?;
         }
+        tokio::task::spawn_blocking(move || hops.iter().try_for_each(|hop| hop.sync())).await??;
         port.close().await?;
         log.info("stopped").write();
         Ok(())
@@ -287,8 +310,11 @@ impl Prepared {
         let mut keys = LayerKeyFiles::new(config.keys.as_ref().unwrap_or(&shuffler.identity));
         ensure_writable(keys.dir()).context("layer keys are erased once their epochs are over")?;
         keys.read(bundle.survey(), config.place, survey.epoch_at(now_s()))?;
+        let mark = config.mark.as_deref().unwrap_or(keys.dir());
+        ensure_writable(mark).context("the mark of the journal is written with every step")?;
+        let mark = mark.join(format!("{}-{}.mark", bundle.survey().hash(), config.place));
         let file = config.survey.clone();
-        Ok(Self { file, instance, hop, rule, keys, credentials, peers, bundle, public })
+        Ok(Self { file, instance, hop, rule, keys, mark, credentials, peers, bundle, public })
     }
 
     fn place(&self) -> Place {
@@ -299,11 +325,16 @@ impl Prepared {
         (self.bundle.survey().hash(), self.instance)
     }
 
-    /// What the hop is told, and its data.
-    fn hop_files(&mut self, config: &ShufflerConfig, party: &Party) -> Result<(HopConfig, Box<FileStore>)> {
+    /// What the hop is told, its data, and its mark.
+    fn hop_files(
+        &mut self,
+        config: &ShufflerConfig,
+        party: &Party,
+    ) -> Result<(HopConfig, Box<FileStore>, Box<MarkFile>)> {
         let (hop, data) = self.hop_config(config, party)?;
         let store = FileStore::open(&data).with_context(|| format!("cannot use {}", data.display()))?;
-        Ok((hop, Box::new(store)))
+        let mark = store.mark(self.mark.clone());
+        Ok((hop, Box::new(store), Box::new(mark)))
     }
 
     /// What the hop is told, and where its data is.
@@ -329,8 +360,9 @@ impl Prepared {
     fn check(&mut self, config: &ShufflerConfig, party: &Party) -> Result<()> {
         for again in (0..CHECKS).rev() {
             let (hop, data) = self.hop_config(config, party)?;
-            let store = Box::new(ShadowStore::of(&data));
-            let checked = Hop::open(hop, store, &mut system_rng()?).and_then(|hop| hop.check_files());
+            let (store, mark) = (ShadowStore::of(&data), ShadowMark::of(&self.mark));
+            let checked =
+                Hop::open(hop, Box::new(store), Box::new(mark), now_s()).and_then(|hop| hop.check_files());
             match checked {
                 Ok(()) => return Ok(()),
                 // A server that runs may have taken a step meanwhile: what is damaged stays so.
@@ -354,13 +386,14 @@ impl Prepared {
         vitals: &Vitals,
     ) -> Result<(Running, WorkerThread)> {
         let (instance, number) = (self.instance, self.hop);
-        let (hop, store) = self.hop_files(config, party)?;
-        let hop = Arc::new(Hop::open(hop, store, &mut system_rng()?)?);
+        let (hop, store, mark) = self.hop_files(config, party)?;
+        let hop = Arc::new(Hop::open(hop, store, mark, now_s())?);
         self.name_analyzer_key_list(&hop);
         let Self { keys, credentials, peers, bundle, public, .. } = self;
         let peers = SharedPeers::new(peers);
         let (place, survey) = (hop.place().to_string(), unique_name(hop.survey()));
         let log = log.of(&place, &hop.survey().survey().name);
+        hop.cuts().into_iter().for_each(|cut| tell_cut(&log, cut));
         let counts = Counts::new(vitals, &place, &survey);
         let handed_on = counts.handed_on.clone();
         let intake = GroupCommit::start(Arc::clone(&hop))?;
@@ -377,6 +410,8 @@ impl Prepared {
             handle: Handle::current(),
             waits: Waits::default(),
             started,
+            asked: false,
+            patience: Duration::from_secs(config.neighbours_wait_s),
             log: log.clone(),
             pulse: vitals.worker(&place, &survey),
             counts,
@@ -402,6 +437,18 @@ impl Prepared {
     }
 }
 
+/// A file whose end was cut off when it was opened. How long that was would tell of uploads.
+fn tell_cut(log: &Log, cut: Cut) {
+    let entry = log.warn("tail-cut");
+    match cut {
+        Cut::Journal => entry.reason("the journal ended in an unfinished record, which was never acted on"),
+        Cut::Uploads(channel) => {
+            let reason = "uploads ended in a group that was not synced: nobody was given a receipt for it, unless the disk has lost it since";
+            entry.epoch(channel.epoch).label(channel.label).reason(reason)
+        }
+    }
+    .write();
+}
 /// How often files are read before they are said to be damaged, and the pause between.
 const CHECKS: u32 = 3;
 const CHECK_PAUSE: Duration = Duration::from_millis(200);

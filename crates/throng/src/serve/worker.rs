@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use hyper::{HeaderMap, Method};
 use throng_shuffle::{Channel, Hop};
-use throng_wire::{Address, Digest, Outcome, Place, Route};
+use throng_wire::statement::STATEMENT_LEN;
+use throng_wire::{Address, Digest, EpochStatement, Outcome, Place, Route, Signed};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::runtime::Handle;
 
@@ -43,6 +44,10 @@ pub(super) struct Worker {
     pub(super) waits: Waits<(Work, Option<Channel>)>,
     /// When it began, by two clocks.
     pub(super) started: (Instant, u64),
+    /// Whether the next hop has said what it has of this hop's statements.
+    pub(super) asked: bool,
+    /// For how long it waits for that.
+    pub(super) patience: Duration,
     pub(super) log: Log,
     pub(super) pulse: Pulse,
     pub(super) counts: Counts,
@@ -55,7 +60,7 @@ pub(super) struct Counts {
     destroyed: Counter,
     pub(super) handed_on: Counter,
     erased: Counter,
-    failures: [(Work, Counter); 6],
+    failures: [(Work, Counter); 7],
 }
 
 impl Counts {
@@ -90,10 +95,12 @@ pub(super) enum Work {
     HandOn,
     Erase,
     Keys,
+    Neighbours,
 }
 
 impl Work {
-    const ALL: [Self; 6] = [Self::Clock, Self::Close, Self::Shuffle, Self::HandOn, Self::Erase, Self::Keys];
+    const ALL: [Self; 7] =
+        [Self::Clock, Self::Close, Self::Shuffle, Self::HandOn, Self::Erase, Self::Keys, Self::Neighbours];
 
     fn name(self) -> &'static str {
         match self {
@@ -103,12 +110,13 @@ impl Work {
             Self::HandOn => "hand-on",
             Self::Erase => "erase",
             Self::Keys => "keys",
+            Self::Neighbours => "neighbours",
         }
     }
 
     /// Whether a hop that fails at it is not ready. A next hop that is away is no reason to send respondents away, too.
     fn is_own(self) -> bool {
-        self != Self::HandOn
+        !matches!(self, Self::HandOn | Self::Neighbours)
     }
 }
 
@@ -135,7 +143,18 @@ impl Worker {
         if jumped {
             return;
         }
-        let closed = system_rng().and_then(|mut rng| Ok(self.hop.close_due(now_s(), &mut rng)?));
+        self.ask_neighbours();
+        let contradicted = self.hop.contradiction();
+        if contradicted.is_err() {
+            return self.note(Work::Close, None, contradicted.map_err(Into::into));
+        }
+        if !self.asked && !self.hop.is_new() && self.started.0.elapsed() < self.patience {
+            return;
+        }
+        let closed = system_rng().and_then(|mut rng| {
+            self.hop.close_due(now_s())?;
+            Ok(self.hop.open_due(now_s(), &mut rng)?)
+        });
         self.note(Work::Close, None, closed);
         for channel in self.hop.undecided() {
             if self.waits.are_over(&(Work::Shuffle, Some(channel))) {
@@ -240,6 +259,37 @@ impl Worker {
         Ok(())
     }
 
+    /// Asks the next hop, once, which statements of this one it has, before anything is closed or signed. A hop whose keys, data and mark were
+    /// restored together finds out here. One that cannot be reached is waited for, and then asked again and again beside the work.
+    fn ask_neighbours(&mut self) {
+        let next = self.peers.now().after;
+        // An analyzer answers nobody; it takes no second batch of an epoch.
+        self.asked |= next.party == Place::Analyzer;
+        if self.asked || !self.waits.are_over(&(Work::Neighbours, None)) {
+            return;
+        }
+        let told = self.ask(&next);
+        self.asked = told.is_ok();
+        self.note(Work::Neighbours, None, told);
+    }
+
+    fn ask(&self, next: &Address) -> Result<()> {
+        let (instance, _) = self.path_place();
+        let path = paths::seen(self.hop.survey().hash(), instance);
+        let sent = self.handle.block_on(async {
+            let body = Outgoing::bytes(Vec::new());
+            let reply = self.client.request(next, Method::GET, &path, HeaderMap::new(), body).await?;
+            Ok(match reply.status.is_success() {
+                true => Ok(reply.bytes().await?),
+                false => Err(reply.problem().await?),
+            })
+        });
+        let answer = reasons::answer(next, sent)?;
+        let told: Result<Vec<_>, _> = answer.chunks(STATEMENT_LEN).map(Signed::from_bytes).collect();
+        let told: Vec<Signed<EpochStatement>> = told.context("the next hop answered something else")?;
+        Ok(self.hop.compare(&told)?)
+    }
+
     /// Sends a batch to the next hop, and erases it when that has it.
     fn hand_on(&self, next: &Address, channel: Channel) -> Result<()> {
         let batch = self.hop.outgoing(channel)?;
@@ -255,6 +305,15 @@ impl Worker {
                 false => Err(reply.problem().await?),
             })
         });
+        if let Ok(Err(problem)) = &sent
+            && problem.name == "before"
+        {
+            // It never states anything about this epoch: it began later, or was reset. The batch is of no use to anybody.
+            self.hop.acknowledge(channel, expected)?;
+            let reason = "the next hop began, or was reset, after this epoch, and never takes it";
+            self.log.warn("batch-refused").epoch(channel.epoch).label(channel.label).reason(reason).write();
+            return Ok(());
+        }
         let answer = reasons::answer(next, sent)?;
         let acknowledged: [u8; 32] =
             answer.try_into().ok().context("the next hop acknowledged something else")?;

@@ -115,6 +115,11 @@ fn planner_changes_to_what_the_api_says() {
         for id in ["standard-error", "epsilon-floor", "envelopes", "domain-planned", "rmse"] {
             assert_shown(&page, &format!("#{id}"), &numbers[id]);
         }
+        assert_eq!(
+            page.text("#if-honest").matches("epsilon_central").count(),
+            2,
+            "if all are honest, and if half are"
+        );
         numbers
     };
     let mut before = settled(1);

@@ -31,7 +31,7 @@ fn the_persons_limit_holds_over_all_surveys() {
     near(answer(&two, Some(7), 12).unwrap(), 15.75);
     drop(respondent);
     let mut respondent = one.open();
-    assert_eq!(respondent.ledger().epsilon_limit(), 16.0);
+    assert_eq!(respondent.ledger().epsilon_limit(), Some(16.0));
     assert!(one.answer(&mut respondent, Some(7), 12 * EPOCH_MS, 2).is_err());
     assert_eq!(files(&one.state()).keys().filter(|name| name.starts_with("permanent")).count(), 1);
     respondent.set_epsilon_limit(Epsilon::new(30.0).unwrap()).unwrap();

@@ -2,8 +2,10 @@
 
 use std::fs;
 
+use throng::respondent::Respondent;
+
 use crate::world::{ONE_HOT, RECORD};
-use crate::{Desk, NOW_MS, support};
+use crate::{Desk, NOW_MS, rng, support};
 
 #[test]
 fn the_command_takes_records() {
@@ -12,7 +14,7 @@ fn the_command_takes_records() {
         fs::write(desk.folder.path().join("input"), input).unwrap();
         let arguments =
             ["respond", "--state", "state", "--survey", "survey.toml", "--no-wait", "--value", value];
-        let output = support::command(&desk.folder, &arguments)
+        let output = support::command(&desk.folder, &[&arguments[..], &["--epsilon-limit", "50"]].concat())
             .stdin(fs::File::open(desk.folder.path().join("input")).unwrap())
             .output()
             .unwrap();
@@ -50,7 +52,8 @@ fn the_command_answers_shows_and_checks() {
         )
     };
     // The keys of this survey ended long ago: an answer today is an error that says so, and spends nothing.
-    let survey = ["--survey", "survey.toml", "--credential", "credential", "--no-wait"];
+    let survey =
+        ["--survey", "survey.toml", "--credential", "credential", "--no-wait", "--epsilon-limit", "50"];
     let (code, _, error) = run(&[&survey[..], &["--value", "7"]].concat());
     assert_eq!(code, 2);
     assert!(error.contains("no layer key"), "{error}");
@@ -87,5 +90,38 @@ fn the_command_answers_shows_and_checks() {
     let (code, page, _) = run(&["--epsilon-limit", "12.5"]);
     assert!(code == 0 && page.contains("of your limit of 12.5"), "{page}");
     let (code, _, error) = run(&["--survey", "survey.toml"]);
-    assert!(code == 2 && error.contains("--value"), "{error}");
+    assert!(code == 2 && error.contains("no terminal") && error.contains("--value -"), "{error}");
+}
+
+/// There is no limit that somebody else chose: without one of their own, which nobody can be asked for here, nothing is made
+/// or spent, and the refusal says what the answer would spend and what to do.
+#[test]
+fn nothing_is_answered_without_a_limit_of_ones_own() {
+    let desk = Desk::new(ONE_HOT);
+    let mut respondent = Respondent::open_with(&desk.state(), &mut rng(1)).unwrap();
+    respondent.use_credential(&desk.folder.path().join("credential")).unwrap();
+    assert_eq!((respondent.ledger().epsilon_limit(), respondent.ledger().left().unwrap()), (None, 0.0));
+    let refused = desk.answer(&mut respondent, Some(7), NOW_MS, 2).unwrap_err();
+    assert_eq!(throng::exit::code(&refused), throng::exit::REFUSED);
+    let said = refused.to_string();
+    assert!(said.contains("5.2500") && said.contains("--epsilon-limit"), "{said}");
+    assert!(
+        respondent.ledger().entries().is_empty() && support::names(&desk.state().join("outbox")).is_empty()
+    );
+    drop(respondent);
+    let run = |more: &[&str]| {
+        let flags = ["respond", "--state", "state", "--survey", "survey.toml", "--credential", "credential"];
+        let output = support::command(&desk.folder, &[&flags, more].concat()).output().unwrap();
+        (output.status.code().unwrap(), support::text(&output.stderr))
+    };
+    let (code, error) = run(&["--absent", "--no-wait"]);
+    assert!(code == 1 && error.contains("--epsilon-limit"), "{error}");
+    // One that is said is kept, and is not asked for again.
+    let (code, error) = run(&["--absent", "--no-wait", "--epsilon-limit", "8"]);
+    assert!(code == 2 && error.contains("no layer key"), "{error}");
+    let mut respondent = desk.open();
+    assert_eq!(respondent.ledger().epsilon_limit(), Some(8.0));
+    desk.answer(&mut respondent, Some(7), NOW_MS, 2).unwrap();
+    let refused = desk.answer(&mut respondent, Some(7), NOW_MS + crate::EPOCH_MS, 3).unwrap_err().to_string();
+    assert!(refused.contains("of your limit of 8 only 2.75"), "{refused}");
 }

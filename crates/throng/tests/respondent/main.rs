@@ -30,6 +30,7 @@ use chacha20::rand_core::SeedableRng;
 use tempfile::TempDir;
 use throng::bundle::Bundle;
 use throng::respondent::{Answered, How, Respondent, StoredAnswer};
+use throng_dp::Epsilon;
 use world::{EPOCH_MS, World};
 
 /// In epoch 10; answers are for epoch 11.
@@ -65,6 +66,9 @@ impl Desk {
 
     fn open_at(&self, state: &Path) -> anyhow::Result<Respondent> {
         let mut respondent = Respondent::open_with(state, &mut rng(1))?;
+        if respondent.ledger().epsilon_limit().is_none() {
+            respondent.set_epsilon_limit(Epsilon::new(50.0)?)?;
+        }
         respondent.use_credential(&self.folder.path().join("credential"))?;
         Ok(respondent)
     }

@@ -16,5 +16,7 @@ mod full;
 mod hostile;
 mod late;
 mod moved;
+mod people;
 mod respond;
+mod restored;
 mod travel;

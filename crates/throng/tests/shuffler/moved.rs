@@ -1,13 +1,13 @@
 //! Files of a survey that change while hops run, and a hop whose own files are damaged.
 
+use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
-use std::{fs, thread};
 
 use hyper::Method;
 use throng::bundle::Bundle;
-use throng_wire::{EpochStatement, Outcome, Place, Signed};
+use throng_wire::{Outcome, Place};
 
 use crate::town::{Shape, Town, sender, shuffler};
 
@@ -39,7 +39,8 @@ fn answer_all(town: &Town, epoch: u64) {
 /// A hop that moves to another port, and an analyzer that rotates its keys: nobody has to be started again.
 #[test]
 fn hops_take_over_addresses_and_the_analyzers_list() {
-    let mut town = Town::new(SHAPE, 8);
+    // Long enough that the second hop begins in the same epoch: it takes no batch of an earlier one.
+    let mut town = Town::new(Shape { epoch_s: 20, ..SHAPE }, 8);
     let config = fs::read_to_string(town.config(SECOND)).unwrap();
     let old = town.address(SECOND).url.rsplit_once(':').unwrap().1.to_owned();
     town.start(FIRST, None);
@@ -87,13 +88,11 @@ fn a_damaged_hop_can_be_reset() {
     let output = shuffler(&town.config(FIRST)).arg("--reset").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     town.start(FIRST, None);
-    let (status, bytes) = town.call(None, FIRST, Method::GET, town.route(1, epoch), "statement", &[]);
-    let statement = Signed::<EpochStatement>::from_bytes(&bytes).unwrap();
-    let said = statement.verify(town.deployment.bundle.survey()).unwrap();
-    assert_eq!((status, said.outcome), (200, Outcome::Destroyed));
-    assert_eq!(Some(said.analyzer_key_list), town.deployment.bundle.key_list_digest(Place::Analyzer));
-    while crate::town::now_s() / town.shape.epoch_s <= epoch {
-        thread::sleep(std::time::Duration::from_millis(100));
+    // It states nothing about what it gave up, and goes on with the next epoch, for which nobody has its new key yet.
+    let later = town.pull(town.route(1, epoch + 2));
+    assert!(later.statements.iter().all(|one| one.outcome == Outcome::Destroyed));
+    for place in [FIRST, SECOND] {
+        let (status, _) = town.call(None, place, Method::GET, town.route(1, epoch), "statement", &[]);
+        assert_eq!(status, 404, "{place}");
     }
-    assert!(town.pull(town.route(1, epoch)).statements.iter().all(|one| one.outcome == Outcome::Destroyed));
 }

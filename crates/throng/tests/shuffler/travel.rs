@@ -274,5 +274,8 @@ fn a_reset_hop_begins_with_new_keys() {
     assert!(old.lines().skip(1).all(|line| !new.contains(line)), "no old key is left");
     assert_eq!(files(&town, first), ["journal", "lock"]);
     town.start(first, None);
-    assert!(town.pull(route).statements.iter().all(|one| one.outcome == Outcome::Destroyed));
+    let later = town.pull(town.route(1, epoch + 2));
+    assert!(later.statements.iter().all(|one| one.outcome == Outcome::Destroyed));
+    let (status, _) = town.call(None, first, Method::GET, route, "statement", &[]);
+    assert_eq!(status, 404, "nothing is stated about what was given up");
 }

@@ -230,4 +230,4 @@ pub(crate) fn tick(town: &Town, epoch: u64) {
 }
 
 /// Far more than anything takes on a machine that has much else to do.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(600);

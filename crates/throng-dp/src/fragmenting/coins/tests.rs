@@ -138,6 +138,22 @@ fn what_was_sampled_stays_whatever_is_answered() {
     assert!(sampled.iter().all(|&times| times > 0), "{sampled:?}");
 }
 
+/// Which attribute of a record is sampled is drawn apart from every bit: the sample shows in what is sent (ALPHA for all four).
+#[test]
+fn what_is_sampled_says_nothing_of_a_bit() {
+    let mechanism = one_hot(4, 1.0);
+    let p = mechanism.backstop().coin().probability();
+    let (mut rng, draws) = (rng(35), 20_000);
+    let mut both = [0u64; 4];
+    for _ in 0..draws {
+        let coins = mechanism.draw_coins(&mut rng).unwrap();
+        let first = coins.pick(2) == 0;
+        (0..4).for_each(|bit| both[bit as usize] += u64::from(first && coins.rest(bit)));
+    }
+    // r1 given r0 = 0 is 1 with probability (q - p)/q.
+    both.iter().for_each(|&count| assert_share(count, draws, 0.5 * (1.0 - 2.0 * p) / (1.0 - p), 4));
+}
+
 #[test]
 fn a_sampled_set_and_one_bit_have_coins_too() {
     let mut rng = rng(34);

@@ -95,7 +95,7 @@ fn crowd(args: &CentralArgs) -> Result<(Crowd, Option<CentralGuarantee<Removal>>
             let least = survey.crowd.respondents_min;
             // A claim that its own accountant refuses is tried as well, on those who are said to be honest.
             let honest = terms.guarantee(least).map_or_else(
-                |_| (least as f64 * survey.crowd.honest_fraction).floor() as u64,
+                |_| (least as f64 * survey.honest_fraction()).floor() as u64,
                 |kept| kept.honest,
             );
             let claim = terms.claimed;

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use rayon::prelude::*;
+use throng_dp::Epsilon;
 use throng_encode::{Answer, Encoder, Schedule, When};
 use throng_wire::peel::{open_body, open_fragment, peel};
 use throng_wire::{
@@ -65,7 +66,7 @@ impl Town {
     ) -> Result<Self> {
         let line = format!(
             "plan --epsilon-central 2 --delta 1e-6 --respondents {respondents} --domain {DOMAIN} --encoding one-hot \
-             --instances 3 --hops 2 --epoch-s {epoch_s} --name audit --out survey.toml --json"
+             --honest-fraction 1 --instances 3 --hops 2 --epoch-s {epoch_s} --name audit --out survey.toml --json"
         );
         deployment.run(&line, &["--question", "Which of these?"])?;
         let draft = Survey::from_toml(&std::fs::read_to_string(deployment.survey())?)?;
@@ -153,6 +154,8 @@ impl Town {
             let name = format!("state/{:06}", number + 1);
             let mut one = Respondent::open_with(&self.deployment.path(name), &mut rng)?;
             let credential = format!("enrolment/respondents/{:06}.credential", number + 1);
+            // Nobody's: what is audited is the wire.
+            one.set_epsilon_limit(Epsilon::new(1e6)?)?;
             one.use_credential(&self.deployment.path(credential))?;
             for (epoch, case) in (first..).zip(Case::ALL) {
                 stop.check()?;

@@ -24,6 +24,8 @@ pub(super) struct Speed {
 pub(super) struct Work {
     /// Seals of all respondents.
     pub(super) seals: u64,
+    /// How long these take.
+    seals_s: f64,
     /// Before the epoch: keys, credentials, processes, seals.
     ready_s: f64,
     /// The part of it that goes on while respondents seal: credentials and processes.
@@ -69,20 +71,26 @@ impl Speed {
         let lifetime = Lifetime { first_epoch: 0, last_epoch: 0 };
         let key = LayerSecretKey::generate(0, lifetime, &mut system_rng()?)?;
         let route = Route { survey: SurveyHash::new([0; 32]), label: 0, epoch: 0, instance: 1 };
-        let threads = rayon::current_num_threads();
-        let (start, worked) = (Instant::now(), worked());
-        let seals = (0..threads).into_par_iter().map(|_| -> Result<u64> {
-            let mut seals = 0;
-            while seals < SEALS_MIN || start.elapsed() < SAMPLE {
-                seal::seal(&route, Stop::Analyzer, key.key(), &[0; 64])?;
-                seals += 1;
+        let seal = || seal::seal(&route, Stop::Analyzer, key.key(), &[0; 64]);
+        // For each core: how many seals, how long they took, and how much of that time it worked on them.
+        let sample = |_| -> Result<(f64, f64, f64)> {
+            // The first ones of a thread make ready what the others use.
+            for _ in 0..SEALS_MIN {
+                seal()?;
             }
-            Ok(seals)
-        });
-        let seals = seals.try_reduce(|| 0, |one, other| Ok(one + other))?;
-        let (took, worked) = (start.elapsed().as_secs_f64(), (self::worked() - worked).as_secs_f64());
-        let share = worked / took / threads as f64;
-        Ok(Self { seal_us: took * 1e6 / seals as f64, share: share.clamp(SHARE_MIN, 1.0) })
+            let (start, worked, mut seals) = (Instant::now(), self::worked(), 0.0);
+            while start.elapsed() < SAMPLE {
+                seal()?;
+                seals += 1.0;
+            }
+            Ok((seals, start.elapsed().as_secs_f64(), (self::worked() - worked).as_secs_f64()))
+        };
+        let threads = rayon::current_num_threads();
+        let sampled: Vec<_> = (0..threads).into_par_iter().map(sample).collect::<Result<_>>()?;
+        let sum = |of: fn(&(f64, f64, f64)) -> f64| sampled.iter().map(of).sum::<f64>();
+        let (seals, took, worked) = (sum(|one| one.0), sum(|one| one.1), sum(|one| one.2));
+        let share = (worked / took).clamp(SHARE_MIN, 1.0);
+        Ok(Self { seal_us: worked * 1e6 / seals / share / threads as f64, share })
     }
 
     /// What so many respondents take: each seals b envelopes for every instance, in a layer for each hop but the first and
@@ -106,6 +114,7 @@ impl Speed {
         let epoch_min_s = uploads_s * MARGIN + EPOCH_MIN_S * (1.0 / self.share).min(SLOWER_MAX);
         Work {
             seals,
+            seals_s: seals_s(seals as f64),
             ready_s: KEYS_S / self.share + start_s.max(seals_s(seals as f64) * (MARGIN + SAMPLED)),
             start_s,
             epoch_min_s: epoch_min_s.ceil() as u64 * times,
@@ -127,9 +136,11 @@ impl Work {
         self.ready_s + self.epoch_min_s as f64 + self.open_s
     }
 
-    /// How long it is until all answers are sealed and all parties are there, of which this share took so long.
+    /// How long it is until all answers are sealed and all parties are there, of which this share took so long. What others
+    /// did in these moments weighs much in a small sample, so it is not believed whatever it says.
     pub(super) fn rest(&self, share: f64, took: Duration) -> Duration {
-        Duration::from_secs_f64((took.as_secs_f64() / share).max(self.start_s))
+        let sealing_s = (took.as_secs_f64() / share).clamp(self.seals_s / 2.0, self.seals_s * 2.0);
+        Duration::from_secs_f64(sealing_s.max(self.start_s))
     }
 }
 
@@ -187,20 +198,20 @@ pub(super) fn in_time<T>(
     ))))
 }
 
-/// How long this program has worked so far, on all cores together.
+/// How long this thread has worked so far.
 fn worked() -> Duration {
-    let spent = clock_gettime(ClockId::ProcessCPUTime);
+    let spent = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(spent.tv_sec as u64, spent.tv_nsec as u32)
 }
 
-/// How long seals are timed for, and how many there are on each core at least.
+/// How long seals are timed for, and how many come before on each core.
 const SAMPLE: Duration = Duration::from_millis(500);
-const SEALS_MIN: u64 = 30;
+const SEALS_MIN: u32 = 30;
 /// Less of the machine than this is taken for this.
 const SHARE_MIN: f64 = 0.1;
 /// What less than this of the answers took says little about all.
 const SHARE_TOLD_MIN: f64 = 0.1;
-/// How much of all answers the sample is, at most.
+/// How much of all answers the sample is.
 pub(super) const SAMPLED: f64 = 0.03;
 /// How often answers are sealed, at most.
 const SEALINGS: u32 = 5;
@@ -253,6 +264,10 @@ mod tests {
         assert_eq!(speed.work(300, (3, 2), 23, 4).epoch_min_s, 4 * few.epoch_min_s);
         let [idle, busy] = [1.0, 0.2].map(|share| Speed { seal_us: 25.0 / share, share });
         assert!(busy.work(300, (3, 2), 23, 1).all_s() > 2.0 * idle.work(300, (3, 2), 23, 1).all_s());
+        let work = idle.work(3000, (3, 2), 23, 1);
+        let rest = |took_s: f64| work.rest(0.1, Duration::from_secs_f64(took_s)).as_secs_f64();
+        assert!((rest(work.seals_s / 10.0) - work.seals_s).abs() < 1e-6);
+        assert!((rest(work.seals_s) - 2.0 * work.seals_s).abs() < 1e-6 && rest(0.0) >= work.seals_s / 2.0);
         assert!(idle.busy().is_none() && busy.busy().unwrap().contains("80 %"));
     }
 

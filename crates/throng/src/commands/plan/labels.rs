@@ -68,7 +68,7 @@ pub(super) fn absence(survey: &Survey) -> Result<Stated> {
         }
     }
     Ok(match worst {
-        Some(kept) if survey.crowd.honest_fraction >= 1.0 => Stated::kept(kept),
+        Some(kept) if survey.honest_fraction() >= 1.0 => Stated::kept(kept),
         _ => Stated::nothing::<Absence>("nothing is claimed (absence) unless all of the crowd are honest"),
     })
 }

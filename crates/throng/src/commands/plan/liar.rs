@@ -97,4 +97,31 @@ claim = {{ epsilon_central = 1.0, delta = 1e-6, neighbors = "removal", bound = "
         assert!(!in_words(&one_hot, 24, 40.0).contains("beyond"));
         assert!(consent(&one_hot).contains("by up to 32 people"), "{}", consent(&one_hot));
     }
+
+    /// Of two labels, one of which keeps to a single instance, the one is said under which a liar can do more, in either order.
+    #[test]
+    fn the_worst_label_is_said() {
+        let labelled = |first: &str, second: &str, profiles: &str| {
+            let mut survey = survey(r#"{ kind = "one-hot", domain = 10 }"#, 3);
+            survey.randomizer = throng_wire::survey::Randomizer::ReportFragments {
+                epsilon_backstop: 2.0,
+                epsilon_fragment: 1.5,
+                fragments: 4,
+                answer_changes: None,
+            };
+            survey.labels = Some(throng_wire::survey::Labels {
+                names: vec![first.into(), second.into()],
+                epsilon_deletion: 0.2,
+                delta_deletion: 1e-9,
+                epsilon_label: None,
+                profiles: Some([(profiles.to_owned(), vec![2])].into()),
+            });
+            of(&survey).unwrap()
+        };
+        let (one_last, one_first) = (labelled("all", "one", "one"), labelled("one", "all", "one"));
+        assert_eq!(one_last, one_first);
+        assert_eq!(one_last.envelopes, 72, "three instances have fragments of a value");
+        let alone = labelled("one", "other", "one");
+        assert_eq!(alone, one_last, "a label without a profile is one of all instances");
+    }
 }

@@ -20,14 +20,18 @@ pub(super) fn page(result: &Responded, whole: bool) -> Result<String> {
     if result.answers.is_empty() {
         writeln!(text, "Nothing was answered yet.")?;
     }
-    let left = (result.epsilon_limit - result.epsilon_spent).max(0.0);
-    writeln!(
-        text,
-        "Over all surveys you have spent epsilon {:.4} of your limit of {}; {:.4} is left.",
-        at_most(result.epsilon_spent),
-        result.epsilon_limit,
-        at_least(left)
-    )?;
+    let spent = at_most(result.epsilon_spent);
+    match result.epsilon_limit {
+        Some(limit) => writeln!(
+            text,
+            "Over all surveys you have spent epsilon {spent:.4} of your limit of {limit}; {:.4} is left.",
+            at_least((limit - result.epsilon_spent).max(0.0))
+        )?,
+        None => writeln!(
+            text,
+            "Over all surveys you have spent epsilon {spent:.4}. You have set no limit yet; your first answer asks for one."
+        )?,
+    }
     Ok(text)
 }
 

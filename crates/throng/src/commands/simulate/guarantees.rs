@@ -53,7 +53,7 @@ impl Guarantees {
         }
         let mechanism = survey.mechanism()?;
         let bound = Bound::named(args.bound.as_deref().unwrap_or(&survey.claim.bound))?;
-        let honest = honest(data, survey.crowd.honest_fraction);
+        let honest = honest(data, survey.honest_fraction());
         let delta = Delta::new(survey.claim.delta)?;
         let epsilon_central = central(bound, honest, &mechanism, delta)?;
         let bytes = body_len(survey.delivery.hops, survey.delivery.envelopes);

@@ -35,6 +35,9 @@ pub struct ShufflerConfig {
     /// How many requests it answers in a second; one connection has a fifth of it.
     #[serde(default = "requests_per_s_max")]
     pub requests_per_s_max: u32,
+    /// For how long a hop that starts waits for the next one to say what it has of its statements.
+    #[serde(default = "neighbours_wait_s")]
+    pub neighbours_wait_s: u64,
     /// The surveys that it is a hop of.
     pub surveys: Vec<SurveyConfig>,
 }
@@ -51,6 +54,10 @@ pub struct SurveyConfig {
     /// one with the identity.
     #[serde(default)]
     pub keys: Option<PathBuf>,
+    /// The directory for the mark of how far its journal has come, which shows that `data` was restored from a copy: one that is
+    /// not restored with it. Default: the one with its keys.
+    #[serde(default)]
+    pub mark: Option<PathBuf>,
     /// The list of respondents' credentials, for a first hop; not with open enrolment.
     #[serde(default)]
     pub credentials: Option<PathBuf>,
@@ -68,7 +75,8 @@ impl ShufflerConfig {
         at_base(&mut config.data);
         for survey in &mut config.surveys {
             at_base(&mut survey.survey);
-            survey.keys.iter_mut().chain(&mut survey.credentials).for_each(at_base);
+            let SurveyConfig { keys, mark, credentials, .. } = survey;
+            keys.iter_mut().chain(mark).chain(credentials).for_each(at_base);
         }
         Ok(config)
     }
@@ -89,6 +97,10 @@ impl ShufflerConfig {
 
 fn connections_max() -> usize {
     1024
+}
+
+fn neighbours_wait_s() -> u64 {
+    10
 }
 
 fn requests_per_s_max() -> u32 {
@@ -132,6 +144,7 @@ credentials = "instance-1-hop-1.credentials"
         let connections = [0, 2082, 1 << 20, 1 << 30].map(|body_len| config.connections_for(body_len));
         assert_eq!(connections, [1024, 1024, 128, 1]);
         assert_eq!((config.operator_listen, config.requests_per_s_max), (None, 5000));
+        assert_eq!((config.neighbours_wait_s, &config.surveys[0].mark), (10, &None));
     }
 
     #[test]

@@ -36,6 +36,7 @@ pub(super) fn router(hops: Arc<Served>) -> Router {
         .route(&paths::pattern("ack"), post(acknowledge))
         .route(&paths::pattern("statement"), get(statement))
         .route(paths::WAITING, get(waiting))
+        .route(paths::SEEN, get(seen))
         .fallback(unknown)
         .method_not_allowed_fallback(Problem::method)
         .with_state(hops)
@@ -221,6 +222,18 @@ async fn waiting(
     Ok(Outgoing::bytes(channels.flat_map(paths::channel_bytes).collect::<Vec<u8>>()))
 }
 
+/// What the hop before has signed, as far as it came here: it asks when it starts.
+async fn seen(
+    State(hops): Hops,
+    InstancePath(survey, instance): InstancePath,
+    Extension(peer): Extension<Peer>,
+    Extension(visitor): Extension<Visitor>,
+) -> Result<Outgoing, Problem> {
+    let hop = hops.of(survey, instance)?;
+    known(hop, (peer, &visitor), hop.peers.now().before.as_ref())?;
+    Ok(Outgoing::bytes(hop.hop.seen().iter().flat_map(|one| one.to_bytes()).collect::<Vec<u8>>()))
+}
+
 /// The hop and channel of a route.
 fn find<'a>(hops: &'a Served, route: &Route) -> Result<(&'a Running, Channel), Problem> {
     let hop = hops.of(route.survey, route.instance)?;
@@ -351,6 +364,8 @@ fn problem(refusal: Refusal) -> Problem {
         Refusal::Undecided => (StatusCode::NOT_FOUND, "undecided"),
         Refusal::Statements => (StatusCode::UNPROCESSABLE_ENTITY, "statements"),
         Refusal::Batch => (StatusCode::UNPROCESSABLE_ENTITY, "batch"),
+        Refusal::Before => (StatusCode::GONE, "before"),
+        Refusal::Stopped => (StatusCode::SERVICE_UNAVAILABLE, "stopped"),
         Refusal::Busy => (StatusCode::SERVICE_UNAVAILABLE, "busy"),
         _ => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
     };

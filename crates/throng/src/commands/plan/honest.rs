@@ -1,0 +1,52 @@
+//! What a planned survey guarantees if all of its respondents are honest, and if only half of them are.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use serde::Serialize;
+use throng_account::Error;
+use throng_account::terms::Terms;
+use throng_wire::Survey;
+
+use crate::rounding::at_most;
+
+/// The guarantee of a release at the plan's delta, if this share of the crowd is honest.
+#[derive(Debug, Serialize)]
+pub(crate) struct IfHonest {
+    honest_fraction: f64,
+    /// Absent where the crowd adds nothing that can be said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    epsilon_central: Option<f64>,
+}
+
+impl IfHonest {
+    pub(super) fn in_words(&self) -> String {
+        match self.epsilon_central {
+            Some(epsilon) => format!("epsilon_central {:.4}", at_most(epsilon)),
+            None => "nothing but what is left whatever fails".into(),
+        }
+    }
+}
+
+/// For all of the crowd and for half of it, whatever was planned for: under the label of which least can be said.
+pub(super) fn of(survey: &Survey) -> Result<[IfHonest; 2]> {
+    Ok([at(survey, 1.0)?, at(survey, 0.5)?])
+}
+
+fn at(survey: &Survey, honest_fraction: f64) -> Result<IfHonest> {
+    let mut worst = Some(0.0_f64);
+    let mut known = BTreeSet::new();
+    for label in survey.label_numbers() {
+        // Of a label, it depends on how many instances get fragments and on nothing else.
+        if !known.insert(survey.receiving(label).len()) {
+            continue;
+        }
+        let terms = Terms { honest_fraction, ..throng_encode::terms(survey, label)? };
+        worst = match terms.guarantee(survey.crowd.respondents_min) {
+            Ok(kept) => worst.map(|worst| worst.max(kept.central.epsilon().value())),
+            Err(Error::NotApplicable(_)) => None,
+            Err(other) => return Err(other.into()),
+        };
+    }
+    Ok(IfHonest { honest_fraction, epsilon_central: worst })
+}
