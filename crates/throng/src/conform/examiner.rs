@@ -337,7 +337,7 @@ impl Examiner {
             taken.acknowledged = true;
             return Ok(good);
         }
-        if route.instance % 2 == 0 {
+        if route.instance.is_multiple_of(2) {
             return Ok(bad);
         }
         let detail = "this server is about to stop (to see whether the same bytes come again)";

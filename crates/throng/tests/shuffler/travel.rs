@@ -100,7 +100,7 @@ fn strangers_are_kept_out(town: &Town, epoch: u64) {
     let tomorrow = throng_wire::Route { epoch: epoch + 1, ..route };
     match sender.post_body(town.address(first), &tomorrow, &token(first), &body) {
         Err(SendError::WrongTime { reason, over: false, .. }) => {
-            assert!(reason.contains("503 early"), "{reason}")
+            assert!(reason.contains("503 early"), "{reason}");
         }
         other => panic!("{other:?}"),
     }
