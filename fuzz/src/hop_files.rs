@@ -11,6 +11,7 @@ use throng_shuffle::{MemoryStore, Store};
 use throng_wire::Outcome;
 
 /// Their names, and what they do.
+#[allow(clippy::type_complexity, reason = "a name and a function")]
 pub(crate) const TARGETS: &[(&str, fn(&[u8]))] = &[("hop_files", hop_files)];
 
 /// A hop's files with six answers, while the epoch runs and right after it.

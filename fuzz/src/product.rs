@@ -11,6 +11,7 @@ use throng::respondent::{PersonalLedger, StoredAnswer};
 use throng_dp::{CentralGuarantee, Delta, Epsilon};
 
 /// Their names, and what they do.
+#[allow(clippy::type_complexity, reason = "a name and a function")]
 pub(crate) const TARGETS: &[(&str, fn(&[u8]))] = &[
     ("net_paths", net_paths),
     ("problem", problem),

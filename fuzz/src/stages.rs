@@ -10,6 +10,7 @@ use throng_wire::statement::STATEMENT_LEN;
 use throng_wire::{BatchCount, Digest, EpochStatement, Forwarded, Layout, Outcome, Place, Signed, Stop};
 
 /// Their names, and what they do.
+#[allow(clippy::type_complexity, reason = "a name and a function")]
 pub(crate) const TARGETS: &[(&str, fn(&[u8]))] =
     &[("instance_tally", instance_tally), ("batch_head", batch_head), ("backstop", backstop)];
 

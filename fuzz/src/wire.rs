@@ -14,6 +14,7 @@ use throng_wire::{
 };
 
 /// Their names, and what they do.
+#[allow(clippy::type_complexity, reason = "a name and a function")]
 pub(crate) const TARGETS: &[(&str, fn(&[u8]))] = &[
     ("survey", survey),
     ("signed_survey", signed_survey),

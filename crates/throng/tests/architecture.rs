@@ -1,5 +1,7 @@
 //! The walls between the crates, as ARCHITECTURE.md states them, read from the manifests.
 
+#![allow(clippy::unwrap_used)] // In a test a panic is the message.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -2,6 +2,7 @@
 //! `cargo test -p throng --test fuzzing -- --ignored`, from the vectors and small real files.
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
+#![allow(clippy::duplicate_mod)] // Each target names the helpers that it needs, also without the others.
 
 #[path = "../../../fuzz/src/hop_files.rs"]
 mod hop_files;

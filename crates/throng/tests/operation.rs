@@ -182,7 +182,7 @@ fn too_many_requests_are_told_to_come_again_and_nothing_is_lost() {
                 match town.send(&sender, route, person, body) {
                     Ok(_) => break,
                     Err(SendError::Later { reason, after_s: 1.. }) if reason.contains("429 rate") => {
-                        refused += 1
+                        refused += 1;
                     }
                     Err(error) => panic!("{error}"),
                 }

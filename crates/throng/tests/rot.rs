@@ -226,7 +226,7 @@ fn files_of_an_analyzer_that_rot_are_found() {
     let ends: Vec<&str> =
         [".tally", ".statements", ".sealed", ".erased", ".files", "/ledger", "release.json"].into();
     let there = |end: &&str| whole.keys().any(|path| path.display().to_string().ends_with(*end));
-    assert!(ends.iter().all(|end| there(end)), "{:?}", whole.keys());
+    assert!(ends.iter().all(there), "{:?}", whole.keys());
 }
 
 /// What is gone with the mark is known from what was published.

@@ -59,7 +59,7 @@ fn ahead_by_an_epoch() {
     let (route, body) = (town.route(1, epoch), town.body(town.route(1, epoch), 1));
     match town.send(&sender(), route, 0, &body) {
         Err(SendError::WrongTime { reason, over: true, .. }) => {
-            assert!(reason.contains("closed"), "{reason}")
+            assert!(reason.contains("closed"), "{reason}");
         }
         other => panic!("{other:?}"),
     }
@@ -122,11 +122,11 @@ fn back(seconds: i64) {
     let (sender, route) = (sender(), town.route(1, epoch));
     match town.send(&sender, route, 0, &town.body(route, 1)) {
         Err(SendError::WrongTime { reason, over: true, .. }) => {
-            assert!(reason.contains("closed"), "{reason}")
+            assert!(reason.contains("closed"), "{reason}");
         }
         // By its clock the epoch has not begun.
         Err(SendError::WrongTime { reason, over: false, .. }) => {
-            assert!(reason.contains("early"), "{reason}")
+            assert!(reason.contains("early"), "{reason}");
         }
         other => panic!("the epoch is open again: {other:?}"),
     }
