@@ -138,10 +138,10 @@ fn fragments_over_several_instances_are_accounted_for_as_counts_of_their_own() {
         let number = |name: &str| answer["bounds"][0][name].as_f64().unwrap();
         (number("epsilon_local"), number("epsilon_central"))
     };
-    let (_, one) = of("--instances 1 --epsilon-local 4 --epsilon-fragment 2.5");
-    let (_, three) = of("--instances 3 --epsilon-local 4 --epsilon-fragment 2.5");
+    let (_, one) = of("--instances 1 --epsilon-local 4 --epsilon-fragment 3.5");
+    let (_, three) = of("--instances 3 --epsilon-local 4 --epsilon-fragment 3.5");
     // As the row of JSON has it.
-    let row = r#"{"bound": "frag_epochs_eps", "params": {"n": 3000, "eps_f": 2.5, "tau": 4, "epochs": 1, "delta": 1e-6}}"#;
+    let row = r#"{"bound": "frag_epochs_eps", "params": {"n": 3000, "eps_f": 3.5, "tau": 4, "epochs": 1, "delta": 1e-6}}"#;
     fs::write(dir.path().join("row"), format!("{row}\n")).unwrap();
     let row: Value = serde_json::from_slice(&throng(&dir, &["account", "--rows", "row"]).stdout).unwrap();
     let composed = row["value"].as_f64().unwrap_or_else(|| panic!("{row}"));

@@ -13,7 +13,7 @@ fn short(hops: u32) -> Town {
     let shape = Shape { instances: 1, hops, epoch_s: 3, tls: true, labels: false };
     let mut survey = Town::new(shape, 0).deployment.bundle.survey().survey().clone();
     survey.parties = None;
-    survey.delivery.keep_batches_s = Some(3);
+    (survey.epoch_s, survey.delivery.keep_batches_s) = (shape.epoch_s, Some(shape.epoch_s));
     Town::of(&survey, true, 6)
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -22,6 +23,12 @@ fn done(arguments: &[&str], dir: &Path) -> Output {
     let output = throng(arguments).current_dir(dir).output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
     output
+}
+
+/// A file for its owner alone, as keygen makes them.
+fn write_private(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
 }
 
 /// Six people draw their own secrets; each first hop's list is made of what they handed in to it alone. They answer through real
@@ -48,8 +55,10 @@ fn people_who_drew_their_own_secrets_answer_through_real_hops() {
         let files = enrol(person);
         assert_eq!(files.len(), 2, "one for each first hop");
         assert_eq!(enrol(person), files, "the same secret, and the same files");
-        let secret = fs::read_to_string(dir.join(format!("state-{person}/credential"))).unwrap();
-        let own = Credential::from_file(&secret).unwrap();
+        let stored = fs::read_to_string(dir.join(format!("state-{person}/credential"))).unwrap();
+        // Behind the two lines that authenticate it.
+        let secret = stored.splitn(3, '\n').nth(2).unwrap();
+        let own = Credential::from_file(secret).unwrap();
         for (instance, (name, file)) in (1..).zip(&files) {
             let place = Place::hop(instance, 1);
             let token = own.token(&hash, place);
@@ -189,7 +198,7 @@ fn seen(child: &Child) -> (Vec<String>, Vec<String>) {
 fn the_process_that_waits_has_no_answer_in_its_command_line() {
     let town = Town::of(&Survey { epoch_s: 7200, ..planned() }, true, 1);
     let dir = town.deployment.survey.parent().unwrap();
-    fs::write(dir.join("credential"), &*town.credentials[0].to_file()).unwrap();
+    write_private(&dir.join("credential"), &town.credentials[0].to_file());
     let mut all = Vec::new();
     for (person, said) in [Some("5"), Some("3"), None, Some("-")].into_iter().enumerate() {
         let state = format!("person-{person}");
@@ -240,7 +249,7 @@ fn a_person_at_a_terminal_is_asked() {
 
     let town = Town::of(&planned(), true, 1);
     let dir = town.deployment.survey.parent().unwrap();
-    fs::write(dir.join("credential"), &*town.credentials[0].to_file()).unwrap();
+    write_private(&dir.join("credential"), &town.credentials[0].to_file());
     // What is typed into a terminal, what it shows, and what the command printed.
     let at_terminal = |typed: &str| {
         let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();

@@ -18,6 +18,8 @@ fn copy(from: &Path, to: &Path) {
         fs::remove_dir_all(to).unwrap();
     }
     fs::create_dir_all(to).unwrap();
+    // As a backup keeps it: for its owner alone.
+    fs::set_permissions(to, fs::metadata(from).unwrap().permissions()).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let target = to.join(entry.file_name());

@@ -68,7 +68,9 @@ impl Town {
     pub(crate) fn of(survey: &Survey, tls: bool, respondents: usize) -> Self {
         let (mut survey, times) = (survey.clone(), longer_at_this_load(survey.epoch_s));
         survey.epoch_s *= times;
-        survey.delivery.keep_sealed_s = survey.delivery.keep_sealed_s.map(|kept_s| kept_s * times);
+        let delivery = &mut survey.delivery;
+        delivery.keep_sealed_s = delivery.keep_sealed_s.map(|kept_s| kept_s * times);
+        delivery.keep_batches_s = delivery.keep_batches_s.map(|kept_s| kept_s * times);
         let survey = &survey;
         let dir = tempfile::tempdir().unwrap();
         let (delivery, labels) = (&survey.delivery, survey.labels.is_some());
@@ -101,7 +103,8 @@ impl Town {
     pub(crate) fn second(&self, draft: &Survey) -> Self {
         let first = &self.deployment;
         let parties = first.bundle.survey().survey().parties.clone();
-        let survey = Survey { parties, ..draft.clone() };
+        // Epochs as long as the first one's, which may have been made longer.
+        let survey = Survey { parties, epoch_s: self.shape.epoch_s, ..draft.clone() };
         let path = first.survey.with_file_name("second.toml");
         fs::write(&path, survey.to_toml().unwrap()).unwrap();
         let (epoch, schedule) = (now_s() / survey.epoch_s, keygen::Schedule::of(&survey));
