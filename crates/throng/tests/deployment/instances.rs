@@ -2,12 +2,13 @@
 
 use std::fs;
 
+use hyper::Method;
 use serde_json::json;
 use throng_wire::{Place, Survey};
 
 use crate::crowd::{
     ATTRIBUTE_FRAGMENTS, Answered, ONE_HOT, REPORT_FRAGMENTS, everyone, ledger, release, side_by_side,
-    survey, table, tally, tick, until_taken, waiting,
+    survey, table, tally, tick, until, until_taken, waiting,
 };
 use crate::town::{Town, now_s, shuffler};
 
@@ -86,23 +87,28 @@ fn a_release_is_made_without_an_instance_and_refined_when_it_is_back() {
     side_by_side(&[
         ("without a last hop", &|| refined(Place::hop(2, 2), &three_instances(ATTRIBUTE_FRAGMENTS, 9))),
         ("without a first hop", &|| refined(Place::hop(2, 1), &three_instances(REPORT_FRAGMENTS, 16))),
-        ("with a hop that destroys", &destroyed),
+        ("with a hop that is reset", &given_up),
     ]);
 }
 
-/// A hop that its operator resets destroys what it had: the release stays as it is, and says so.
-fn destroyed() {
+/// A hop that its operator resets states nothing about what it gave up: its instance stays away, and the release stays as it is.
+fn given_up() {
     let killed = Place::hop(2, 1);
     let (mut town, answered) = without(killed, &three_instances(ATTRIBUTE_FRAGMENTS, 9));
     let before = ledger(&town);
     let reset = shuffler(&town.config(killed)).arg("--reset").output().unwrap();
     assert!(reset.status.success(), "{}", String::from_utf8_lossy(&reset.stderr));
     town.start(killed, None);
-    until_taken(&town, &[2], answered.epoch);
-    assert!(tally(&town, 2, answered.epoch).unwrap().counted.is_none());
+    // It goes on with the next epoch, which it closes and states.
+    let next = answered.epoch + 1;
+    let stated = |epoch| town.call(None, killed, Method::GET, town.route(2, epoch), "statement", &[]).0;
+    until("a statement after the reset", || {
+        (next..now_s() / town.shape.epoch_s).any(|epoch| stated(epoch) == 200)
+    });
+    assert_ne!(stated(answered.epoch), 200, "nothing is said of what was given up");
     let released = release(&town, answered.epoch);
     assert_eq!(released["instances_present"], json!([1, 3]));
-    assert_eq!(released["instances_destroyed"], json!([2]));
+    assert_eq!(released["instances_destroyed"], json!([]));
     assert_eq!(table(&released), answered.in_memory(&[1, 3]));
     assert_eq!(ledger(&town), before);
     let kept = files(&town, killed);
