@@ -294,8 +294,10 @@ fn other_ledgers_are_noticed() {
     Copy::with_text("ledger", |text| text.replacen("\"epoch\":", "\"epoch\":1", 1)).fails("ledger");
     Copy::with_text("ledger", |text| text.replace("\"artists\"", "\"bakers\"")).fails("population");
     // Another population's lines beside its own.
-    Copy::with_text("ledger", |text| format!("{text}{}", text.replace("\"artists\"", "\"bakers\"")))
-        .fails("are not about the population");
+    let bakers = |text: &str| {
+        text.replace("\"artists\"", "\"bakers\"").replace("\"survey\":\"", "\"survey\":\"another-")
+    };
+    Copy::with_text("ledger", |text| format!("{text}{}", bakers(text))).fails("are not about the population");
     Copy::with_text("ledger", |text| text.replacen("\"honest\":", "\"honest\":1", 1))
         .fails("no line for this release");
     Copy::with_text("ledger", |text| text.trim_end().to_owned()).fails("not finished");
