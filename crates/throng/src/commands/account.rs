@@ -161,7 +161,11 @@ impl Asked {
             ));
         }
         // With more of the backstop, fragments of equal variance say more, too. A whole epoch says no more than the backstop.
+        // What fragments say may be less than what one count of the backstop says.
         let (mut low, mut high) = (central.value(), one_count.value().max(central.value()));
+        while high < LOCAL_MAX && self.central(bound, Epsilon::new(high)?)? <= central {
+            (low, high) = (high, 2.0 * high);
+        }
         for _ in 0..LOCAL_STEPS {
             let middle = f64::midpoint(low, high);
             if self.central(bound, Epsilon::new(middle)?)? <= central { low = middle } else { high = middle }
@@ -172,6 +176,9 @@ impl Asked {
 
 /// Bisections for an epsilon_local: four digits of it.
 const LOCAL_STEPS: usize = 16;
+
+/// Beyond this no epsilon_local is looked for: nothing is randomized any more.
+const LOCAL_MAX: f64 = 40.0;
 
 /// The answer.
 #[derive(Debug, Serialize)]
