@@ -6,7 +6,6 @@
 use throng_dp::{Absence, CentralGuarantee, Coins, Delta, Epsilon};
 
 use crate::Error;
-use crate::amplification::exact;
 use crate::composition::{Composition, LossPair, tail_share};
 use crate::deletion::Deletion;
 use crate::terms::Terms;
@@ -40,9 +39,7 @@ impl Presence {
     pub fn guarantee(&self, delta: Delta) -> Result<CentralGuarantee<Absence>, Error> {
         let counts = u64::from(self.receiving) + 1;
         let releases = counts + u64::from(self.instances);
-        let curve = exact::Curve::new(self.crowd, self.epsilon)?;
-        let tail = tail_share(delta, releases as f64);
-        let count = LossPair::from_curve(&|epsilon| curve.delta(epsilon), tail)?;
+        let count = LossPair::count(self.crowd, self.epsilon, tail_share(delta, releases as f64))?;
         let composed = Composition::new()
             .with(count, counts)
             .with(self.deletion.absence_pair()?, u64::from(self.instances))

@@ -9,6 +9,7 @@ mod bounded_pair;
 mod chernoff;
 mod connect;
 mod convolve;
+mod count;
 mod dp_sgd;
 mod fold;
 mod loss;
@@ -20,7 +21,6 @@ mod two_stage;
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Neighbors, Removal, Replacement};
 
 use crate::Error;
-use crate::amplification::exact;
 use crate::gaussian::Gaussian;
 pub use bounded_pair::BoundedPair;
 pub use connect::Curve;
@@ -102,8 +102,7 @@ pub fn counts_epsilon(
     counts: u64,
     delta: Delta,
 ) -> Result<CentralGuarantee<Removal>, Error> {
-    let curve = exact::Curve::new(n, epsilon_each)?;
-    let all = curves_epsilon::<Removal>(&[(&|epsilon| curve.delta(epsilon), counts)], delta)?;
+    let all = equal_counts::<Removal>(n, epsilon_each, counts, delta)?;
     // What the bits guarantee by themselves, which the composition may exceed by its rounding.
     let local = Epsilon::new((epsilon_each.value() * counts as f64).next_up())?;
     Ok(CentralGuarantee::new(all.epsilon().min(local), delta))
@@ -120,9 +119,19 @@ pub fn replacement_epsilon(
     epsilon_local: Epsilon,
     delta: Delta,
 ) -> Result<CentralGuarantee<Replacement>, Error> {
-    let curve = exact::Curve::new(n, epsilon_local)?;
-    let both = curves_epsilon::<Replacement>(&[(&|epsilon| curve.delta(epsilon), 2)], delta)?;
+    let both = equal_counts::<Replacement>(n, epsilon_local, 2, delta)?;
     Ok(CentralGuarantee::new(both.epsilon().min(epsilon_local.times(2)), delta))
+}
+
+/// So many counts of n bits each, composed.
+fn equal_counts<N: Neighbors>(
+    n: u64,
+    epsilon: Epsilon,
+    counts: u64,
+    delta: Delta,
+) -> Result<CentralGuarantee<N>, Error> {
+    let one = LossPair::count(n, epsilon, tail_share(delta, counts as f64))?;
+    Composition::new().with(one, counts).guarantee(delta)
 }
 
 /// The ε of `steps` Gaussian releases, by the same convolution as everything else: a check of it against the exact

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
 
 use crate::Error;
-use crate::amplification::exact::Curve;
 use crate::composition::{Composition, LossPair, basic};
 
 /// What has been released about each population, under one budget per population.
@@ -321,10 +320,7 @@ impl Source {
     /// The pair that bounds it; at most a millionth of a millionth of `delta` is cut off.
     fn loss(&self, delta: Delta) -> Result<LossPair<Removal>, Error> {
         match *self {
-            Self::Count { honest, epsilon } => {
-                let curve = Curve::new(honest, epsilon)?;
-                LossPair::from_curve(&|epsilon| curve.delta(epsilon), 1e-12 * delta.value())
-            }
+            Self::Count { honest, epsilon } => LossPair::count(honest, epsilon, 1e-12 * delta.value()),
             Self::Known(known) => Ok(LossPair::from_guarantee(known)),
         }
     }

@@ -40,6 +40,7 @@ pub mod liar;
 pub mod meeting;
 mod patience;
 pub mod planner;
+mod remembered;
 pub mod terms;
 
 pub use clopper_pearson::clopper_pearson;

@@ -3,7 +3,6 @@
 pub mod cost;
 mod inverse;
 mod labelled;
-mod remembered;
 mod sketch;
 mod traffic;
 
@@ -17,6 +16,7 @@ use crate::amplification::exact;
 use crate::attacker::{Compromised, Exposure, Left};
 use crate::bound::Bound;
 use crate::patience::still_wanted;
+use crate::remembered::Remembered;
 use crate::terms::fragments_epsilon;
 pub use inverse::{FragmentCost, fragment_cost, respondents_for_share};
 pub use labelled::Labelled;
@@ -256,7 +256,7 @@ fn one_bit_floor(question: &Question) -> Result<Epsilon, Error> {
             "a survey with a bit for each value has at most 2^32 of them".into(),
         ));
     }
-    remembered::once(question.asked(Epsilon::ZERO, 0, None), || {
+    ANSWERS.once(question.asked(Epsilon::ZERO, 0, None), || {
         exact::epsilon_local_certified(question.honest(), question.epsilon_central, question.main_delta())
             .map(tidy)
     })
@@ -275,7 +275,7 @@ fn fragments_within(question: &Question, rows: Option<u32>, equal: Epsilon) -> R
     if question.most() == 1 && rows.is_none() {
         return Ok(tidy(equal));
     }
-    remembered::once(question.asked(equal, question.report_fragments, rows), || {
+    ANSWERS.once(question.asked(equal, question.report_fragments, rows), || {
         if keeps(tidy(equal))? {
             return Ok(tidy(equal));
         }
@@ -294,6 +294,11 @@ fn fragments_within(question: &Question, rows: Option<u32>, equal: Epsilon) -> R
         )))
     })
 }
+
+/// All that an answer depends on: the honest crowd; epsilon_central, delta and what is asked about; tau; rows.
+type Asked = (u64, [u64; 3], u32, Option<u32>);
+
+static ANSWERS: Remembered<Asked, Epsilon> = Remembered::new(32);
 
 /// Bisections for the epsilon of a report fragment.
 const FRAGMENT_STEPS: usize = 16;
@@ -410,7 +415,7 @@ fn feasible(question: &Question, plan: Plan) -> Result<Plan, Error> {
 
 impl Question {
     /// What an answer of the accountant about this epsilon depends on.
-    fn asked(&self, epsilon: Epsilon, tau: u32, rows: Option<u32>) -> remembered::Asked {
+    fn asked(&self, epsilon: Epsilon, tau: u32, rows: Option<u32>) -> Asked {
         let numbers = [self.epsilon_central.value(), self.main_delta().value(), epsilon.value()];
         (self.honest(), numbers.map(f64::to_bits), tau, rows)
     }

@@ -122,7 +122,7 @@ fn first_slope(dots: &[Dot]) -> f64 {
 }
 
 /// The curve is divided where it is down to these shares of its height.
-const LEVELS: [f64; 9] = [0.999, 0.9, 0.5, 0.1, 1e-2, 1e-3, 1e-5, 1e-8, 1e-12];
+const LEVELS: [f64; 8] = [0.9, 0.5, 0.1, 1e-2, 1e-3, 1e-5, 1e-8, 1e-12];
 const DOTS_PER_LEVEL: u32 = 48;
 /// How exactly, relative to itself, the ε of a level is found.
 const PLACEMENT: f64 = 0.02;

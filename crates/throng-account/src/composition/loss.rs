@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Neighbors};
 
-use super::connect::{self, Curve};
+use super::connect::{self, Curve, Dot};
 use crate::Error;
 
 /// Two worlds, as an analyzer sees them: the loss of the one against the other, and back. `N` says which two worlds, and
@@ -79,8 +79,12 @@ impl<N: Neighbors> LossPair<N> {
     /// The pair whose δ(ε) connects points of `curve`, which must bound both directions. At the far end at most
     /// `tail` of its mass is moved to "no guarantee at all".
     pub fn from_curve(curve: Curve<'_>, tail: f64) -> Result<Self, Error> {
-        let curve = connect::sample(curve, tail)?;
-        Ok(Self::symmetric(connect::join(&curve, &curve)))
+        Ok(Self::from_dots(&connect::sample(curve, tail)?))
+    }
+
+    /// The pair whose δ(ε) connects these points, which bound both directions.
+    pub(super) fn from_dots(dots: &[Dot]) -> Self {
+        Self::symmetric(connect::join(dots, dots))
     }
 
     /// As [`LossPair::from_curve`], with one curve for each direction.

@@ -8,6 +8,7 @@ use crate::Error;
 use crate::amplification::clones::Pair;
 use crate::amplification::randomized_bit::RandomizedBit;
 use crate::amplification::{check_crowd, check_local, guarantee};
+use crate::remembered::Remembered;
 
 /// ε_central of one attribute's shuffled bits, whatever the others hold.
 ///
@@ -22,11 +23,14 @@ pub fn epsilon_certified(
 ) -> Result<CentralGuarantee<Removal>, Error> {
     check_crowd(n)?;
     check_local(epsilon_local)?;
-    let bit = RandomizedBit::new(epsilon_local.value());
-    let start = others_zero_epsilon(smaller_crowd(n), &bit, delta.value());
-    let epsilon = first_certified(start, bit.epsilon, EPSILON_STEP, |epsilon| {
-        covering(n, &bit, epsilon, delta.value()).is_some()
-    });
+    let asked = (n, epsilon_local.value().to_bits(), delta.value().to_bits());
+    let epsilon = EPSILONS.once(asked, || {
+        let bit = RandomizedBit::new(epsilon_local.value());
+        let start = others_zero_epsilon(smaller_crowd(n), &bit, delta.value());
+        Ok(first_certified(start, bit.epsilon, EPSILON_STEP, |epsilon| {
+            covering(n, &bit, epsilon, delta.value()).is_some()
+        }))
+    })?;
     guarantee(epsilon, epsilon_local, delta)
 }
 
@@ -169,6 +173,9 @@ pub(super) fn first_certified(start: f64, end: f64, step: f64, certified: impl F
 fn smaller_crowd(n: u64) -> u64 {
     n - n / 1000
 }
+
+/// A plan, its consent text and its check ask the same of [`epsilon_certified`] several times.
+static EPSILONS: Remembered<(u64, u64, u64), f64> = Remembered::new(32);
 
 /// A crowd with slack is covered with a few hundred evaluations, and a small one block by block; more than this
 /// is a no.

@@ -1,0 +1,80 @@
+//! Answers of the accountant that are asked for again and again: for two more instances, for one more fragment, for another delta, or
+//! when somebody moves a slider that they do not depend on.
+
+use std::sync::{Mutex, PoisonError};
+
+use crate::Error;
+use crate::patience::still_wanted;
+
+/// The last answers to one kind of question, the newest first, for all threads.
+pub(crate) struct Remembered<Asked, Answer> {
+    answers: Mutex<Vec<(Asked, Answer)>>,
+    most: usize,
+}
+
+impl<Asked: PartialEq, Answer: Clone> Remembered<Asked, Answer> {
+    /// At most so many of them.
+    pub(crate) const fn new(most: usize) -> Self {
+        Self { answers: Mutex::new(Vec::new()), most }
+    }
+
+    /// Works something out, unless it is one of the last answers. `asked` is all that the answer depends on. What failed is
+    /// tried again.
+    pub(crate) fn once(
+        &self,
+        asked: Asked,
+        work: impl FnOnce() -> Result<Answer, Error>,
+    ) -> Result<Answer, Error> {
+        if let Some(known) = self.known(&asked) {
+            return Ok(known);
+        }
+        still_wanted()?;
+        // Nobody waits for this at the lock: two who ask at once both work it out.
+        let answer = work()?;
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.truncate(self.most - 1);
+        answers.insert(0, (asked, answer.clone()));
+        Ok(answer)
+    }
+
+    fn known(&self, asked: &Asked) -> Option<Answer> {
+        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.iter().find(|(key, _)| key == asked).map(|(_, answer)| answer.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::while_wanted;
+
+    #[test]
+    fn nothing_is_worked_out_that_nobody_wants() {
+        let answers = Remembered::new(4);
+        let worked = |asked: u32| answers.once(asked, || Ok(1.5)).is_ok();
+        assert!(worked(1));
+        // What is known is told all the same.
+        let mut done = [false; 2];
+        assert_eq!(while_wanted(|| false, || done = [worked(1), worked(2)]), None);
+        assert_eq!(done, [true, false]);
+    }
+
+    #[test]
+    fn an_answer_is_worked_out_once_for_all_that_it_depends_on() {
+        let answers = Remembered::new(4);
+        assert_eq!(answers.once((9, 1), || Ok(1.5)).unwrap(), 1.5);
+        let never = || -> Result<f64, Error> { panic!("it is known") };
+        assert_eq!(answers.once((9, 1), never).unwrap(), 1.5);
+        for other in [(8, 1), (9, 2)] {
+            assert_eq!(answers.once(other, || Ok(2.5)).unwrap(), 2.5, "{other:?}");
+        }
+        assert!(answers.once((1, 0), || Err(Error::NotApplicable(String::new()))).is_err());
+        assert_eq!(answers.once((1, 0), || Ok(3.5)).unwrap(), 3.5);
+        // Old answers make room.
+        for number in 100..200 {
+            answers.once((number, 0), || Ok(4.5)).unwrap();
+        }
+        assert_eq!(answers.answers.lock().unwrap().len(), 4);
+        assert_eq!(answers.once((9, 1), || Ok(5.5)).unwrap(), 5.5);
+    }
+}
