@@ -10,36 +10,29 @@
 //! result: randomness is drawn when the epoch opens, which is a record, too, and kept until the batch is decided. What a phase does not
 //! need any more is erased when it begins, and once more at the next start.
 
+mod delivering;
 mod opening;
 mod phase;
 mod receiving;
 mod record;
+mod starting;
+mod taking;
 
-use std::cmp::Ordering;
+pub use delivering::Outgoing;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
-use chacha20::ChaCha20Rng;
-use rand_core::{CryptoRng, SeedableRng};
-use throng_wire::receipt::time_bucket;
-use throng_wire::receipt_tree::LEAVES;
 use throng_wire::{
-    BatchCount, Digest, EpochStatement, LayerKeys, Layout, Outcome, Place, Receipt, ReceiptTree, Route,
-    Signed, SignedReceipt, SignedSurvey, SigningKey,
+    Digest, EpochStatement, LayerKeys, Layout, Outcome, Place, Route, Signed, SignedSurvey, SigningKey,
 };
 
-use crate::batch::Manifest;
-use crate::channel::{BATCH, KEY};
 use crate::crowd::CrowdRule;
-use crate::draw::Draw;
-use crate::intake::{Intake, KNOWN_LEN, Room, Upload, key_name, make_epoch_key};
-use crate::journal::{Journal, Step};
-use crate::mark::Mark;
-use crate::shuffling::Shuffle;
+use crate::intake::Intake;
+use crate::journal::Step;
 use crate::state_key::StateKey;
 use crate::store::Store;
-use crate::{Channel, Error, Refusal, Seed, Taken};
+use crate::{Channel, Error, Refusal};
 use phase::Phase;
 use record::Record;
 
@@ -97,68 +90,7 @@ pub enum Cut {
     Uploads(Channel),
 }
 
-/// A batch that waits to be taken: what all hops so far said of it, and its bytes.
-pub struct Outgoing {
-    /// The statements of the hops from the first to this one.
-    pub statements: Vec<Signed<EpochStatement>>,
-    /// How many records there are, for whoever gets them; the public statement may not tell.
-    pub count: BatchCount,
-    /// How many records of which hash. A destroyed epoch has none.
-    pub manifest: Manifest,
-    /// The length of all records together.
-    pub len: u64,
-    /// The records.
-    pub records: Box<dyn Read + Send>,
-}
-
 impl Hop {
-    /// Goes on where the journal ends, and erases what is not needed any more. A journal that its mark does not fit is refused.
-    /// A store without one begins now.
-    pub fn open(
-        config: HopConfig,
-        store: Box<dyn Store>,
-        mark: Box<dyn Mark>,
-        now_s: u64,
-    ) -> Result<Self, Error> {
-        let key = config.state_key()?;
-        let (journal, written) = Journal::open(&*store, mark, &key)?;
-        let is_new = written.entries.is_empty();
-        let mut record = Record::new(journal);
-        written.entries.into_iter().try_for_each(|entry| record.apply(entry))?;
-        let opened = Self { is_new, ..Self::new(config, store, key, record) };
-        lock(&opened.cuts).extend((written.cut > 0).then_some(Cut::Journal));
-        if is_new {
-            if opened.is_past_keys(now_s, 0) {
-                return Err(Error::Clock);
-            }
-            // What was stated before that, by a hop whose files are all lost, is not known.
-            let epoch =
-                opened.survey.survey().epoch_at(now_s).max(opened.keys().0.first_epoch().unwrap_or(0));
-            opened.step(Channel { label: 0, epoch }, Step::Begun)?;
-        }
-        opened.recover()?;
-        Ok(opened)
-    }
-
-    /// Gives up everything that is not decided, for good and without a word: of no epoch up to the current one is anything stated that is
-    /// not in the journal. Whoever restores a hop from a copy cannot know what it has signed since. For an operator; nothing but
-    /// what the journal has is read, so nothing else has to be whole, nor has the journal's end. Batches that are released stay until they are taken.
-    pub fn reset(
-        config: HopConfig,
-        store: Box<dyn Store>,
-        mark: Box<dyn Mark>,
-        now_s: u64,
-    ) -> Result<Self, Error> {
-        let key = config.state_key()?;
-        let next = config.survey.survey().epoch_at(now_s) + 1;
-        let (journal, entries) = Journal::reset(&*store, mark, &key, next)?;
-        let mut record = Record::new(journal);
-        entries.into_iter().try_for_each(|entry| record.apply(entry))?;
-        let reset = Self::new(config, store, key, record);
-        reset.recover()?;
-        Ok(reset)
-    }
-
     fn new(config: HopConfig, store: Box<dyn Store>, state_key: StateKey, record: Record) -> Self {
         let HopConfig { survey, instance, hop, rule, signing, keys, key_list, memory } = config;
         Self {
@@ -265,170 +197,6 @@ impl Hop {
         open.into_iter().chain(undecided).chain(awaited).fold(current, u64::min)
     }
 
-    /// Whether a body can be for a channel now. Cheap, and done before anything is read into memory.
-    pub fn admits(&self, channel: Channel, body_len: usize, now_s: u64) -> Result<(), Refusal> {
-        if self.hop != 1 || !self.has_label(channel.label) {
-            return Err(Refusal::Unknown);
-        }
-        if self.layout.envelopes_in(body_len).is_none() {
-            return Err(Refusal::Length);
-        }
-        match channel.epoch.cmp(&self.survey.survey().epoch_at(now_s)) {
-            _ if lock(&self.record).contradicted.is_some() => Err(Refusal::Stopped),
-            Ordering::Less => Err(Refusal::Closed),
-            Ordering::Greater => Err(Refusal::Early),
-            Ordering::Equal if self.is_closed(channel.epoch) => Err(Refusal::Closed),
-            Ordering::Equal => Ok(()),
-        }
-    }
-
-    /// Takes a group of uploads. What is `Ok` is synced, and the time bucket is for the receipt.
-    pub fn take(
-        &self,
-        uploads: &[Upload],
-        now_s: u64,
-        rng: &mut (impl CryptoRng + ?Sized),
-    ) -> Vec<Result<u64, Refusal>> {
-        let bucket = time_bucket(self.survey.survey(), now_s);
-        let mut results = vec![Err(Refusal::Full); uploads.len()];
-        let mut groups: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
-        let mut intakes = lock(&self.intakes);
-        for (index, upload) in uploads.iter().enumerate() {
-            // Again, and under the lock: no epoch closes between this and the sync.
-            match self.admits(upload.channel, upload.body_len(), now_s) {
-                Ok(()) => groups.entry(upload.channel.epoch).or_default().push(index),
-                Err(refusal) => results[index] = Err(refusal),
-            }
-        }
-        // Half of the memory is for respondents, and half for shuffling what they send.
-        let room =
-            Room { respondents: self.memory / 2 / KNOWN_LEN, bytes: Shuffle::bytes_max(self.memory / 2) };
-        for (epoch, indices) in groups {
-            let intake = match intakes.remove(&epoch) {
-                Some(intake) => Ok(intake),
-                None => self.open_epoch(epoch, rng).and_then(|()| self.open_intake(epoch)),
-            };
-            let Ok(mut intake) = intake else { continue };
-            let group: Vec<&Upload> = indices.iter().map(|&index| &uploads[index]).collect();
-            for (index, taken) in
-                indices.into_iter().zip(intake.take((&*self.store, &self.state_key), &group, bucket, room))
-            {
-                results[index] = taken;
-            }
-            intakes.insert(epoch, intake);
-        }
-        results
-    }
-
-    /// What the senders of a group get, from what `take` said of their uploads. Identical bytes get the same receipt
-    /// again, with another proof: the trees are drawn anew for every group.
-    pub fn receipts(
-        &self,
-        uploads: &[Upload],
-        taken: Vec<Result<u64, Refusal>>,
-        rng: &mut (impl CryptoRng + ?Sized),
-    ) -> Vec<Result<Taken, Refusal>> {
-        // One seed for a group: the system's generator is asked once.
-        let mut seed = Seed::default();
-        rng.fill_bytes(&mut seed);
-        let mut rng = ChaCha20Rng::from_seed(seed);
-        let receipts: Vec<Receipt> = uploads
-            .iter()
-            .zip(&taken)
-            .filter_map(|(upload, taken)| {
-                let time_bucket = *taken.as_ref().ok()?;
-                Some(Receipt { route: self.route(upload.channel), body: upload.digest(), time_bucket })
-            })
-            .collect();
-        let mut signable = receipts.chunks(LEAVES).flat_map(|receipts| {
-            Taken::all_of(ReceiptTree::new(receipts.to_vec(), &mut rng), receipts.len())
-        });
-        // There is one for each that is `Ok`.
-        let mut next = || signable.next().ok_or(Refusal::Full);
-        taken.into_iter().map(|taken| taken.and_then(|_| next())).collect()
-    }
-
-    /// The receipt for a body that was taken.
-    pub fn receipt(&self, taken: &Taken) -> SignedReceipt {
-        taken.receipt(&self.signing)
-    }
-
-    /// The tick: ends the intake of every epoch that is over. Also of those that nobody answered in, or that this hop was
-    /// not there for (the last `EMPTY_MAX` of them), so that an empty epoch is destroyed as visibly as a small one. But not
-    /// by a clock that is past all keys: closed epochs do not open again when it is set right. And none before the first of this hop.
-    pub fn close_due(&self, now_s: u64) -> Result<(), Error> {
-        if self.hop != 1 {
-            return Ok(());
-        }
-        let current = self.survey.survey().epoch_at(now_s);
-        let mut intakes = lock(&self.intakes);
-        let mut due: BTreeSet<u64> = intakes.keys().copied().filter(|&epoch| epoch < current).collect();
-        if !self.is_past_keys(now_s, 0) {
-            let first = lock(&self.record).first_open();
-            due.extend(first.max(current.saturating_sub(EMPTY_MAX))..current);
-        }
-        due.into_iter().try_for_each(|epoch| self.close(epoch, &mut intakes))
-    }
-
-    /// The tick, at every hop: draws what the current epoch needs, before anything of it comes.
-    pub fn open_due(&self, now_s: u64, rng: &mut (impl CryptoRng + ?Sized)) -> Result<(), Error> {
-        let current = self.survey.survey().epoch_at(now_s);
-        if self.is_past_keys(now_s, 0) || current < lock(&self.record).first_open() {
-            return Ok(());
-        }
-        let _intakes = lock(&self.intakes);
-        self.open_epoch(current, rng)
-    }
-
-    /// Draws the secrets of an epoch, once. The intakes are locked.
-    fn open_epoch(&self, epoch: u64, rng: &mut (impl CryptoRng + ?Sized)) -> Result<(), Error> {
-        if lock(&self.record).opened.contains(&epoch) {
-            return Ok(());
-        }
-        for label in self.labels() {
-            Draw::make(&*self.store, Channel { label, epoch }, &self.state_key, rng)?;
-        }
-        if self.hop == 1 {
-            make_epoch_key(&*self.store, &self.state_key, epoch, rng)?;
-        }
-        self.step(Channel { label: 0, epoch }, Step::Opened)
-    }
-
-    /// What was taken in an epoch that is open, for those of its labels that are.
-    fn open_intake(&self, epoch: u64) -> Result<Intake, Error> {
-        let labels: Vec<u32> = {
-            let record = lock(&self.record);
-            let open = |label: &u32| !record.phases.contains_key(&Channel { label: *label, epoch });
-            self.labels().filter(open).collect()
-        };
-        for &label in &labels {
-            Draw::read(&*self.store, Channel { label, epoch }, &self.state_key)?;
-        }
-        let files = (&*self.store, &self.state_key);
-        let (intake, cut) = Intake::open(files, epoch, labels.into_iter(), self.body_len_max())?;
-        lock(&self.cuts).extend(cut.into_iter().map(Cut::Uploads));
-        Ok(intake)
-    }
-
-    /// Ends an epoch for all its labels. Nobody who answered in it is known from then on.
-    fn close(&self, epoch: u64, intakes: &mut BTreeMap<u64, Intake>) -> Result<(), Error> {
-        for label in self.labels() {
-            let channel = Channel { label, epoch };
-            if !lock(&self.record).phases.contains_key(&channel) {
-                let uploads = intakes.get(&epoch).map_or(0, |intake| intake.len(label));
-                self.step(channel, Step::Closed(uploads))?;
-            }
-        }
-        intakes.remove(&epoch);
-        self.store.remove(&key_name(epoch))?;
-        Ok(())
-    }
-
-    /// Epochs close in order and for all labels at once: a clock that goes back opens none again.
-    fn is_closed(&self, epoch: u64) -> bool {
-        epoch < lock(&self.record).first_open()
-    }
-
     /// Which batches are closed or received, and to be worked on by `process`.
     pub fn undecided(&self) -> Vec<Channel> {
         self.channels(Phase::is_undecided)
@@ -447,67 +215,6 @@ impl Hop {
             _ => return Ok(()),
         };
         self.decide(channel, outcome)
-    }
-
-    /// Which batches wait for the next hop or the analyzer.
-    pub fn waiting(&self) -> Vec<Channel> {
-        self.channels(|phase| matches!(phase, Phase::Decided { .. }))
-    }
-
-    /// A batch that waits.
-    pub fn outgoing(&self, channel: Channel) -> Result<Outgoing, Error> {
-        let (own, statements) = match lock(&self.record).phases.get(&channel) {
-            Some(Phase::Decided { before, own }) => {
-                (own.clone(), before.iter().chain([own]).cloned().collect::<Vec<_>>())
-            }
-            Some(Phase::Delivered { .. }) => return Err(Refusal::Gone.into()),
-            Some(Phase::Expired { .. }) => return Err(Refusal::Expired.into()),
-            _ => return Err(Refusal::Undecided.into()),
-        };
-        let count = self.count_of(channel, own.claimed())?;
-        let manifest = Manifest { records: count.envelopes(), digest: Phase::batch(&own) };
-        let length = self.outgoing_len();
-        let records = match manifest.records {
-            0 => Box::new(std::io::empty()) as Box<dyn Read + Send>,
-            _ => self.store.read(&channel.file(BATCH))?,
-        };
-        Ok(Outgoing { statements, count, manifest, len: manifest.records * length as u64, records })
-    }
-
-    /// The next party has the batch with this hash: it is erased here. Told again, this is still right.
-    pub fn acknowledge(&self, channel: Channel, batch: Digest) -> Result<(), Error> {
-        let phase = lock(&self.record).phases.get(&channel).cloned();
-        match phase {
-            Some(Phase::Decided { own, .. }) if Phase::batch(&own) == batch => {
-                self.step(channel, Step::Delivered)
-            }
-            // Whoever has it may say so, however late.
-            Some(Phase::Delivered { own, .. } | Phase::Expired { own, .. })
-                if Phase::batch(&own) == batch =>
-            {
-                Ok(())
-            }
-            Some(Phase::Decided { .. } | Phase::Delivered { .. }) => Err(Refusal::Batch.into()),
-            Some(Phase::Expired { .. }) => Err(Refusal::Expired.into()),
-            _ => Err(Refusal::Undecided.into()),
-        }
-    }
-
-    /// Erases the batches that the next party has not come for in the time that the survey gives; says which. A party that
-    /// stays away does not fill the disk, and what was said about them stays what it was. But not by a clock that is past all
-    /// keys: what is erased does not come back when it is set right.
-    pub fn expire_due(&self, now_s: u64) -> Result<Vec<Channel>, Error> {
-        let survey = self.survey.survey();
-        let keep_s = survey.keep_batches_s();
-        if self.is_past_keys(now_s, keep_s.div_ceil(survey.epoch_s).saturating_mul(2)) {
-            return Ok(Vec::new());
-        }
-        let mut due = self.waiting();
-        due.retain(|channel| now_s > survey.epoch_end_s(channel.epoch).saturating_add(keep_s));
-        for &channel in &due {
-            self.step(channel, Step::Expired)?;
-        }
-        Ok(due)
     }
 
     /// What this hop said about an epoch.
@@ -574,38 +281,6 @@ impl Hop {
         record.phases.iter().filter(|(_, phase)| wanted(phase)).map(|(channel, _)| *channel).collect()
     }
 
-    /// What is left to do after a start: open epochs are read in again, and what no phase needs is erased.
-    fn recover(&self) -> Result<(), Error> {
-        let open: BTreeSet<u64> = {
-            let record = lock(&self.record);
-            let has_open = |epoch: u64| {
-                self.labels().any(|label| !record.phases.contains_key(&Channel { label, epoch }))
-            };
-            record.opened.iter().copied().filter(|&epoch| has_open(epoch)).collect()
-        };
-        for name in self.store.names()? {
-            let Some((channel, kind)) = Channel::of_file(&name) else { continue };
-            let keeps = match (kind, lock(&self.record).phases.get(&channel)) {
-                (KEY, _) => self.hop == 1 && open.contains(&channel.epoch),
-                (kind, Some(phase)) => phase.keeps(kind),
-                (kind, None) => open.contains(&channel.epoch) && Phase::open_keeps(self.hop, kind),
-            };
-            if !keeps {
-                self.store.remove(&name)?;
-            }
-        }
-        let mut intakes = lock(&self.intakes);
-        for epoch in open.into_iter().filter(|_| self.hop == 1) {
-            let intake = self.open_intake(epoch)?;
-            intakes.insert(epoch, intake);
-            if self.is_closed(epoch) {
-                // A crash while it closed: the rest of its labels close, too.
-                self.close(epoch, &mut intakes)?;
-            }
-        }
-        Ok(())
-    }
-
     fn decide(&self, channel: Channel, outcome: Outcome) -> Result<(), Error> {
         let key_list = self.keys().1;
         let analyzer_key_list = *self.analyzer_key_list.read().unwrap_or_else(PoisonError::into_inner);
@@ -630,22 +305,7 @@ impl Hop {
     }
 }
 
-impl HopConfig {
-    /// The key of its files, if the signing key is the one that the survey pins.
-    fn state_key(&self) -> Result<StateKey, Error> {
-        let place = Place::Hop { instance: self.instance, hop: self.hop };
-        let pinned = self.survey.survey().party(place).ok_or(throng_wire::Error::UnknownParty(place))?;
-        if pinned.signing_key != self.signing.public() {
-            return Err(throng_wire::Error::Signature { kind: "signing key", party: place }.into());
-        }
-        Ok(StateKey::new(&self.signing, self.survey.hash(), place))
-    }
-}
-
 /// A thread that panicked took its step or did not: the journal says which, and memory follows it.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
-
-/// Epochs without uploads that are closed at once: uploads wait meanwhile.
-const EMPTY_MAX: u64 = 256;

@@ -361,10 +361,9 @@ impl Respondent {
             return Ok(Credential::from_file(str::from_utf8(&text)?)?);
         };
         let path = self.credential.as_deref().unwrap_or(path);
-        let advice =
-            || format!("cannot read the credential {}; say where it is with --credential", path.display());
-        let text = private_file::read(path).with_context(advice)?;
-        Credential::from_file(&text).with_context(advice)
+        let advice = "there is no credential to answer with; name its file with --credential";
+        let text = private_file::read(path).context(advice)?;
+        Credential::from_file(&text).with_context(|| format!("{advice}, as this is none: {}", path.display()))
     }
 }
 

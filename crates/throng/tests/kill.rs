@@ -24,7 +24,7 @@ use town::{CROWD, Pulled, Shape, Town, sender};
 /// time is waiting for the end of an epoch. Returns how often the hop ended between drawing the noise of the crowd and using
 /// it.
 fn in_every_operation(hop: u32, from: u64, labels: bool) -> usize {
-    const SIDE_BY_SIDE: u64 = 24;
+    const SIDE_BY_SIDE: u64 = 64;
     let mut drawn = 0;
     for start in (from..).step_by(SIDE_BY_SIDE as usize) {
         let days: Vec<Ended> = thread::scope(|scope| {

@@ -4,8 +4,10 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
-#[path = "support/silent.rs"]
+#[path = "../support/silent.rs"]
 mod silent;
+
+mod exchange;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
