@@ -191,6 +191,15 @@ mod tests {
         let noise = four.coins().noise();
         assert_eq!(part.envelopes, 7);
         assert!((part.up - (7.0 - noise.flip()) * noise.range()).abs() < 1e-9);
+        // The worst of all values, whichever instance it is.
+        for position in [0, 2] {
+            assert_eq!(OneLiar::in_part(&four, 7, assignment(4, 3), &[position]), part);
+        }
+        let two = Mechanism::FragmentedOneHot(ReportFragments::new(one_hot(), epsilon(1.0), 2).unwrap());
+        assert_eq!(OneLiar::in_part(&two, 7, assignment(2, 3), &[0, 1]).envelopes, 14);
+        // One envelope of four is less than what is taken off for noise.
+        let faint = ReportFragments::new(OneHot::new(9, epsilon(0.3)).unwrap(), epsilon(0.3), 4).unwrap();
+        assert_eq!(OneLiar::of(&Mechanism::FragmentedOneHot(faint), 1, assignment(4, 1)).up, 0.0);
         let shape = SketchShape { domain: 300, rows: 8, cells: 16, seed: 4 };
         let sketch = Mechanism::Sketch(CountSketch::new(shape, epsilon(2.0)).unwrap());
         assert_eq!(OneLiar::of(&sketch, 7, assignment(1, 3)).envelopes, 21);

@@ -412,3 +412,116 @@ fn counts_that_a_crowd_hardly_ever_sends_are_withheld() {
     assert_eq!(found.withheld[&1].mark, Mark::Implausible);
     assert_eq!((found.withheld[&1].fragments, found.withheld[&1].respondents), (190, 200));
 }
+
+/// From one fragment more than is said on: the limits of a release are the exact tails of the law at the share of
+/// [`FALSE_ALARM`] that each has, but for a few counts that Chernoff's bound is above them.
+#[test]
+fn marks_begin_one_fragment_beyond_the_law() {
+    let (size, crowd) = (6, 40);
+    let mechanism = Mechanism::OneHot(one_hot(size, 2.0));
+    let tallies = |total: u64, instances: u64| -> Vec<Tally> {
+        let empty = (0..instances).map(|_| mechanism.tally().unwrap());
+        let mut tallies: Vec<Tally> = empty.collect();
+        for at in 0..total {
+            tallies[(at % size % instances) as usize].add_fragment((at % size) as u32).unwrap();
+        }
+        tallies.iter_mut().for_each(|tally| tally.add_respondents(crowd));
+        tallies
+    };
+    let sum = |value, instances: u32| {
+        let all: Vec<u32> = (0..instances).collect();
+        let one = law_of(&mechanism, (1, instances), &all, value, &|_| true);
+        (0..crowd).fold(vec![1.0], |sum, _| convolve(&sum, &one))
+    };
+    for instances in [1, 2] {
+        let share = FALSE_ALARM / 3.0 / (2 * instances + 1) as f64;
+        let whole = |doubt: &Doubt| match *doubt {
+            Doubt::TotalAbove { instance, fragments, at_most, .. }
+                if instance.is_none() == (instances > 1) =>
+            {
+                Some((fragments, at_most))
+            }
+            _ => None,
+        };
+        let found = |total| check(&mechanism, (1, instances as u32), 40, &tallies(total, instances));
+        let (first, (fragments, at_most)) =
+            (0..240).find_map(|total| Some((total, found(total).doubts.iter().find_map(whole)?))).unwrap();
+        assert_eq!((fragments, at_most), (first, first - 1));
+        let law = sum(Some(3), instances as u32);
+        assert!(above(&law, at_most) <= share && above(&law, at_most - 4) > share, "{at_most}");
+    }
+    let below_of = |total| match check(&mechanism, (1, 1), 40, &tallies(total, 1)).doubts[..] {
+        [Doubt::TotalBelow { fragments, at_least, .. }] => Some((fragments, at_least)),
+        _ => None,
+    };
+    let (last, (fragments, at_least)) =
+        (0..40).rev().find_map(|total| Some((total, below_of(total)?))).unwrap();
+    assert_eq!((fragments, at_least), (last, last + 1));
+    let (law, share) = (sum(None, 1), FALSE_ALARM / 9.0);
+    assert!(below(&law, at_least) <= share && below(&law, at_least + 4) > share, "{at_least}");
+}
+
+/// The share of one of 600 values, and of one of 1,000 in a sketch: 200 people who all hold it exceed the limit as rarely.
+#[test]
+fn every_value_has_its_share_of_false_alarms() {
+    let shape = SketchShape { domain: 1000, rows: 4, cells: 64, seed: 9 };
+    for mechanism in [Mechanism::OneHot(one_hot(600, 0.6)), sketch(shape, 0.6, 1)] {
+        let cells: Vec<u32> = match mechanism.sketch() {
+            Some(hashes) => (0..4).map(|row| row * 64 + hashes.cell(row, 7).unwrap()).collect(),
+            None => vec![7],
+        };
+        let why = |count: u64| {
+            let mut tally = mechanism.tally().unwrap();
+            (0..count).zip(cells.iter().cycle()).for_each(|(_, &cell)| tally.add_fragment(cell).unwrap());
+            tally.add_respondents(200);
+            check(&mechanism, (1, 1), 600, &[tally]).withheld.get(&7).copied()
+        };
+        let (first, found) = (0..201).find_map(|count| Some((count, why(count)?))).unwrap();
+        assert_eq!((found.mark, found.fragments, found.at_most), (Mark::Implausible, first, first - 1));
+        let Coins::Runs { coin, .. } = mechanism.coins() else { panic!("one run") };
+        let (law, share) =
+            (coins(200, 1.0 - coin.probability()), FALSE_ALARM / 3.0 / mechanism.domain() as f64);
+        assert!(above(&law, found.at_most) <= share, "{mechanism:?}: {found:?}");
+        assert!(above(&law, found.at_most - 5) > share, "{mechanism:?}: {found:?}");
+        assert_eq!(why(200).unwrap().mark, Mark::Implausible, "all of them can have sent one");
+        let beyond = why(201).unwrap();
+        assert_eq!((beyond.mark, beyond.at_most), (Mark::Impossible, 200));
+    }
+}
+
+/// Instances that counted 60 and 20 people, of whom all hold a value: each count is held against its own crowd, and a sum
+/// against the larger one. Crowds that are not the same people have no sum.
+#[test]
+fn instances_that_counted_different_crowds_are_not_held_against_one_another() {
+    let mechanism =
+        Mechanism::FragmentedOneHot(ReportFragments::new(one_hot(4, 8.0), epsilon(6.0), 2).unwrap());
+    let tallies = |counts: [u64; 2]| {
+        let tally = |(count, respondents)| {
+            let mut tally = mechanism.tally().unwrap();
+            tally.add_count(0, count).unwrap();
+            tally.add_respondents(respondents);
+            tally
+        };
+        counts.into_iter().zip([60, 20]).map(tally).collect::<Vec<Tally>>()
+    };
+    assert_eq!(check(&mechanism, (2, 2), 40, &tallies([60, 20])), Plausibility::default());
+    let why = check(&mechanism, (2, 2), 40, &tallies([30, 21])).withheld[&0];
+    assert_eq!((why.mark, why.fragments, why.at_most, why.respondents), (Mark::Impossible, 21, 20, 20));
+    // 60 hold a value at one instance, and 60 at the other.
+    let plain = Mechanism::OneHot(one_hot(4, 8.0));
+    let mut both: Vec<Tally> = (0..2).map(|_| plain.tally().unwrap()).collect();
+    for (tally, value) in both.iter_mut().zip([0, 1]) {
+        tally.add_count(value, 60).unwrap();
+        tally.add_respondents(60);
+    }
+    assert_eq!(check(&plain, (1, 2), 40, &both).doubts.len(), 1);
+    let parts: Vec<InstanceCounts<'_>> = both
+        .iter()
+        .zip(0..)
+        .map(|(tally, position)| InstanceCounts { instance: position + 1, position, tally })
+        .collect();
+    let estimates = plain.estimate(&both[0]).unwrap();
+    let assignment = Assignment::new(1, 2).unwrap();
+    let apart = Plausibility::of(&plain, assignment, 40, &parts, (&estimates, false));
+    assert_eq!(apart, Plausibility::default());
+}
