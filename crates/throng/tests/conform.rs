@@ -310,7 +310,7 @@ fn seal_with_one_key(info: &[u8], aad: &[u8], plaintext: &[u8], public: &[u8]) -
     let ephemeral = PrivateKey::from_private_key(&X25519, &[7; 32]).unwrap();
     let enc = ephemeral.compute_public_key().unwrap().as_ref().to_vec();
     let peer = UnparsedPublicKey::new(&X25519, public);
-    let dh = agree(&ephemeral, &peer, (), |dh| Ok(dh.to_vec())).unwrap();
+    let dh = agree(&ephemeral, peer, (), |dh| Ok(dh.to_vec())).unwrap();
     let kem: &[u8] = b"KEM\x00\x20";
     let shared = extract(kem, &[], b"eae_prk", &dh);
     let shared = expand(kem, &shared, b"shared_secret", &[&enc, public].concat(), 32);
