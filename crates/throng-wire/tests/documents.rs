@@ -267,6 +267,9 @@ fn a_cascade_has_to_add_up() {
         &small,
         &[good[0], small[1]],
         &[statement(&world, 1, 12001, 12001), statement(&world, 2, 12001, 700)],
+        // A first hop that had more than everybody sends, or less, and passes on as many as they do.
+        &[statement(&world, 1, 12001, 12000), good[1]],
+        &[statement(&world, 1, 11999, 12000), good[1]],
         &[statement(&world, 1, 12000, 12000), statement(&world, 2, 11999, 700)],
         &[statement(&world, 1, 12000, 11999), statement(&world, 2, 12000, 700)],
         // A last hop that tells the number of fragments, one that hides how much it received, a first hop that hides

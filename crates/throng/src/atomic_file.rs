@@ -25,8 +25,17 @@ pub(crate) struct Unfinished(NamedTempFile);
 impl Unfinished {
     /// An empty one in a directory.
     pub(crate) fn new(directory: &Path, mode: u32) -> io::Result<Self> {
+        Self::begin(directory, PREFIX, mode)
+    }
+
+    /// An empty one for a file in a directory that others write to as well: `remove_unfinished_of` removes it and leaves theirs.
+    pub(crate) fn of(path: &Path, mode: u32) -> io::Result<Self> {
+        Self::begin(parent(path), &prefix_of(path), mode)
+    }
+
+    fn begin(directory: &Path, prefix: &str, mode: u32) -> io::Result<Self> {
         let mut builder = tempfile::Builder::new();
-        builder.prefix(PREFIX).suffix(SUFFIX);
+        builder.prefix(prefix).suffix(SUFFIX);
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
         Ok(Self(builder.tempfile_in(directory)?))
@@ -131,10 +140,23 @@ pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
 
 /// Removes what a process that was killed had begun to write: it has no meaning.
 pub(crate) fn remove_unfinished(directory: &Path) -> io::Result<()> {
+    remove_begun(directory, PREFIX)
+}
+
+/// The same for one file, begun as `Unfinished::of`.
+pub(crate) fn remove_unfinished_of(path: &Path) -> io::Result<()> {
+    remove_begun(parent(path), &prefix_of(path))
+}
+
+fn prefix_of(path: &Path) -> String {
+    format!("{PREFIX}{}-", path.file_name().unwrap_or_default().display())
+}
+
+fn remove_begun(directory: &Path, prefix: &str) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
         let name = entry.file_name();
-        if name.to_str().is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX)) {
+        if name.to_str().is_some_and(|name| name.starts_with(prefix) && name.ends_with(SUFFIX)) {
             fs::remove_file(entry.path())?;
         }
     }

@@ -10,6 +10,9 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use aws_lc_rs::agreement::{PrivateKey, UnparsedPublicKey, X25519, agree};
+use aws_lc_rs::hmac;
 use axum::http::Request;
 use axum::http::request::Parts;
 use chacha20::ChaCha20Rng;
@@ -160,6 +163,7 @@ enum Twist {
     Routing,
     SameFragmentTwice,
     SameEnvelopeTwice,
+    OneEphemeralKey,
 }
 
 /// A client that was written from docs/wire-format.md, and does one thing wrong.
@@ -226,6 +230,10 @@ impl Client<'_> {
             _ => DH_KEM_X25519_HKDF_SHA256_AES_128,
         };
         let public = HpkePublicKey(key.public.as_bytes().to_vec());
+        if twist == Twist::OneEphemeralKey {
+            let (enc, ciphertext) = seal_with_one_key(&info, &aad, plaintext, key.public.as_bytes());
+            return [&[id][..], &enc, &ciphertext].concat();
+        }
         let (enc, ciphertext) = suite.seal(&info, &aad, plaintext, &public).unwrap();
         match twist {
             Twist::EncLast => [&[id][..], &ciphertext, &enc.0].concat(),
@@ -285,6 +293,40 @@ impl Client<'_> {
     }
 }
 
+/// HPKE in base mode (RFC 9180) as a client would have it who draws one ephemeral key and uses it for everything.
+fn seal_with_one_key(info: &[u8], aad: &[u8], plaintext: &[u8], public: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    let hmac = |key: &[u8], parts: &[&[u8]]| {
+        hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), &parts.concat()).as_ref().to_vec()
+    };
+    let extract = |suite: &[u8], salt: &[u8], label: &[u8], secret: &[u8]| {
+        hmac(if salt.is_empty() { &[0; 32] } else { salt }, &[b"HPKE-v1", suite, label, secret])
+    };
+    // All that is asked for is in the first block.
+    let expand = |suite: &[u8], secret: &[u8], label: &[u8], info: &[u8], len: u16| {
+        let mut block = hmac(secret, &[&len.to_be_bytes(), b"HPKE-v1", suite, label, info, &[1]]);
+        block.truncate(usize::from(len));
+        block
+    };
+    let ephemeral = PrivateKey::from_private_key(&X25519, &[7; 32]).unwrap();
+    let enc = ephemeral.compute_public_key().unwrap().as_ref().to_vec();
+    let peer = UnparsedPublicKey::new(&X25519, public);
+    let dh = agree(&ephemeral, peer, (), |dh| Ok(dh.to_vec())).unwrap();
+    let kem: &[u8] = b"KEM\x00\x20";
+    let shared = extract(kem, &[], b"eae_prk", &dh);
+    let shared = expand(kem, &shared, b"shared_secret", &[&enc, public].concat(), 32);
+    let suite: &[u8] = b"HPKE\x00\x20\x00\x01\x00\x01";
+    let hash = |label: &[u8], what: &[u8]| extract(suite, &[], label, what);
+    let context = [&[0][..], &hash(b"psk_id_hash", &[]), &hash(b"info_hash", info)].concat();
+    let secret = extract(suite, &shared, b"secret", &[]);
+    let key = expand(suite, &secret, b"key", &context, 16);
+    let nonce = expand(suite, &secret, b"base_nonce", &context, 12);
+    let key = LessSafeKey::new(UnboundKey::new(&AES_128_GCM, &key).unwrap());
+    let mut sealed = plaintext.to_vec();
+    let nonce = Nonce::try_assume_unique_for_key(&nonce).unwrap();
+    key.seal_in_place_append_tag(nonce, Aad::from(aad), &mut sealed).unwrap();
+    (enc, sealed)
+}
+
 /// Sends a body to each instance, and again until it is receipted.
 fn rehearse(twist: Twist) -> Verdict {
     let stage = Stage::new(2, 3);
@@ -339,6 +381,7 @@ fn every_mistake_in_a_body_is_named() {
         (Twist::Routing, Rule::Routing, "belongs to instance 2"),
         (Twist::SameFragmentTwice, Rule::Content, "two fragments are of one attribute"),
         (Twist::SameEnvelopeTwice, Rule::Content, "two envelopes are the same bytes"),
+        (Twist::OneEphemeralKey, Rule::Seal, "an encapsulated key occurs twice"),
     ] {
         let verdict = rehearse(twist);
         let named = verdict.findings.iter().any(|found| found.rule == rule && found.what.contains(words));
@@ -444,7 +487,7 @@ fn every_mistake_in_a_request_is_named() {
     named(&never, Rule::Retry, "no body came");
 }
 
-/// The command, over sockets, with our own client as another process.
+/// The command, over sockets, with our own client as another process: without TLS and with it.
 #[test]
 fn the_command_takes_our_own_client_and_tells_it_when_its_clock_is_wrong() {
     let dir = tempfile::tempdir().unwrap();
@@ -472,12 +515,13 @@ fn the_command_takes_our_own_client_and_tells_it_when_its_clock_is_wrong() {
     };
     let answer = "--survey out/survey.toml --credential out/credential --value 5 --epoch current --no-wait \
                   --epsilon-limit 10";
-    let start = || {
-        let mut stub = program("conform --out out --epoch-s 3600 --json").spawn().unwrap();
+    let start = |scheme: &str| {
+        let tls = if scheme == "https" { " --tls" } else { "" };
+        let mut stub = program(&format!("conform --out out --epoch-s 3600 --json{tls}")).spawn().unwrap();
         let mut said = BufReader::new(stub.stderr.take().unwrap());
         let mut line = String::new();
         said.read_line(&mut line).unwrap();
-        assert!(line.starts_with("ready: "), "{line}");
+        assert!(line.starts_with("ready: ") && line.contains(&format!("{scheme}://127.0.0.1:")), "{line}");
         // It is read to its end, or it would wait for a reader.
         std::thread::spawn(move || {
             let mut rest = String::new();
@@ -491,20 +535,26 @@ fn the_command_takes_our_own_client_and_tells_it_when_its_clock_is_wrong() {
         (output.status.code(), verdict)
     };
 
-    let stub = start();
-    let (code, error) = respond("state", answer);
-    assert_eq!(code, Some(0), "{error}");
-    // All times are over, and a minute is left.
-    step_to(begun_s + 3541);
-    let (code, error) = respond("state", "--credential out/credential");
-    assert_eq!(code, Some(0), "{error}");
-    let (code, verdict) = end(stub);
-    assert_eq!(code, Some(0), "{verdict:#}");
-    assert_eq!((verdict["right"].as_bool(), verdict["bodies"].as_array().unwrap().len()), (Some(true), 2));
+    for scheme in ["http", "https"] {
+        step_to(begun_s + 60);
+        let stub = start(scheme);
+        let pinned = fs::read_to_string(dir.path().join("out/survey.addresses")).unwrap();
+        assert_eq!(pinned.matches(&format!("{scheme}://127.0.0.1:")).count(), 2, "both first hops: {pinned}");
+        let (code, error) = respond(scheme, answer);
+        assert_eq!(code, Some(0), "{error}");
+        // All times are over, and a minute is left.
+        step_to(begun_s + 3541);
+        let (code, error) = respond(scheme, "--credential out/credential");
+        assert_eq!(code, Some(0), "{error}");
+        let (code, verdict) = end(stub);
+        assert_eq!(code, Some(0), "{verdict:#}");
+        let bodies = verdict["bodies"].as_array().unwrap().len();
+        assert_eq!((verdict["right"].as_bool(), bodies), (Some(true), 2));
+    }
 
     // Another one, whose clock is two hours behind when it answers and sends: a refusal for good, which says why.
     step_to(begun_s + 60);
-    let mut stub = start();
+    let mut stub = start("http");
     let late = dir.path().join("late");
     fs::write(&late, "").unwrap();
     let behind = |more: &str, second: u64| {

@@ -1,13 +1,13 @@
 //! The high-water mark of a hop's journal: one small file in another directory than the journal's.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use throng_shuffle::Mark;
 
+use crate::atomic_file::{PRIVATE, Unfinished, parent, remove_unfinished_of, sync_directory};
 use crate::crash::Crash;
 
 /// A file that is replaced as a whole. Whoever has the store of its journal is the only one who writes it.
@@ -18,6 +18,8 @@ pub struct MarkFile {
 
 impl MarkFile {
     pub(super) fn new(path: PathBuf, crash: Arc<Crash>) -> Self {
+        // Whatever cannot be removed has no meaning, and is no obstacle.
+        let _ = remove_unfinished_of(&path);
         Self { path, crash }
     }
 }
@@ -33,16 +35,13 @@ impl Mark for MarkFile {
 
     fn save(&self, bytes: &[u8]) -> io::Result<()> {
         self.crash.operation();
-        let directory = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let directory = directory.unwrap_or(Path::new("."));
-        fs::create_dir_all(directory)?;
-        let new = self.path.with_extension("mark-new");
-        let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&new)?;
+        fs::create_dir_all(parent(&self.path))?;
+        let mut file = Unfinished::of(&self.path, PRIVATE)?;
         file.write_all(bytes)?;
-        file.sync_all()?;
+        let file = file.complete()?;
         self.crash.operation();
-        fs::rename(&new, &self.path)?;
-        File::open(directory)?.sync_all()
+        file.replace(&self.path)?;
+        sync_directory(parent(&self.path))
     }
 }
 
@@ -50,6 +49,7 @@ impl Mark for MarkFile {
 mod tests {
     use super::super::FileStore;
     use super::*;
+    use crate::atomic_file::{Step, trace};
 
     #[test]
     fn a_mark_is_replaced_as_a_whole() {
@@ -64,5 +64,22 @@ mod tests {
         let names: Vec<_> =
             fs::read_dir(directory.path()).unwrap().map(|one| one.unwrap().file_name()).collect();
         assert_eq!(names.len(), 2, "{names:?}");
+    }
+
+    /// On disk under another name first, and for good when it returns. What a process that was killed had begun is removed by
+    /// the next one; what others have begun beside it is theirs.
+    #[test]
+    fn a_mark_is_synced_before_and_after_it_gets_its_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = FileStore::open(&directory.path().join("data")).unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let others = [".throng-other.mark-1.tmp", ".throng-one.mark-1", ".throng-1.tmp"];
+        others.iter().chain(&[".throng-one.mark-1.tmp"]).for_each(|name| fs::write(path(name), "").unwrap());
+        let mark = store.mark(path("one.mark"));
+        assert!(!path(".throng-one.mark-1.tmp").exists());
+        assert!(others.iter().all(|name| path(name).exists()));
+        let steps = trace::of(directory.path(), || mark.save(b"one").unwrap());
+        let expected = [(Step::Write, "*"), (Step::Sync, "*"), (Step::Name, "one.mark"), (Step::Sync, "")];
+        assert_eq!(steps, expected.map(|(step, name)| (step, name.to_owned())));
     }
 }

@@ -15,6 +15,7 @@ mod exact;
 mod full;
 mod hostile;
 mod late;
+mod links;
 mod moved;
 mod people;
 mod respond;
