@@ -117,10 +117,10 @@ impl Lies {
             lines.push((
                 "with liars",
                 format!(
-                    "{} values above {:.1}, where noise and {} end",
-                    HumanCount(self.significant_with_liars),
+                    "values above {:.1}, where noise and {} end: {}",
                     up_to_tenths(self.noise_threshold_with_liars),
-                    liars(self.liars)
+                    liars(self.liars),
+                    HumanCount(self.significant_with_liars)
                 ),
             ));
         }
@@ -235,6 +235,6 @@ mod tests {
                 "withheld: 2 more, as the table says",
             ]
         );
-        assert_eq!(said(2)[1], "with liars: 1 values above 24.0, where noise and 2 liars end");
+        assert_eq!(said(2)[1], "with liars: values above 24.0, where noise and 2 liars end: 1");
     }
 }

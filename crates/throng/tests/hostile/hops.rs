@@ -284,7 +284,8 @@ fn counted_once_and_never_replaced(
 /// back; but nothing of what it puts in their place is counted.
 #[test]
 fn envelopes_of_another_survey_are_rejected_one_by_one() {
-    let (mut town, elsewhere) = (two_instances(), two_instances());
+    let mut town = two_instances();
+    let elsewhere = town.elsewhere();
     town.start_all();
     let answered = everyone(&mut town, 8, |_, _| {});
     let epoch = answered.epoch;

@@ -15,7 +15,7 @@ fn what_a_bad_respondent_sends_is_counted_once_at_most() {
     let mut town = two_instances();
     town.start_all();
     town.start(Place::Analyzer, None);
-    let elsewhere = two_instances();
+    let elsewhere = town.elsewhere();
     let mut taken = false;
     let answered = everyone(&mut town, 8, |town, epoch| taken = bad_answers(town, &elsewhere, epoch).is_ok());
     assert!(taken, "everyone has answered, so there was time");

@@ -134,7 +134,8 @@ fn people_who_drew_their_own_secrets_answer_through_real_hops() {
 /// What is damaged, of another survey or hop, or there twice makes no list; nor does a list take another's place.
 #[test]
 fn whoever_enrols_takes_only_what_is_right() {
-    let [town, other] = [1, 2].map(|_| Town::of(&planned(), true, 0));
+    let town = Town::of(&planned(), true, 0);
+    let other = town.elsewhere();
     let dir = town.deployment.survey.parent().unwrap();
     let elsewhere = other.deployment.survey.to_str().unwrap();
     for (survey, person) in [("survey.toml", "a"), ("survey.toml", "b"), (elsewhere, "c")] {

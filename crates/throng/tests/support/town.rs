@@ -71,7 +71,16 @@ impl Town {
         let delivery = &mut survey.delivery;
         delivery.keep_sealed_s = delivery.keep_sealed_s.map(|kept_s| kept_s * times);
         delivery.keep_batches_s = delivery.keep_batches_s.map(|kept_s| kept_s * times);
-        let survey = &survey;
+        Self::exactly(&survey, tls, respondents)
+    }
+
+    /// Other parties, other keys and the same survey, but for its parties: its epochs are those of this one.
+    pub(crate) fn elsewhere(&self) -> Self {
+        let survey = Survey { parties: None, ..self.deployment.bundle.survey().survey().clone() };
+        Self::exactly(&survey, self.shape.tls, self.credentials.len())
+    }
+
+    fn exactly(survey: &Survey, tls: bool, respondents: usize) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let (delivery, labels) = (&survey.delivery, survey.labels.is_some());
         let (instances, hops, epoch_s) = (delivery.instances, delivery.hops, survey.epoch_s);
