@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use hyper::StatusCode;
 use throng::analysis::ReleaseLedger;
 use throng::dataset::{Dataset, Records};
-use throng::net::{Problem, paths};
+use throng_host::net::{Problem, paths};
 use throng::respondent::{PersonalLedger, StoredAnswer};
 use throng_dp::{CentralGuarantee, Delta, Epsilon};
 

@@ -40,9 +40,12 @@ pub mod liar;
 pub mod meeting;
 mod patience;
 pub mod planner;
+mod refusal;
 mod remembered;
+pub mod rounding;
 pub mod terms;
 
 pub use clopper_pearson::clopper_pearson;
 pub use error::Error;
 pub use patience::while_wanted;
+pub use refusal::Refusal;

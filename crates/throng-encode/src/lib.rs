@@ -18,10 +18,6 @@ pub mod claim;
 mod encoder;
 mod error;
 pub mod label;
-#[cfg(test)]
-#[path = "../../throng-wire/tests/common/parsing.rs"]
-#[allow(dead_code)]
-mod parsing;
 pub mod routing;
 pub mod schedule;
 #[cfg(test)]

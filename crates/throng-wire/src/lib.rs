@@ -6,6 +6,7 @@
 
 pub mod address;
 pub mod batch_count;
+pub mod channel;
 pub mod codec;
 pub mod credential;
 pub mod digest;
@@ -33,6 +34,7 @@ pub mod survey;
 
 pub use address::Address;
 pub use batch_count::BatchCount;
+pub use channel::Channel;
 pub use credential::{Credential, CredentialList, Token};
 pub use digest::{Digest, HashedMap, HashedSet, Hasher, Mac, SurveyHash};
 pub use enrolment_file::EnrolmentFile;

@@ -23,7 +23,7 @@ use anyhow::Context;
 
 use crate::cli::audit::AuditCommand;
 use crate::cli::{Cli, Command};
-use crate::secrecy::keep_memory_off_the_disk;
+use throng_host::secrecy::keep_memory_off_the_disk;
 
 /// Runs a command as typed.
 pub fn run(cli: Cli) -> anyhow::Result<()> {

@@ -27,7 +27,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::out_dir::OutDir;
+use throng_host::out_dir::OutDir;
 use axis::{Range, Tick};
 use scene::{Anchor, Color, Direction, Label, Point, Scene, Stroke, Text, Weight};
 

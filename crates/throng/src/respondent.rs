@@ -42,10 +42,10 @@ use throng_wire::survey::{AnswerChanges, Enrolment, Survey};
 use throng_wire::{Credential, EpochStatement, Place, Signed, SurveyHash};
 use zeroize::Zeroizing;
 
-use crate::bundle::Bundle;
-use crate::entropy::system_rng;
-use crate::exit::Refusal;
-use crate::private_file;
+use throng_host::bundle::Bundle;
+use throng_host::entropy::system_rng;
+use throng_account::Refusal;
+use throng_host::private_file;
 use outbox::Outbox;
 use permanent::{Drawer, Kept};
 use sending::Retries;

@@ -23,7 +23,7 @@ use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 use throng_dp::{Estimates, Mechanism};
 
-use crate::exit::Refusal;
+use throng_account::Refusal;
 pub use gaussian::gaussian;
 use streams::Streams;
 

@@ -20,8 +20,8 @@ use throng_encode::CheckedClaim;
 use throng_wire::{KeyList, LayerKeys, Route, Signed, SignedSurvey, Survey};
 
 use super::{DataKey, ReleaseLedger, SealedFiles, TallyFiles, promised};
-use crate::exit::Refusal;
-use crate::keygen::read_layer_keys;
+use throng_account::Refusal;
+use throng_host::keygen::read_layer_keys;
 
 /// Who opens epochs of which survey, and at whose expense.
 #[derive(Clone, Copy, Debug)]

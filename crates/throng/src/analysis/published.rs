@@ -14,8 +14,8 @@ use serde::Deserialize;
 use throng_wire::{Digest, SurveyHash};
 
 use super::DataKey;
-use crate::atomic_file;
-use crate::out_dir::OutDir;
+use throng_host::atomic_file;
+use throng_host::out_dir::OutDir;
 use crate::picture::Picture;
 
 /// The published releases of an analyzer, in its data directory. Whoever reads them reads no tally, and spends nothing.

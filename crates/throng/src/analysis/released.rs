@@ -16,7 +16,7 @@ use super::lies::{Lies, interval_with_liars, liars, mark_of};
 use super::published::{PICTURE, TABLE};
 use crate::picture::Picture;
 use crate::rank_plot::estimates_by_rank;
-use crate::rounding::at_most;
+use throng_account::rounding::at_most;
 
 /// A release. The names are stable. Counts and errors are in respondents.
 #[derive(Clone, Debug, Serialize)]

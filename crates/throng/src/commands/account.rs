@@ -23,7 +23,7 @@ use throng_dp::{Absence, CentralGuarantee, Coins, Delta, Epsilon, Neighbors, Rem
 use super::stated::Stated;
 use super::{Format, print};
 use crate::cli::AccountArgs;
-use crate::rounding::{at_most, at_most_to};
+use throng_account::rounding::{at_most, at_most_to};
 
 /// Answers one question, or a file of them.
 pub fn run(args: &AccountArgs, format: Format) -> Result<()> {

@@ -10,12 +10,12 @@ use serde::Serialize;
 
 use super::{Format, print};
 use crate::cli::ExperimentArgs;
-use crate::clock::now_s;
+use throng_host::clock::now_s;
 use crate::experiments::report::Report;
 use crate::experiments::report::number::{duration, memory, shown};
 use crate::experiments::{EXPERIMENTS, Experiment, Lab, Row, Section, learning};
 use crate::memory::peak_rss_bytes;
-use crate::out_dir::OutDir;
+use throng_host::out_dir::OutDir;
 
 /// Runs one experiment or all, prints the cells, and writes the report where asked to.
 pub fn run(args: &ExperimentArgs, format: Format) -> Result<()> {

@@ -21,9 +21,9 @@ use super::stated::Stated;
 use super::{Format, print};
 use crate::analysis::lies::OneLiarShown;
 use crate::cli::{EncodingArg, PlanArgs};
-use crate::exit::Refusal;
-use crate::out_dir::OutDir;
-use crate::rounding::at_most;
+use throng_account::Refusal;
+use throng_host::out_dir::OutDir;
+use throng_account::rounding::at_most;
 
 /// Plans a survey, prints it, and writes its file where asked to.
 pub fn run(args: &PlanArgs, format: Format) -> Result<()> {

@@ -14,9 +14,9 @@ use crate::analysis::{
     self, Delivered, Opener, PublishedReleases, ReleaseLedger, ReleaseName, Released, SealedFiles,
     TallyFiles, Wanted,
 };
-use crate::bundle::Bundle;
+use throng_host::bundle::Bundle;
 use crate::cli::release::ReleaseArgs;
-use crate::out_dir::OutDir;
+use throng_host::out_dir::OutDir;
 use crate::picture::Picture;
 use crate::progress;
 use crate::serve::analyzer::{AnalyzedSurvey, AnalyzerConfig};

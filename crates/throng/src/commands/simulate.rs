@@ -19,7 +19,7 @@ use super::{Format, print};
 use crate::cli::SimulateArgs;
 use crate::dataset::Dataset;
 use crate::memory::peak_rss_bytes;
-use crate::out_dir::OutDir;
+use throng_host::out_dir::OutDir;
 use crate::progress;
 use crate::simulation::{Simulated, Simulation};
 use crate::terminal::Canvas;

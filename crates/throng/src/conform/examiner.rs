@@ -12,7 +12,7 @@ use throng_wire::{Digest, Layout, Place, Receipt, ReceiptTree, Route};
 use super::body::{self, OpenedBody};
 use super::rehearsal::Rehearsal;
 use super::verdict::{Finding, Rule, SeenBody, Verdict};
-use crate::net::{Problem, paths};
+use throng_host::net::{Problem, paths};
 
 /// All first hops of a rehearsal, and what they have seen. Their first answers are bad ones, to see what a client makes of
 /// them: odd instances say that they are about to stop, even ones sign another body.

@@ -11,7 +11,7 @@ use throng_wire::Survey;
 
 use super::query::{Query, bad};
 use super::{Json, Named, Shared};
-use crate::net::Problem;
+use throng_host::net::Problem;
 
 /// `GET /api/surveys/{survey}/guarantee?instances&analyzer&honest_fraction&respondents&bound&label`: what is left if so many
 /// instances are bad (and the analyzer, if `analyzer` is `true`), that share of the crowd is honest, and so many respond under

@@ -9,8 +9,8 @@ use super::sample::{Sample, Tried};
 use super::{Download, Json, Shared, Wanted, file_name, problem};
 use crate::cli::{EncodingArg, PlanArgs};
 use crate::commands::plan::{Planned, planned};
-use crate::exit::Refusal;
-use crate::net::Problem;
+use throng_account::Refusal;
+use throng_host::net::Problem;
 
 /// `GET /api/plan`: `plan` is what `throng plan --json` prints for these parameters; `sample` what a crowd of that many
 /// makes of it. A picture decides how many values there are, close to `domain`.

@@ -15,7 +15,7 @@ use super::query::{Query, bad};
 use super::{Download, JSON, Json, Named, Serving, Shared, Shown, file_name, problem};
 use crate::analysis::published::EstimateLine;
 use crate::analysis::{Published, ReleaseName, plot_title};
-use crate::net::Problem;
+use throng_host::net::Problem;
 use crate::picture::Picture;
 use crate::rank_plot::{estimates_by_rank, log_spaced};
 

@@ -129,7 +129,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::out_dir::OutDir;
+    use throng_host::out_dir::OutDir;
     use crate::picture::Picture;
 
     #[test]

@@ -15,7 +15,7 @@ use throng_learn::{Protocol, Randomness, State};
 use throng_wire::Digest;
 
 use super::{Plan, Point};
-use crate::atomic_file;
+use throng_host::atomic_file;
 
 /// All that it takes to go on.
 #[derive(Clone, PartialEq)]

@@ -10,7 +10,7 @@ use super::accountant::Accountant;
 use super::defaults::Defaults;
 use super::{Choices, Mode, ModelName, ProtocolName, Source, Statement};
 use crate::dataset::{Labelled, PictureSet};
-use crate::exit::Refusal;
+use throng_account::Refusal;
 
 /// What is trained on what, how, and what that guarantees.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ pub struct Plan {
 
 impl Plan {
     /// Opens the data and decides all that was left open. A target that not even one step fits is a
-    /// [`Refusal`](crate::exit::Refusal).
+    /// [`Refusal`](throng_account::Refusal).
     pub fn new(source: &Source, choices: &Choices) -> Result<Self> {
         Self::of(source.open()?, source.pictures(), choices)
     }

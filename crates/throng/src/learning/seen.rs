@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use throng_learn::Examples;
 use throng_wire::Digest;
 
-use crate::out_dir::OutDir;
+use throng_host::out_dir::OutDir;
 
 /// Examples to train on, and others to test with.
 pub(crate) type Both = (Examples, Examples);

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use indicatif::HumanCount;
 use serde::Serialize;
 
-use crate::rounding::at_most_to;
+use throng_account::rounding::at_most_to;
 
 /// Whose reports a simulation is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]

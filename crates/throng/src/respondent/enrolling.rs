@@ -9,7 +9,7 @@ use throng_wire::{Credential, EnrolmentFile, SurveyHash};
 use super::outbox::Outbox;
 use super::state_dir::SURVEYS;
 use super::{CREDENTIAL, Respondent, complete, refusal};
-use crate::bundle::Bundle;
+use throng_host::bundle::Bundle;
 
 impl Respondent {
     /// What each first hop of a survey has to know so that this person may answer. Their secret is drawn if there is none;

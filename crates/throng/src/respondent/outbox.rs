@@ -298,7 +298,7 @@ const KIND: &str = "answer";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parsing::check_bytes;
+    use throng_testing::parsing::check_bytes;
 
     fn stored(instance: u32, bytes: &[u8], kept: bool) -> StoredBody {
         let bytes = if kept { bytes.to_vec() } else { Vec::new() };

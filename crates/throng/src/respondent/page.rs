@@ -25,11 +25,11 @@ use throng_dp::Epsilon;
 
 use super::personal_ledger::difference;
 use super::{CheckedBody, CheckedReceipt, Respondent, ShownAnswer};
-use crate::dashboard::OperatorToken;
-use crate::dashboard::assets::{self, Asset, CSS, HTML, SCRIPT};
-use crate::net::exact::Heads;
-use crate::net::server::Limits;
-use crate::net::{LoopbackHosts, Problem, Server, Transport, Upload};
+use throng_host::operator_token::OperatorToken;
+use throng_host::page::{self, Asset, CSS, HTML, SCRIPT};
+use throng_host::net::exact::Heads;
+use throng_host::net::server::Limits;
+use throng_host::net::{LoopbackHosts, Problem, Server, Transport, Upload};
 
 /// The page, while its address exists.
 #[derive(Debug)]
@@ -161,9 +161,9 @@ fn router(site: Arc<Site>) -> Router {
         .fallback(async || unknown())
         .method_not_allowed_fallback(Problem::method)
         .with_state(Arc::clone(&site))
-        .nest("/{token}", assets::routes(assets::SHARED.iter().chain(OWN)))
+        .nest("/{token}", page::routes(page::SHARED.iter().chain(OWN)))
         .layer(from_fn_with_state(site, admitted))
-        .layer(map_response(assets::secured))
+        .layer(map_response(page::secured))
 }
 
 /// Lets a request pass that was made for this page, by this page.
@@ -209,11 +209,11 @@ async fn answered<T: Serialize>(
 const INDEX: Asset = Asset {
     name: "index.html",
     kind: HTML,
-    text: concat!(include_str!("../../assets/head.html"), include_str!("../../assets/respondent/index.html")),
+    text: &[page::HEAD, include_str!("../../assets/respondent/index.html")],
 };
 const OWN: &[Asset] = &[
-    Asset { name: "about-me.js", kind: SCRIPT, text: include_str!("../../assets/respondent/about-me.js") },
-    Asset { name: "about-me.css", kind: CSS, text: include_str!("../../assets/respondent/about-me.css") },
+    Asset { name: "about-me.js", kind: SCRIPT, text: &[include_str!("../../assets/respondent/about-me.js")] },
+    Asset { name: "about-me.css", kind: CSS, text: &[include_str!("../../assets/respondent/about-me.css")] },
 ];
 
 const CONNECTIONS_MAX: usize = 16;

@@ -170,7 +170,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    use crate::parsing::check_bytes;
+    use throng_testing::parsing::check_bytes;
     use crate::respondent::state_dir::tests::plant;
     use chacha20::ChaCha20Rng;
     use chacha20::rand_core::SeedableRng;

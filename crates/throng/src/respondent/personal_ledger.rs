@@ -8,8 +8,8 @@ use throng_dp::{AnswerSeries, Epsilon};
 use throng_wire::{Digest, SurveyHash};
 
 use super::state_dir::StateDir;
-use crate::exit::Refusal;
-use crate::rounding::{at_least, at_most};
+use throng_account::Refusal;
+use throng_account::rounding::{at_least, at_most};
 
 /// The local guarantees of everything that was answered, added up (removal): what is left whatever fails.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -298,7 +298,7 @@ const VERSION: u32 = 2;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parsing::check_bytes;
+    use throng_testing::parsing::check_bytes;
     use crate::respondent::state_dir::tests::plant;
 
     fn entry(epoch: u64, epsilon_local: f64, permanent: &[(&str, f64)]) -> Entry {

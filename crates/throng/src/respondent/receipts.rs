@@ -11,8 +11,8 @@ use throng_wire::{
 
 use super::Respondent;
 use super::outbox::StoredAnswer;
-use crate::bundle::Bundle;
-use crate::clock::rfc3339;
+use throng_host::bundle::Bundle;
+use throng_host::clock::rfc3339;
 
 /// Checks that a receipt is for this body: signed by hop 1 of its instance, with its route and hash, in its
 /// epoch.

@@ -11,9 +11,9 @@ use super::Respondent;
 use super::outbox::{Outbox, StoredAnswer, StoredBody};
 use super::receipts::verify_receipt;
 use super::transport::{Clock, SendError, SystemClock, Transport};
-use crate::bundle::Bundle;
-use crate::clock::rfc3339;
-use crate::entropy::system_rng;
+use throng_host::bundle::Bundle;
+use throng_host::clock::rfc3339;
+use throng_host::entropy::system_rng;
 
 /// What became of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -17,9 +17,9 @@ use getrandom::rand_core::CryptoRng;
 use throng_wire::{Digest, Mac};
 use zeroize::Zeroizing;
 
-use crate::atomic_file::{self, PRIVATE, Unfinished};
-use crate::crash::Crash;
-use crate::private_dir::{self, Others};
+use throng_host::atomic_file::{self, PRIVATE, Unfinished};
+use throng_host::crash::Crash;
+use throng_host::private_dir::{self, Others};
 
 /// An open state directory. No other process can open it at the same time, but to look at it.
 #[derive(Debug)]
@@ -270,7 +270,7 @@ const SECRET_LEN: usize = 32;
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::parsing::check_bytes;
+    use throng_testing::parsing::check_bytes;
 
     /// Puts a content into a file with a checksum that fits, in no hurry to have it on the disk.
     pub(in crate::respondent) fn plant(state: &StateDir, name: &str, kind: &str, content: &[u8]) {

@@ -2,9 +2,9 @@
 
 use throng_wire::{Address, Route, Token};
 
-use crate::clock::now_ms;
-pub use crate::net::SendError;
-use crate::net::Sender;
+use throng_host::clock::now_ms;
+pub use throng_host::net::SendError;
+use throng_host::net::Sender;
 
 /// Brings one body to the first hop of an instance (docs/wire-format.md, section 9).
 pub trait Transport {

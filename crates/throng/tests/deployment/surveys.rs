@@ -41,7 +41,7 @@ pub(crate) fn answered_with(
             let analyzer = memory.entry(label).or_insert_with(|| Analyzer::of_survey(&survey).unwrap());
             analyzer.add_fragments(&fragments).unwrap();
             analyzer.add_respondents(1);
-            Ok::<(), throng::net::client::SendError>(())
+            Ok::<(), throng_host::net::client::SendError>(())
         });
         if all.is_ok() {
             return (epoch, memory);

@@ -2,13 +2,13 @@
 
 use std::fs;
 
-use throng::bundle::Bundle;
+use throng_host::bundle::Bundle;
 use throng::exit;
 use throng::respondent::{How, Respondent, When};
 use throng_encode::CheckedClaim;
 use throng_wire::{KeyList, Place, Signed, Survey};
 
-use crate::parsing::check_bytes;
+use throng_testing::parsing::check_bytes;
 use crate::world::ONE_HOT;
 use crate::{Desk, NOW_MS, files, rng, support};
 

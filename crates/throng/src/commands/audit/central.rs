@@ -18,7 +18,7 @@ use crate::audit::central::{Claimed, Crowd, Found, Questions};
 use crate::audit::game::Stream;
 use crate::cli::audit::CentralArgs;
 use crate::commands::Format;
-use crate::rounding::{at_least, at_most};
+use throng_account::rounding::{at_least, at_most};
 
 pub(super) fn run(args: &CentralArgs, format: Format) -> Result<()> {
     let sure = Sure::check(&args.sureness)?;

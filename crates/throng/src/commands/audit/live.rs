@@ -18,13 +18,13 @@ use throng_wire::{
 
 use super::front::Front;
 use crate::audit::wire::{Case, Rule, Views};
-use crate::bundle::Bundle;
-use crate::clock::{now_ms, now_s};
+use throng_host::bundle::Bundle;
+use throng_host::clock::{now_ms, now_s};
 use crate::commands::deployment::{Deployment, outcomes};
 use crate::commands::stop::Stop;
-use crate::keygen::read_layer_keys;
-use crate::net::client::Limits;
-use crate::net::{Sender, paths};
+use throng_host::keygen::read_layer_keys;
+use throng_host::net::client::Limits;
+use throng_host::net::{Sender, paths};
 use crate::respondent::{How, Respondent, SendError, Transport};
 
 /// All parties of a small survey, with a front before every first hop.

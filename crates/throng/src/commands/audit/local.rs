@@ -19,7 +19,7 @@ use crate::audit::randomizers::RandomizerName;
 use crate::cli::audit::LocalArgs;
 use crate::commands::{Format, print};
 use crate::progress;
-use crate::rounding::{at_least, at_most};
+use throng_account::rounding::{at_least, at_most};
 
 pub(super) fn run(args: &LocalArgs, format: Format) -> Result<()> {
     let sure = Sure::check(&args.sureness)?;

@@ -10,7 +10,7 @@ use crate::audit::verdict::percent;
 use crate::cli::audit::MembershipArgs;
 use crate::commands::{Format, learn};
 use crate::learning::{Choices, ProtocolName};
-use crate::rounding::{at_least, at_most};
+use throng_account::rounding::{at_least, at_most};
 
 pub(super) fn run(args: &MembershipArgs, format: Format) -> Result<()> {
     let sure = Sure::check(&args.sureness)?;

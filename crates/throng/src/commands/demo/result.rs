@@ -14,10 +14,10 @@ use throng_wire::{Layout, Outcome, Place};
 use super::{Demo, Running};
 use crate::analysis::TallyFiles;
 use crate::analysis::published::TABLE;
-use crate::bundle::Bundle;
+use throng_host::bundle::Bundle;
 use crate::commands::deployment::outcomes;
 use crate::picture::{Picture, light};
-use crate::rounding::at_most;
+use throng_account::rounding::at_most;
 
 /// The result of `throng demo`. The names are stable. Errors are in respondents per pixel.
 #[derive(Clone, Debug, Serialize)]

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use rustix::time::{ClockId, clock_gettime};
 use throng_wire::{LayerSecretKey, Lifetime, Route, Stop, SurveyHash, seal};
 
-use crate::entropy::system_rng;
+use throng_host::entropy::system_rng;
 
 /// How fast this machine is, with all else that runs on it.
 #[derive(Clone, Copy, Debug)]

@@ -8,7 +8,7 @@ use throng_account::Error;
 use throng_account::terms::Terms;
 use throng_wire::Survey;
 
-use crate::rounding::at_most;
+use throng_account::rounding::at_most;
 
 /// The guarantee of a release at the plan's delta, if this share of the crowd is honest.
 #[derive(Debug, Serialize)]

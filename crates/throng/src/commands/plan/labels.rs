@@ -13,7 +13,7 @@ use throng_wire::survey::Labels;
 use super::refusal;
 use crate::cli::PlanArgs;
 use crate::commands::stated::Stated;
-use crate::rounding::at_most;
+use throng_account::rounding::at_most;
 
 /// What a plan depends on of its labels.
 pub(super) fn question(args: &PlanArgs) -> Result<Option<Labelled>> {

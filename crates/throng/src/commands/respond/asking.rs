@@ -9,7 +9,7 @@ use throng_wire::survey::{Attribute, Encoding};
 use zeroize::Zeroizing;
 
 use super::{VALUE_LEN_MAX, parse};
-use crate::rounding::at_most;
+use throng_account::rounding::at_most;
 
 /// Whether there is somebody to ask: who reads standard error, and types into standard input.
 pub(super) fn somebody() -> bool {

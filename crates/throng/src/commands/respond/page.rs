@@ -6,8 +6,8 @@ use serde_json::json;
 use super::super::stop::stop_signal;
 use super::super::{Format, print};
 use crate::cli::RespondArgs;
-use crate::clock::now_ms;
-use crate::entropy::system_rng;
+use throng_host::clock::now_ms;
+use throng_host::entropy::system_rng;
 use crate::respondent::Respondent;
 use crate::respondent::page::RespondentPage;
 

@@ -19,7 +19,7 @@ use crate::dataset::Dataset;
 use crate::experiments::lab::{exact_local, people, root_mean};
 use crate::experiments::{Figure, Image, Lab, Row};
 use crate::plot::{Axis, Plot, Series, Style};
-use crate::rounding::at_most_to;
+use throng_account::rounding::at_most_to;
 
 pub(super) fn run(lab: &Lab, flights: &Dataset) -> Result<Part> {
     lab.say("natural crowds: deleting reports at random");

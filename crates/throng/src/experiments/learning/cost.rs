@@ -12,7 +12,7 @@ use crate::experiments::Row;
 use crate::experiments::lab::people;
 use crate::experiments::report::number::shown;
 use crate::learning::{Accountant, Mode};
-use crate::rounding::at_most_to;
+use throng_account::rounding::at_most_to;
 
 /// epsilon_central after some steps.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use throng_wire::Digest;
 
 use crate::learning::NetworkName;
-use crate::out_dir::OutDir;
+use throng_host::out_dir::OutDir;
 
 /// A directory of small JSON files, one for each finished run; or nothing, and every run is made anew.
 #[derive(Debug)]

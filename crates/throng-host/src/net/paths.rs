@@ -2,7 +2,7 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use throng_shuffle::Channel;
+use throng_wire::Channel;
 use throng_wire::{Route, SurveyHash};
 
 use super::Problem;
@@ -122,7 +122,7 @@ mod tests {
     use throng_wire::SurveyHash;
 
     use super::*;
-    use crate::parsing::{check_bytes, check_text};
+    use throng_testing::parsing::{check_bytes, check_text};
 
     async fn status(path: &str) -> StatusCode {
         let expected = route();

@@ -5,7 +5,7 @@ use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpabl
 
 /// For commands that hold keys or answers. Where the system does not allow something of it the command runs all the same:
 /// it protects against what happens to a machine later, not against its owner.
-pub(crate) fn keep_memory_off_the_disk() {
+pub fn keep_memory_off_the_disk() {
     let none = Rlimit { current: Some(0), maximum: Some(0) };
     let _ = setrlimit(Resource::Core, none);
     // No debugger of the same user, and no core dump whatever the system does with them.

@@ -13,23 +13,23 @@ use std::path::Path;
 use tempfile::NamedTempFile;
 
 /// For the owner alone.
-pub(crate) const PRIVATE: u32 = 0o600;
+pub const PRIVATE: u32 = 0o600;
 /// For everybody to read.
-pub(crate) const PUBLIC: u32 = 0o644;
+pub const PUBLIC: u32 = 0o644;
 /// As the umask has it: results that others may read or change as far as their owner lets them.
-pub(crate) const RESULT: u32 = 0o666;
+pub const RESULT: u32 = 0o666;
 
 /// A file that is removed unless it gets its name.
-pub(crate) struct Unfinished(NamedTempFile);
+pub struct Unfinished(NamedTempFile);
 
 impl Unfinished {
     /// An empty one in a directory.
-    pub(crate) fn new(directory: &Path, mode: u32) -> io::Result<Self> {
+    pub fn new(directory: &Path, mode: u32) -> io::Result<Self> {
         Self::begin(directory, PREFIX, mode)
     }
 
     /// An empty one for a file in a directory that others write to as well: `remove_unfinished_of` removes it and leaves theirs.
-    pub(crate) fn of(path: &Path, mode: u32) -> io::Result<Self> {
+    pub fn of(path: &Path, mode: u32) -> io::Result<Self> {
         Self::begin(parent(path), &prefix_of(path), mode)
     }
 
@@ -42,13 +42,13 @@ impl Unfinished {
     }
 
     /// All that was written is on disk when this returns.
-    pub(crate) fn complete(self) -> io::Result<Complete> {
+    pub fn complete(self) -> io::Result<Complete> {
         sync(self.0.as_file(), self.0.path())?;
         Ok(Complete(self.0))
     }
 
     /// Gives it its name, for good.
-    pub(crate) fn finish(self, path: &Path) -> io::Result<()> {
+    pub fn finish(self, path: &Path) -> io::Result<()> {
         self.complete()?.replace(path)?;
         sync_directory(parent(path))
     }
@@ -66,31 +66,31 @@ impl Write for Unfinished {
 }
 
 /// One whose bytes are on disk, and whose name is not given yet.
-pub(crate) struct Complete(NamedTempFile);
+pub struct Complete(NamedTempFile);
 
 impl Complete {
     /// Gives it its name, in place of what had it. The directory is still to be synced.
-    pub(crate) fn replace(self, path: &Path) -> io::Result<()> {
+    pub fn replace(self, path: &Path) -> io::Result<()> {
         step(Step::Name, path);
         self.0.persist(path).map(drop).map_err(|error| error.error)
     }
 
     /// The same where nothing has the name.
-    pub(crate) fn name(self, path: &Path) -> io::Result<()> {
+    pub fn name(self, path: &Path) -> io::Result<()> {
         step(Step::Name, path);
         self.0.persist_noclobber(path).map(drop).map_err(|error| error.error)
     }
 }
 
 /// Writes a file so that it is on disk, whole, when this returns.
-pub(crate) fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+pub fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let mut file = Unfinished::new(parent(path), mode)?;
     file.write_all(bytes)?;
     file.finish(path)
 }
 
 /// Writes a file that is not there yet, in the same way.
-pub(crate) fn create(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+pub fn create(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let mut file = Unfinished::new(parent(path), mode)?;
     file.write_all(bytes)?;
     file.complete()?.name(path)?;
@@ -98,7 +98,7 @@ pub(crate) fn create(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 }
 
 /// Adds to the end of a private file, which is made if it is not there. All of it is on disk when this returns.
-pub(crate) fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.create(true).append(true);
     #[cfg(unix)]
@@ -111,21 +111,21 @@ pub(crate) fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Cuts a file off, for good.
-pub(crate) fn truncate(path: &Path, len: u64) -> io::Result<()> {
+pub fn truncate(path: &Path, len: u64) -> io::Result<()> {
     let file = OpenOptions::new().write(true).open(path)?;
     file.set_len(len)?;
     sync(&file, path)
 }
 
 /// Gives a file another name, for good.
-pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     step(Step::Name, to);
     fs::rename(from, to)?;
     sync_directory(parent(to))
 }
 
 /// Removes a file, for good; says whether there was one.
-pub(crate) fn remove(path: &Path) -> io::Result<bool> {
+pub fn remove(path: &Path) -> io::Result<bool> {
     step(Step::Remove, path);
     match fs::remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -134,17 +134,17 @@ pub(crate) fn remove(path: &Path) -> io::Result<bool> {
 }
 
 /// Puts the names in a directory on disk. Only Unix has directories that can be opened for this.
-pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
+pub fn sync_directory(directory: &Path) -> io::Result<()> {
     if cfg!(unix) { sync(&File::open(directory)?, directory) } else { Ok(()) }
 }
 
 /// Removes what a process that was killed had begun to write: it has no meaning.
-pub(crate) fn remove_unfinished(directory: &Path) -> io::Result<()> {
+pub fn remove_unfinished(directory: &Path) -> io::Result<()> {
     remove_begun(directory, PREFIX)
 }
 
 /// The same for one file, begun as `Unfinished::of`.
-pub(crate) fn remove_unfinished_of(path: &Path) -> io::Result<()> {
+pub fn remove_unfinished_of(path: &Path) -> io::Result<()> {
     remove_begun(parent(path), &prefix_of(path))
 }
 
@@ -164,7 +164,7 @@ fn remove_begun(directory: &Path, prefix: &str) -> io::Result<()> {
 }
 
 /// The directory that a file is in.
-pub(crate) fn parent(path: &Path) -> &Path {
+pub fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
@@ -176,7 +176,7 @@ fn sync(file: &File, path: &Path) -> io::Result<()> {
 
 /// What is done to files, one step after another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub enum Step {
     /// Bytes were written, not yet for good.
     Write,
     /// A file or a directory is on disk.
@@ -203,7 +203,7 @@ const SUFFIX: &str = ".tmp";
 
 /// What was done to files, for tests that look at it.
 #[cfg(test)]
-pub(crate) mod trace {
+pub mod trace {
     use std::cell::RefCell;
     use std::path::PathBuf;
 
@@ -214,7 +214,7 @@ pub(crate) mod trace {
     }
 
     /// The steps of some work in this thread. Temporary files are called `*`.
-    pub(crate) fn of(directory: &Path, work: impl FnOnce()) -> Vec<(Step, String)> {
+    pub fn of(directory: &Path, work: impl FnOnce()) -> Vec<(Step, String)> {
         STEPS.set(Some(Vec::new()));
         work();
         let name = |path: PathBuf| {

@@ -1,5 +1,5 @@
 //! What every parser is held to: it never panics, and what it takes it writes again to the same bytes.
-//! Tests of other crates, and of private parsers, take this file in by its path.
+//! Tests of every crate, and of private parsers, call it.
 
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -7,7 +7,7 @@ use proptest::test_runner::TestRunner;
 
 /// Gives a parser any bytes, and valid ones with something changed. `again` reads them and writes what it has read;
 /// `None` is a refusal.
-pub(crate) fn check_bytes(valid: &[u8], again: impl Fn(&[u8]) -> Option<Vec<u8>>) {
+pub fn check_bytes(valid: &[u8], again: impl Fn(&[u8]) -> Option<Vec<u8>>) {
     assert_eq!(again(valid).as_deref(), Some(valid), "valid bytes are taken");
     let any = proptest::collection::vec(any::<u8>(), 0..600);
     let valid = valid.to_vec();
@@ -16,7 +16,7 @@ pub(crate) fn check_bytes(valid: &[u8], again: impl Fn(&[u8]) -> Option<Vec<u8>>
 }
 
 /// The same for text.
-pub(crate) fn check_text(valid: &str, again: impl Fn(&str) -> Option<String>) {
+pub fn check_text(valid: &str, again: impl Fn(&str) -> Option<String>) {
     assert_eq!(again(valid).as_deref(), Some(valid), "valid text is taken");
     let valid = valid.as_bytes().to_vec();
     let near = changes().prop_map(move |all| String::from_utf8_lossy(&changed(&valid, &all)).into_owned());
@@ -24,7 +24,7 @@ pub(crate) fn check_text(valid: &str, again: impl Fn(&str) -> Option<String>) {
 }
 
 /// Valid bytes with something changed, for parsers that promise less.
-pub(crate) fn near(valid: Vec<u8>) -> impl Strategy<Value = Vec<u8>> {
+pub fn near(valid: Vec<u8>) -> impl Strategy<Value = Vec<u8>> {
     changes().prop_map(move |all| changed(&valid, &all))
 }
 

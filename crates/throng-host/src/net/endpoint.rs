@@ -80,7 +80,7 @@ mod tests {
     use throng_wire::{Place, SurveyHash};
 
     use super::*;
-    use crate::parsing::check_text;
+    use throng_testing::parsing::check_text;
 
     /// Whatever is taken has a host and a port, and these alone are where a body goes.
     #[test]

@@ -3,14 +3,14 @@
 
 /// What a store asks before each of its operations.
 #[derive(Debug)]
-pub(crate) struct Crash {
+pub struct Crash {
     #[cfg(debug_assertions)]
     left: Option<std::sync::atomic::AtomicU64>,
 }
 
 impl Crash {
     /// As the environment says.
-    pub(crate) fn from_env() -> Self {
+    pub fn from_env() -> Self {
         Self {
             #[cfg(debug_assertions)]
             left: std::env::var(ABORT_AFTER).ok().and_then(|text| text.parse().ok()).map(u64::into),
@@ -18,7 +18,7 @@ impl Crash {
     }
 
     /// One more operation, which may be the one that is not come to.
-    pub(crate) fn operation(&self) {
+    pub fn operation(&self) {
         #[cfg(debug_assertions)]
         if let Some(left) = &self.left
             && left.fetch_sub(1, std::sync::atomic::Ordering::SeqCst) == 0

@@ -124,7 +124,7 @@ mod tests {
     use http_body_util::BodyExt;
 
     use super::*;
-    use crate::parsing::check_bytes;
+    use throng_testing::parsing::check_bytes;
 
     /// What another party says of itself is shown, so it is short and cannot steer a terminal.
     #[test]

@@ -11,7 +11,7 @@ use crate::atomic_file::{parent, sync_directory};
 
 /// Who may not look into a directory, nor change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Others {
+pub enum Others {
     /// Everybody who is neither the owner nor of the group: service managers and containers hand volumes over by a group.
     Strangers,
     /// Everybody but the owner.
@@ -20,7 +20,7 @@ pub(crate) enum Others {
 
 /// Refuses a directory that others can look into or change, and one with symbolic links in it, which lead to files that others
 /// may have. One that is not there, or empty, is fine. Changes nothing.
-pub(crate) fn check(directory: &Path, others: Others) -> Result<()> {
+pub fn check(directory: &Path, others: Others) -> Result<()> {
     let mode = match fs::metadata(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         metadata => metadata.with_context(|| unreadable(directory))?.permissions().mode(),
@@ -37,7 +37,7 @@ pub(crate) fn check(directory: &Path, others: Others) -> Result<()> {
 
 /// Makes a directory that is its owner's alone, and puts the names of it and of all above it that are new on disk: what is
 /// stored in it may be the only copy. An empty one is made private; others are refused as by [`check`].
-pub(crate) fn create(directory: &Path, others: Others) -> Result<()> {
+pub fn create(directory: &Path, others: Others) -> Result<()> {
     let missing: Vec<&Path> = directory.ancestors().take_while(|one| !one.exists()).collect();
     (|| {
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;

@@ -12,7 +12,7 @@ use crate::atomic_file::parent;
 
 /// A private file's text. One that every user of the machine can read or change is refused: whoever has read it is the
 /// party. A group may have it, since service managers and containers hand keys over that way.
-pub(crate) fn read(path: &Path) -> Result<Zeroizing<String>> {
+pub fn read(path: &Path) -> Result<Zeroizing<String>> {
     let advice = || format!("cannot read {}", path.display());
     let mut file = File::open(path).with_context(advice)?;
     let metadata = file.metadata().with_context(advice)?;

@@ -15,25 +15,28 @@ pub struct Asset {
     pub name: &'static str,
     /// What it is.
     pub kind: &'static str,
-    /// What is in it.
-    pub text: &'static str,
+    /// What is in it, in parts that follow one another.
+    pub text: &'static [&'static str],
 }
 
-/// A file of assets/dashboard.
+/// A file of assets/.
 macro_rules! asset {
     ($name:literal, $kind:expr) => {
-        Asset { name: $name, kind: $kind, text: include_str!(concat!("../../assets/dashboard/", $name)) }
+        Asset { name: $name, kind: $kind, text: &[include_str!(concat!("../assets/", $name))] }
     };
 }
 
 /// What all pages of this project have in common: one look, how elements are made, and how numbers are rounded. They also begin
-/// with one head, assets/head.html.
+/// with one [`HEAD`].
 pub const SHARED: &[Asset] = &[
     asset!("style.css", CSS),
     asset!("icon.svg", SVG),
     asset!("dom.js", SCRIPT),
     asset!("format.js", SCRIPT),
 ];
+
+/// How every page begins.
+pub const HEAD: &str = include_str!("../assets/head.html");
 
 /// Files under `/assets/`, each with an ETag, so that a browser asks again and gets them once.
 pub fn routes(files: impl IntoIterator<Item = &'static Asset>) -> Router {
@@ -48,13 +51,14 @@ pub fn routes(files: impl IntoIterator<Item = &'static Asset>) -> Router {
 impl Asset {
     /// The file, or that it has not changed.
     pub fn answer(&self, request: &Request) -> Response {
-        let tag = format!("\"{:.16}\"", Digest::of(self.text.as_bytes()).to_string());
+        let text = self.text.concat();
+        let tag = format!("\"{:.16}\"", Digest::of(text.as_bytes()).to_string());
         let known =
             request.headers().get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
         let headers = [(ETAG, tag.as_str()), (CACHE_CONTROL, "no-cache")];
         match known {
             true => (StatusCode::NOT_MODIFIED, headers).into_response(),
-            false => (headers, [(CONTENT_TYPE, self.kind)], self.text).into_response(),
+            false => (headers, [(CONTENT_TYPE, self.kind)], text).into_response(),
         }
     }
 }
