@@ -19,23 +19,12 @@
 //! ```
 
 pub mod analysis;
-pub mod audit;
 pub mod cli;
 pub mod commands;
-pub mod conform;
 pub mod dashboard;
-pub mod dataset;
 pub mod exit;
-pub mod experiments;
 pub mod file_store;
-pub mod learning;
 pub mod memory;
-pub mod picture;
-pub mod plot;
 pub mod progress;
-pub mod rank_plot;
-pub mod respondent;
 pub mod serve;
-pub mod simulation;
-pub mod terminal;
 pub mod verify;

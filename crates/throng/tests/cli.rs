@@ -7,7 +7,8 @@ use std::process::Output;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use throng::picture::Picture;
+use throng_analyze::Picture;
+use throng_plot::Png;
 
 mod support;
 use support::{command, text};

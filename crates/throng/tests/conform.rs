@@ -21,9 +21,9 @@ use rustls::crypto::aws_lc_rs::hpke::{DH_KEM_X25519_HKDF_SHA256_AES_128, DH_KEM_
 use rustls::crypto::hpke::{Hpke, HpkePublicKey};
 use tempfile::TempDir;
 use throng_host::bundle::Bundle;
-use throng::conform::{Door, Examiner, Rehearsal, Rule, Shape, Verdict};
+use throng_lab::conform::{Door, Examiner, Rehearsal, Rule, Shape, Verdict};
 use throng_host::net::{Problem, paths};
-use throng::respondent::{Clock, How, Respondent, SendError, Transport, When};
+use throng_respondent::{Clock, How, Respondent, SendError, Transport, When};
 use throng_dp::Epsilon;
 use throng_wire::{Address, Credential, LayerKey, Place, Route, Token};
 

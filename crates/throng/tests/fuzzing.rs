@@ -114,10 +114,10 @@ fn the_corpus_has_what_parsers_take() {
     taken("backstop", |bytes| throng_encode::StoredCoins::from_bytes(bytes).ok());
     taken("net_paths", |bytes| throng_host::net::paths::upload(text(bytes)));
     taken("personal_ledger", |bytes| {
-        let ledger = serde_json::from_slice::<throng::respondent::PersonalLedger>(bytes).ok()?;
+        let ledger = serde_json::from_slice::<throng_respondent::PersonalLedger>(bytes).ok()?;
         (!ledger.entries().is_empty()).then_some(ledger.spent().ok()?)
     });
-    taken("stored_answer", |bytes| throng::respondent::StoredAnswer::from_bytes(bytes).ok());
+    taken("stored_answer", |bytes| throng_respondent::StoredAnswer::from_bytes(bytes).ok());
     taken("release_ledger", |bytes| {
         let budget = CentralGuarantee::new(Epsilon::new(20.0).unwrap(), Delta::new(1e-3).unwrap());
         ReleaseLedger::of_excerpt(text(bytes), budget).ok()
@@ -128,8 +128,8 @@ fn the_corpus_has_what_parsers_take() {
         fs::write(&path, bytes).unwrap();
         path
     };
-    taken("tables", |bytes| throng::dataset::Dataset::open_csv(&file(bytes), None).ok());
-    taken("pictures", |bytes| throng::dataset::Dataset::open_picture(&file(bytes), 1.0).ok());
+    taken("tables", |bytes| throng_simulate::dataset::Dataset::open_csv(&file(bytes), None).ok());
+    taken("pictures", |bytes| throng_simulate::dataset::Dataset::open_picture(&file(bytes), 1.0).ok());
 }
 
 /// Writes the corpus anew. Files that fuzzers have added stay.

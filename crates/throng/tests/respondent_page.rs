@@ -23,7 +23,7 @@ use chacha20::rand_core::SeedableRng;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use throng_host::bundle::Bundle;
-use throng::respondent::{How, Respondent};
+use throng_respondent::{How, Respondent};
 use throng_wire::{Digest, Place, Route, SignedReceipt};
 use town::{Shape, Town};
 use world::{EPOCH_MS, FRAGMENTED, Hops, ONE_HOT, SKETCHED, TestClock, World};

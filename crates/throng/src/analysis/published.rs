@@ -16,7 +16,8 @@ use throng_wire::{Digest, SurveyHash};
 use super::DataKey;
 use throng_host::atomic_file;
 use throng_host::out_dir::OutDir;
-use crate::picture::Picture;
+use throng_analyze::Picture;
+use throng_plot::Png;
 
 /// The published releases of an analyzer, in its data directory. Whoever reads them reads no tally, and spends nothing.
 #[derive(Clone, Debug)]

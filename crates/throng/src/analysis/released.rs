@@ -14,8 +14,9 @@ use throng_wire::survey::{Cover, Enrolment, Survey};
 
 use super::lies::{Lies, interval_with_liars, liars, mark_of};
 use super::published::{PICTURE, TABLE};
-use crate::picture::Picture;
-use crate::rank_plot::estimates_by_rank;
+use throng_analyze::Picture;
+use throng_plot::Png;
+use throng_plot::rank_plot::estimates_by_rank;
 use throng_account::rounding::at_most;
 
 /// A release. The names are stable. Counts and errors are in respondents.

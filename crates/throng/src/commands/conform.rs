@@ -16,7 +16,7 @@ use super::stop::stop_signal;
 use super::{Format, print};
 use crate::cli::conform::ConformArgs;
 use throng_host::clock::{now_ms, rfc3339};
-use crate::conform::{Door, Examiner, Rehearsal, Shape, Verdict};
+use throng_lab::conform::{Door, Examiner, Rehearsal, Shape, Verdict};
 use throng_host::entropy::system_rng;
 use crate::exit::Broken;
 use throng_host::net::server::Limits;

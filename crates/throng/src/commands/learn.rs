@@ -16,7 +16,7 @@ pub(super) use study::source;
 use super::stop::Stop;
 use super::{Format, print};
 use crate::cli::learn::LearnArgs;
-use crate::learning::{Checkpoint, Plan, Point, Run, accuracies, card, curve_csv, curve_png, safetensors};
+use throng_lab::learning::{Checkpoint, Plan, Point, Run, accuracies, card, curve_csv, curve_png, safetensors};
 use crate::memory::peak_rss_bytes;
 use crate::progress;
 use throng_account::rounding::at_most;

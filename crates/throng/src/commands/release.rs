@@ -17,10 +17,10 @@ use crate::analysis::{
 use throng_host::bundle::Bundle;
 use crate::cli::release::ReleaseArgs;
 use throng_host::out_dir::OutDir;
-use crate::picture::Picture;
+use throng_analyze::Picture;
 use crate::progress;
 use crate::serve::analyzer::{AnalyzedSurvey, AnalyzerConfig};
-use crate::terminal::Canvas;
+use throng_plot::terminal::Canvas;
 
 /// Makes a release, writes its files and prints it.
 pub fn run(args: &ReleaseArgs, format: Format) -> Result<()> {

@@ -24,7 +24,7 @@ use crate::cli::{EpochArg, RespondArgs, ValueArg};
 use throng_host::entropy::system_rng;
 use throng_host::net::Sender;
 use throng_host::net::client::Limits;
-use crate::respondent::{
+use throng_respondent::{
     Answered, CheckedBody, Clock, How, Pass, Respondent, ShownAnswer, SystemClock, Transport, When,
 };
 use throng_account::rounding::at_most;

@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use throng_host::clock::{now_ms, now_s, rfc3339};
 
 /// How a line is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
     /// Words for people.
     #[default]

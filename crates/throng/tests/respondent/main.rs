@@ -26,7 +26,7 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use tempfile::TempDir;
 use throng_host::bundle::Bundle;
-use throng::respondent::{Answered, How, Respondent, StoredAnswer};
+use throng_respondent::{Answered, How, Respondent, StoredAnswer};
 use throng_dp::Epsilon;
 use world::{EPOCH_MS, World};
 

@@ -3,7 +3,7 @@
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use throng::exit::{FAILED, REFUSED, code};
-use throng::simulation::{Mode, Simulation};
+use throng_simulate::simulation::{Mode, Simulation};
 use throng_analyze::Analyzer;
 use throng_dp::{Mechanism, SketchShape, Value};
 use throng_encode::Encoder;

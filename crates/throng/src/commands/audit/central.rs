@@ -13,9 +13,9 @@ use throng_wire::Survey;
 use throng_wire::survey::Encoding;
 
 use super::{Sure, conclude, verdict_line};
-use crate::audit::Verdict;
-use crate::audit::central::{Claimed, Crowd, Found, Questions};
-use crate::audit::game::Stream;
+use throng_lab::audit::Verdict;
+use throng_lab::audit::central::{Claimed, Crowd, Found, Questions};
+use throng_lab::audit::game::Stream;
 use crate::cli::audit::CentralArgs;
 use crate::commands::Format;
 use throng_account::rounding::{at_least, at_most};

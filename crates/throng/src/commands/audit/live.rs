@@ -17,7 +17,7 @@ use throng_wire::{
 };
 
 use super::front::Front;
-use crate::audit::wire::{Case, Rule, Views};
+use throng_lab::audit::wire::{Case, Rule, Views};
 use throng_host::bundle::Bundle;
 use throng_host::clock::{now_ms, now_s};
 use crate::commands::deployment::{Deployment, outcomes};
@@ -25,7 +25,7 @@ use crate::commands::stop::Stop;
 use throng_host::keygen::read_layer_keys;
 use throng_host::net::client::Limits;
 use throng_host::net::{Sender, paths};
-use crate::respondent::{How, Respondent, SendError, Transport};
+use throng_respondent::{How, Respondent, SendError, Transport};
 
 /// All parties of a small survey, with a front before every first hop.
 pub(super) struct Town {
@@ -434,7 +434,7 @@ mod tests {
     use throng_wire::Digest;
 
     use super::*;
-    use crate::audit::Verdict;
+    use throng_lab::audit::Verdict;
 
     /// An epoch that is destroyed is seen where others are released, and judges nothing where all are.
     #[test]

@@ -5,11 +5,11 @@ use indicatif::HumanCount;
 use serde::Serialize;
 
 use super::{Sure, conclude};
-use crate::audit::membership::{Attacked, audit, unlearnable};
-use crate::audit::verdict::percent;
+use throng_lab::audit::membership::{Attacked, audit, unlearnable};
+use throng_lab::audit::verdict::percent;
 use crate::cli::audit::MembershipArgs;
 use crate::commands::{Format, learn};
-use crate::learning::{Choices, ProtocolName};
+use throng_lab::learning::{Choices, ProtocolName};
 use throng_account::rounding::{at_least, at_most};
 
 pub(super) fn run(args: &MembershipArgs, format: Format) -> Result<()> {

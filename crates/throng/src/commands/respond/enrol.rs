@@ -10,7 +10,7 @@ use throng_host::bundle::Bundle;
 use crate::cli::RespondArgs;
 use throng_host::entropy::system_rng;
 use throng_host::out_dir::OutDir;
-use crate::respondent::Respondent;
+use throng_respondent::Respondent;
 
 /// Draws the secret, if there is none yet, and writes a file for each first hop.
 pub(super) fn run(args: &RespondArgs, bundle: &Bundle, out: &Path, format: Format) -> Result<()> {

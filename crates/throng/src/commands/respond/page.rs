@@ -8,8 +8,8 @@ use super::super::{Format, print};
 use crate::cli::RespondArgs;
 use throng_host::clock::now_ms;
 use throng_host::entropy::system_rng;
-use crate::respondent::Respondent;
-use crate::respondent::page::RespondentPage;
+use throng_respondent::Respondent;
+use throng_respondent::page::RespondentPage;
 
 /// Serves it.
 pub(super) fn serve(args: &RespondArgs, format: Format) -> Result<()> {

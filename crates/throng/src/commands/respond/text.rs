@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 
 use super::Responded;
-use crate::respondent::{CheckedBody, ShownAnswer};
+use throng_respondent::{CheckedBody, ShownAnswer};
 use throng_account::rounding::{at_least, at_most};
 
 /// All answers, briefly or with everything there is to say, and what was spent.

@@ -13,7 +13,7 @@ use throng_wire::envelope::body_len;
 
 use crate::cli::{EncodingArg, SimulateArgs};
 use crate::commands::plan::refusal;
-use crate::dataset::Dataset;
+use throng_simulate::dataset::Dataset;
 use throng_account::Refusal;
 
 /// The promises of a survey with a crowd of known size.

@@ -11,7 +11,7 @@ use throng_dp::{Coins, Neighbors, Removal};
 
 use super::Study;
 use throng_account::rounding::at_most;
-use crate::simulation::{Mode, Simulated};
+use throng_simulate::simulation::{Mode, Simulated};
 
 /// The result of `throng simulate`. The names are stable. Errors and counts are in respondents.
 #[derive(Clone, Debug, Serialize)]
