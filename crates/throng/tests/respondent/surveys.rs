@@ -5,7 +5,7 @@ use std::fs;
 use throng::bundle::Bundle;
 use throng::exit;
 use throng::respondent::{How, Respondent, When};
-use throng_encode::CheckedClaim;
+use throng_survey::CheckedClaim;
 use throng_wire::{KeyList, Place, Signed, Survey};
 
 use crate::parsing::check_bytes;
