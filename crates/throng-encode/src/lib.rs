@@ -3,7 +3,6 @@
 //!
 //! | question | where |
 //! |---|---|
-//! | does the survey keep what it claims? | [`CheckedClaim`] |
 //! | which fragments are sent? | [`Encoder`], [`StoredCoins`], [`StoredBackstop`] |
 //! | to which instance does each of them go? | [`Routing`] |
 //! | under which label? | [`label`] |
@@ -14,7 +13,6 @@
 
 pub mod answer;
 pub mod backstop;
-pub mod claim;
 mod encoder;
 mod error;
 pub mod label;
@@ -25,7 +23,6 @@ mod testing;
 
 pub use answer::{Answer, SealedBody};
 pub use backstop::{StoredBackstop, StoredCoins};
-pub use claim::{CheckedClaim, floor, terms};
 pub use encoder::Encoder;
 pub use error::Error;
 pub use routing::Routing;

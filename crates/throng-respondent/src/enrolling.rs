@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use getrandom::rand_core::CryptoRng;
-use throng_encode::CheckedClaim;
+use throng_survey::CheckedClaim;
 use throng_wire::survey::Enrolment;
 use throng_wire::{Credential, EnrolmentFile, SurveyHash};
 

@@ -37,7 +37,8 @@ use anyhow::{Context, Result, bail, ensure};
 use getrandom::rand_core::CryptoRng;
 use throng_dp::Epsilon;
 pub use throng_dp::Value;
-use throng_encode::{Answer, CheckedClaim, Encoder, Error as EncodeError, Schedule, StoredBackstop};
+use throng_encode::{Answer, Encoder, Schedule, StoredBackstop};
+use throng_survey::CheckedClaim;
 use throng_wire::survey::{AnswerChanges, Enrolment, Survey};
 use throng_wire::{Credential, EpochStatement, Place, Signed, SurveyHash};
 use zeroize::Zeroizing;
@@ -410,9 +411,9 @@ fn epsilon_label(survey: &Survey) -> Option<f64> {
 }
 
 /// A survey that does not keep what it claims is refused by a rule; anything else is a failure.
-fn refusal(error: EncodeError) -> anyhow::Error {
+fn refusal(error: throng_survey::Error) -> anyhow::Error {
     match error {
-        EncodeError::Claim(_) => Refusal(error.to_string()).into(),
+        throng_survey::Error::Claim(_) => Refusal(error.to_string()).into(),
         other => other.into(),
     }
 }

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use throng_encode::CheckedClaim;
+use throng_survey::CheckedClaim;
 use throng_wire::{Digest, Layout, Place, SurveyHash};
 
 use super::outbox::{StoredAnswer, StoredBody};

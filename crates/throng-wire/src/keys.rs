@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::digest::SurveyHash;
-use crate::hex::hex_form;
 use crate::key_list::KeyList;
 use crate::place::Place;
 use crate::{Error, hex};
+use throng_survey::hex_form;
 
 /// The first and the last epoch for which a key may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -99,7 +99,7 @@ mod tests {
     use crate::keys::{LayerSecretKey, Lifetime};
     use rustls::crypto::hpke::{EncapsulatedSecret, HpkePrivateKey};
 
-    const ROUTE: Route = Route { survey: SurveyHash::ZERO, label: 2, epoch: 15, instance: 3 };
+    const ROUTE: Route = Route { survey: SurveyHash::new([0; 32]), label: 2, epoch: 15, instance: 3 };
 
     fn keys(seed: u8) -> LayerKeys {
         let rng = &mut ChaCha20Rng::from_seed([seed; 32]);

@@ -1,8 +1,8 @@
 //! Signed documents. What they say can be reached only through the check of who signed it.
 
-use crate::digest::{Digest, SurveyHash};
-use crate::place::Place;
-use crate::signature::{Signature, SigningKey, VerifyingKey};
+use throng_survey::{Digest, Place, SurveyHash, VerifyingKey};
+
+use crate::signature::{Signature, SigningKey};
 use crate::signed_survey::SignedSurvey;
 use crate::{Error, hex};
 
@@ -55,7 +55,7 @@ impl<T: Document> Signed<T> {
 
     /// What it says, if this key has signed it.
     pub(crate) fn verify_by(&self, key: &VerifyingKey) -> Result<&T, Error> {
-        if key.verify(T::KIND, &self.canonical, &self.signature) {
+        if self.signature.verify(key, T::KIND, &self.canonical) {
             Ok(&self.document)
         } else {
             Err(Error::Signature { kind: T::KIND, party: self.document.party() })
@@ -131,7 +131,8 @@ impl<T: TextDocument> Signed<T> {
             .map(|pair| {
                 let (canonical, signature) =
                     line(pair[0]).zip(line(pair[1])).ok_or_else(|| refused::<T>("a line is not finished"))?;
-                let signature = hex::decode(&signature).ok_or(Error::Hex("an Ed25519 signature"))?;
+                let signature =
+                    hex::decode(&signature).ok_or(throng_survey::Error::Hex("an Ed25519 signature"))?;
                 Self::from_parts(canonical.as_bytes(), Signature::new(signature))
             })
             .collect()
@@ -151,7 +152,7 @@ macro_rules! json_document {
 
             fn canonical(&self) -> Result<Vec<u8>, crate::Error> {
                 self.check()?;
-                Ok(crate::jcs::to_string(self)?.into_bytes())
+                Ok(throng_survey::jcs::to_string(self)?.into_bytes())
             }
 
             fn from_canonical(bytes: &[u8]) -> Result<Self, crate::Error> {
@@ -161,11 +162,11 @@ macro_rules! json_document {
                 Ok(document)
             }
 
-            fn survey(&self) -> crate::digest::SurveyHash {
+            fn survey(&self) -> throng_survey::SurveyHash {
                 self.survey
             }
 
-            fn party(&self) -> crate::place::Place {
+            fn party(&self) -> throng_survey::Place {
                 self.party
             }
         }

@@ -33,7 +33,7 @@ use anyhow::{Result, anyhow};
 use throng_account::ledger::Entry;
 use throng_account::terms::Kept;
 use throng_analyze::{Crowd, Release};
-use throng_encode::terms;
+use throng_survey::terms;
 use throng_wire::SignedSurvey;
 
 use throng_account::Refusal;

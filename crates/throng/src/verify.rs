@@ -11,7 +11,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Map, Value};
-use throng_encode::CheckedClaim;
+use throng_survey::CheckedClaim;
 use throng_wire::{SignedSurvey, SurveyHash};
 
 use crate::analysis::published::{KEYS, LEDGER, RELEASE, SIGNATURES, STATEMENTS, SURVEY, TABLE};

@@ -11,16 +11,18 @@ use std::path::{Path, PathBuf};
 const ARROWS: &[(&str, &[&str])] = &[
     ("throng-dp", &[]),
     ("throng-account", &["throng-dp"]),
-    ("throng-wire", &["throng-dp"]),
-    ("throng-encode", &["throng-dp", "throng-account", "throng-wire"]),
-    ("throng-analyze", &["throng-dp", "throng-account", "throng-wire"]),
+    ("throng-survey", &["throng-dp", "throng-account"]),
+    ("throng-wire", &["throng-dp", "throng-survey"]),
+    ("throng-encode", &["throng-dp", "throng-account", "throng-survey", "throng-wire"]),
+    ("throng-analyze", &["throng-dp", "throng-account", "throng-survey", "throng-wire"]),
     ("throng-learn", &["throng-dp", "throng-account"]),
-    ("throng-shuffle", &["throng-dp", "throng-wire"]),
+    ("throng-shuffle", &["throng-dp", "throng-survey", "throng-wire"]),
     (
         "throng",
         &[
             "throng-dp",
             "throng-account",
+            "throng-survey",
             "throng-wire",
             "throng-encode",
             "throng-analyze",

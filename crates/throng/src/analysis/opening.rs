@@ -16,7 +16,7 @@ use throng_account::ledger::Recorded;
 use throng_account::terms::Kept;
 use throng_analyze::{Announced, BatchCounter, BatchHead, Crowd, InstanceTally};
 use throng_dp::{CentralGuarantee, Removal};
-use throng_encode::CheckedClaim;
+use throng_survey::CheckedClaim;
 use throng_wire::{KeyList, LayerKeys, Route, Signed, SignedSurvey, Survey};
 
 use super::{DataKey, ReleaseLedger, SealedFiles, TallyFiles, promised};

@@ -9,7 +9,7 @@ use serde::Serialize;
 use throng_analyze::plausible::Mark;
 use throng_analyze::{Rejected, Release, ranking_among};
 use throng_dp::{CentralGuarantee, Coins, Neighbors, Removal};
-use throng_encode::CheckedClaim;
+use throng_survey::CheckedClaim;
 use throng_wire::survey::{Cover, Enrolment, Survey};
 
 use super::lies::{Lies, interval_with_liars, liars, mark_of};

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use throng_account::attacker::{Compromised, Exposure, Left};
 use throng_account::bound::{BOUNDS, Bound};
 use throng_dp::{CentralGuarantee, Coins, LocalGuarantee, Neighbors, Removal, Replacement};
-use throng_encode::{CheckedClaim, terms};
+use throng_survey::{CheckedClaim, terms};
 use throng_wire::Survey;
 
 use super::query::{Query, bad};

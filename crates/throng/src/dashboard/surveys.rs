@@ -7,7 +7,7 @@ use anyhow::Result;
 use axum::extract::State;
 use serde::Serialize;
 use throng_dp::Coins;
-use throng_encode::floor;
+use throng_survey::floor;
 use throng_wire::survey::{Cover, Encoding, Enrolment};
 use throng_wire::{Place, Route, SurveyHash};
 

@@ -19,7 +19,7 @@ use throng_account::attacker::{Compromised, Exposure, Left};
 use throng_account::bound::Bound;
 use throng_account::terms::Kept;
 use throng_analyze::{HEAD_LEN, InstanceTally};
-use throng_encode::{CheckedClaim, terms};
+use throng_survey::{CheckedClaim, terms};
 use throng_wire::Route;
 
 use analyst::{Analyst, WIDTH};

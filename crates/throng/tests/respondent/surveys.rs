@@ -5,7 +5,7 @@ use std::fs;
 use throng_host::bundle::Bundle;
 use throng::exit;
 use throng_respondent::{How, Respondent, When};
-use throng_encode::CheckedClaim;
+use throng_survey::CheckedClaim;
 use throng_wire::{KeyList, Place, Signed, Survey};
 
 use throng_testing::parsing::check_bytes;

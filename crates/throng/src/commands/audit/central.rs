@@ -91,7 +91,7 @@ fn crowd(args: &CentralArgs) -> Result<(Crowd, Option<CentralGuarantee<Removal>>
             let survey = Survey::from_toml(&text).with_context(|| format!("in {}", path.display()))?;
             // As a respondent's check has it: the label whose fragments go to the fewest instances.
             let fewest = survey.label_numbers().min_by_key(|&label| survey.receiving(label).len());
-            let terms = throng_encode::terms(&survey, fewest.unwrap_or(0))?;
+            let terms = throng_survey::terms(&survey, fewest.unwrap_or(0))?;
             let least = survey.crowd.respondents_min;
             // A claim that its own accountant refuses is tried as well, on those who are said to be honest.
             let honest = terms.guarantee(least).map_or_else(

@@ -136,7 +136,7 @@ fn together(terms: &[Terms], crowd: u64, epochs: u32, delta: f64) -> Option<(f64
 fn terms(survey: &Survey) -> Result<Vec<Terms>> {
     let mut all: Vec<Terms> = Vec::new();
     for label in survey.label_numbers() {
-        let terms = throng_encode::terms(survey, label)?;
+        let terms = throng_survey::terms(survey, label)?;
         if !all.iter().any(|known| known.receiving == terms.receiving) {
             all.push(terms);
         }

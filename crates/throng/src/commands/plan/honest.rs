@@ -41,7 +41,7 @@ fn at(survey: &Survey, honest_fraction: f64) -> Result<IfHonest> {
         if !known.insert(survey.receiving(label).len()) {
             continue;
         }
-        let terms = Terms { honest_fraction, ..throng_encode::terms(survey, label)? };
+        let terms = Terms { honest_fraction, ..throng_survey::terms(survey, label)? };
         worst = match terms.guarantee(survey.crowd.respondents_min) {
             Ok(kept) => worst.map(|worst| worst.max(kept.central.epsilon().value())),
             Err(Error::NotApplicable(_)) => None,

@@ -54,7 +54,7 @@ pub(super) fn absence(survey: &Survey) -> Result<Stated> {
         if !known.insert(survey.receiving(label).len()) {
             continue;
         }
-        match throng_encode::terms(survey, label)?.absence(survey.crowd.respondents_min) {
+        match throng_survey::terms(survey, label)?.absence(survey.crowd.respondents_min) {
             Ok(kept) => {
                 worst = worst.filter(|worst| worst.epsilon() > kept.epsilon()).or(Some(kept));
             }

@@ -27,7 +27,7 @@ pub(super) fn value(survey: &Survey) -> Result<Value> {
 }
 
 fn limit_from(survey: &Survey, input: &mut impl BufRead, output: &mut impl Write) -> Result<Epsilon> {
-    let floor = throng_encode::floor(survey)?.epsilon().value();
+    let floor = throng_survey::floor(survey)?.epsilon().value();
     let each = match survey.answer_changes() {
         None => "each time that you answer",
         Some(_) => "for as long as your answer stays the same, and more if it changes",

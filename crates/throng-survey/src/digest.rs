@@ -3,10 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher as TableHasher};
 
-use aws_lc_rs::digest::{Context, SHA256, digest};
-use aws_lc_rs::hmac;
+use sha2::{Digest as _, Sha256};
 
-use crate::hex::hex_form;
+use crate::hex_form;
 
 /// A SHA-256 hash of bytes: of a body, a batch, a key list.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,13 +17,11 @@ impl Digest {
 
     /// The hash of some bytes.
     pub fn of(bytes: &[u8]) -> Self {
-        let mut hash = [0; 32];
-        hash.copy_from_slice(digest(&SHA256, bytes).as_ref());
-        Self(hash)
+        Self(Sha256::digest(bytes).into())
     }
 
     /// A hash that was computed elsewhere.
-    pub fn new(bytes: [u8; 32]) -> Self {
+    pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
@@ -42,13 +39,13 @@ hex_form!(Digest, 32, "a SHA-256 hash");
 
 /// A hash of bytes that come one after another.
 #[derive(Clone)]
-pub struct Hasher(Context);
+pub struct Hasher(Sha256);
 
 impl Hasher {
     /// No bytes yet.
     #[allow(clippy::new_without_default, reason = "a hash of nothing is rarely what is wanted")]
     pub fn new() -> Self {
-        Self(Context::new(&SHA256))
+        Self(Sha256::new())
     }
 
     /// More bytes.
@@ -58,33 +55,11 @@ impl Hasher {
 
     /// The hash of all bytes so far.
     pub fn finish(self) -> Digest {
-        let mut hash = [0; 32];
-        hash.copy_from_slice(self.0.finish().as_ref());
-        Digest(hash)
+        Digest(self.0.finalize().into())
     }
 }
 
-/// Hashes that only the holder of a key can make: HMAC-SHA256. AWS-LC erases the key when it is freed.
-#[derive(Debug)]
-pub struct Mac(hmac::Key);
-
-impl Mac {
-    /// Under this key.
-    pub fn new(key: &[u8; 32]) -> Self {
-        Self(hmac::Key::new(hmac::HMAC_SHA256, key))
-    }
-
-    /// The hash of some parts, one after another.
-    pub fn tag(&self, parts: &[&[u8]]) -> [u8; 32] {
-        let mut context = hmac::Context::with_key(&self.0);
-        parts.iter().for_each(|part| context.update(part));
-        let mut tag = [0; 32];
-        tag.copy_from_slice(context.sign().as_ref());
-        tag
-    }
-}
-
-/// A table of what is known by hashes: of [`Digest`]s, or of whatever [`Mac`] gives. They need not be hashed again to find
+/// A table of what is known by hashes: of [`Digest`]s, or of keyed hashes. They need not be hashed again to find
 /// their places, since nobody can choose many of them that begin alike without trying for as long.
 pub type HashedMap<K, V> = HashMap<K, V, BuildHasherDefault<FirstBytes>>;
 
@@ -113,17 +88,13 @@ impl TableHasher for FirstBytes {
 pub struct SurveyHash([u8; 32]);
 
 impl SurveyHash {
-    /// The hash of nothing, for tests.
-    #[cfg(test)]
-    pub(crate) const ZERO: Self = Self([0; 32]);
-
     /// The hash of a survey's canonical JSON.
     pub(crate) fn of(canonical: &str) -> Self {
         Self(*Digest::of(canonical.as_bytes()).as_bytes())
     }
 
     /// A hash that was computed elsewhere.
-    pub fn new(bytes: [u8; 32]) -> Self {
+    pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 

@@ -126,7 +126,7 @@ fn shortest(double: f64) -> (String, i32) {
 }
 
 /// The largest integer n such that n and n + 1 are both doubles.
-pub(crate) const INTEGER_MAX: u64 = (1 << 53) - 1;
+pub const INTEGER_MAX: u64 = (1 << 53) - 1;
 
 #[cfg(test)]
 mod tests {

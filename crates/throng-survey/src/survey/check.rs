@@ -7,8 +7,8 @@ use throng_dp::Epsilon;
 use super::text::shows_as_written;
 use super::{Attribute, BOUNDS, Cover, Encoding, Labels, Parties, Party, Randomizer, Survey, sum_of_values};
 use crate::Error;
-use crate::envelope::body_len;
 use crate::jcs::INTEGER_MAX;
+use crate::lengths::body_len;
 
 impl Survey {
     /// Everything that a single field or two can be wrong about. Whether the claim holds is for an accountant.

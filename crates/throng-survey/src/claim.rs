@@ -13,10 +13,9 @@ use throng_account::terms::{Kept, Terms};
 use throng_dp::{
     Absence, AnswerSeries, CentralGuarantee, Coins, Delta, Epsilon, LocalGuarantee, Removal, Replacement,
 };
-use throng_wire::Survey;
-use throng_wire::survey::{AnswerChanges, Cover, Enrolment, Labels};
 
-use crate::Error;
+use crate::survey::{AnswerChanges, Cover, Enrolment, Labels};
+use crate::{Error, Survey};
 
 /// A claim that holds, and everything that it says to a respondent.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,14 +1,14 @@
 //! Bytes as lower-case hexadecimal digits: how keys, hashes and signatures stand in files.
 
 /// The digits of some bytes.
-pub(crate) fn encode(bytes: &[u8]) -> String {
+pub fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(2 * bytes.len());
     encode_into(bytes, &mut text);
     text
 }
 
 /// Appends the digits of some bytes. Nothing is copied on the way, so that a caller who erases `out` erases all.
-pub(crate) fn encode_into(bytes: &[u8], out: &mut String) {
+pub fn encode_into(bytes: &[u8], out: &mut String) {
     for byte in bytes {
         for digit in [byte >> 4, byte & 15] {
             out.push(char::from(DIGITS[usize::from(digit)]));
@@ -17,7 +17,7 @@ pub(crate) fn encode_into(bytes: &[u8], out: &mut String) {
 }
 
 /// Exactly N bytes. Upper-case digits, spaces and any other length are refused: bytes have one spelling.
-pub(crate) fn decode<const N: usize>(text: &str) -> Option<[u8; N]> {
+pub fn decode<const N: usize>(text: &str) -> Option<[u8; N]> {
     let text = text.as_bytes();
     if text.len() != 2 * N {
         return None;
@@ -38,11 +38,12 @@ pub(crate) fn decode<const N: usize>(text: &str) -> Option<[u8; N]> {
 
 /// Gives a type around a byte array the hexadecimal form in text and files. The type has `from_array`, which refuses
 /// what is no such thing, and `as_bytes`.
+#[macro_export]
 macro_rules! hex_form {
     ($name:ident, $length:literal, $what:literal) => {
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(&crate::hex::encode(self.as_bytes()))
+                f.write_str(&$crate::hex::encode(self.as_bytes()))
             }
         }
 
@@ -53,10 +54,12 @@ macro_rules! hex_form {
         }
 
         impl std::str::FromStr for $name {
-            type Err = crate::Error;
+            type Err = $crate::Error;
 
             fn from_str(text: &str) -> Result<Self, Self::Err> {
-                crate::hex::decode::<$length>(text).and_then(Self::from_array).ok_or(crate::Error::Hex($what))
+                $crate::hex::decode::<$length>(text)
+                    .and_then(Self::from_array)
+                    .ok_or($crate::Error::Hex($what))
             }
         }
 
@@ -74,7 +77,6 @@ macro_rules! hex_form {
         }
     };
 }
-pub(crate) use hex_form;
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 

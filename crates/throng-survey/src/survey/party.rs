@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::place::Place;
-use crate::signature::VerifyingKey;
+use crate::verifying_key::VerifyingKey;
 
 /// Everyone who runs a survey. A draft may still lack some of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -61,7 +61,7 @@ fn a_claim_that_holds_says_what_is_left_whatever_fails() {
         assert!(sentences.contains(part), "{part}: {sentences}");
     }
     let mut never = survey(FRAGMENTED);
-    if let throng_wire::survey::Randomizer::ReportFragments { answer_changes, .. } = &mut never.randomizer {
+    if let crate::survey::Randomizer::ReportFragments { answer_changes, .. } = &mut never.randomizer {
         *answer_changes = Some(AnswerChanges::Never);
     }
     let first = CheckedClaim::check(&never).unwrap().sentences().join("\n");
@@ -91,8 +91,8 @@ fn a_record_has_the_claim_of_one_question_with_all_its_values() {
         assert!(found.overflow.value() > 0.0);
         // An attribute less is less traffic, and the same bits.
         let mut narrow = record.clone();
-        narrow.encoding = throng_wire::survey::Encoding::Record {
-            attributes: vec![throng_wire::survey::Attribute { name: "age".into(), values: 9 }],
+        narrow.encoding = crate::survey::Encoding::Record {
+            attributes: vec![crate::survey::Attribute { name: "age".into(), values: 9 }],
         };
         assert!(CheckedClaim::check(&narrow).unwrap().overflow < found.overflow);
         record.claim.epsilon_central = found.central.epsilon().value() * 0.99;
@@ -124,7 +124,7 @@ fn a_claim_that_does_not_hold_is_refused() {
     less_delta.claim.delta = 0.9e-6;
     refused(&less_delta);
     let mut louder = tight;
-    louder.randomizer = throng_wire::survey::Randomizer::AttributeFragments { epsilon_local: 5.26 };
+    louder.randomizer = crate::survey::Randomizer::AttributeFragments { epsilon_local: 5.26 };
     refused(&louder);
     let mut narrow = good.clone();
     narrow.delivery.envelopes = 8;
@@ -138,8 +138,7 @@ fn a_claim_that_does_not_hold_is_refused() {
 #[test]
 fn a_bound_outside_its_conditions_proves_nothing() {
     let mut sketch = survey(SURVEY);
-    sketch.encoding =
-        throng_wire::survey::Encoding::Sketch { domain: 1 << 40, rows: 16, cells: 784, seed: 1 };
+    sketch.encoding = crate::survey::Encoding::Sketch { domain: 1 << 40, rows: 16, cells: 784, seed: 1 };
     sketch.claim.epsilon_central = 4.0;
     CheckedClaim::check(&sketch).unwrap();
     sketch.claim.bound = "fmt23".into();
