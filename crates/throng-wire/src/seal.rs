@@ -1,5 +1,5 @@
 //! One layer: HPKE in base mode (RFC 9180, section 5.1.1) with DHKEM(X25519, HKDF-SHA256), HKDF-SHA256 and
-//! AES-128-GCM, sealed by rustls on AWS-LC and opened by `receiver.rs` on the same.
+//! AES-128-GCM, sealed by rustls on AWS-LC and opened by `hpke.rs` on the same.
 //!
 //! A layer is the number of the key (1 byte), the encapsulated key (32), and ciphertext with tag (plaintext + 16). What
 //! it is bound to is in the associated data; nothing of it travels with the layer. Since every seal has a key of its
@@ -15,8 +15,8 @@ use thiserror::Error;
 
 use crate::Error;
 use crate::envelope::LAYER_OVERHEAD;
+use crate::hpke::{self, Context};
 use crate::keys::{LayerKey, LayerKeys};
-use crate::receiver::{self, Context};
 use crate::route::{ROUTE_LEN, Route, Stop};
 
 /// Why an envelope is dropped. It says nothing about what is inside, and is counted, never answered.
@@ -63,7 +63,7 @@ pub fn open(route: &Route, stop: Stop, keys: &LayerKeys, layer: &[u8]) -> Result
     let (enc, ciphertext) = rest.split_first_chunk::<ENC_LEN>().ok_or(Rejection::Length)?;
     let key = keys.find(id, route.epoch).ok_or(Rejection::Key)?;
     let (imported, public) = (key.imported(), key.key().public);
-    receiver::open(&CONTEXT, imported, public.as_bytes(), enc, &associated_data(route, stop, id), ciphertext)
+    hpke::open(&CONTEXT, imported, public.as_bytes(), enc, &associated_data(route, stop, id), ciphertext)
         .ok_or(Rejection::Seal)
 }
 
@@ -139,7 +139,7 @@ mod tests {
                 let enc = enc.0.clone().try_into().unwrap();
                 let open = |info: &[u8], aad: &[u8], ct: &[u8]| {
                     let context = Context::new(info);
-                    receiver::open(&context, key.imported(), public.as_bytes(), &enc, aad, ct)
+                    hpke::open(&context, key.imported(), public.as_bytes(), &enc, aad, ct)
                 };
                 assert_eq!(open(&info, &bytes(aad), &bytes(ct)), Some(pt));
                 assert_eq!(open(b"other", &bytes(aad), &bytes(ct)), None);
