@@ -5,11 +5,11 @@
 
 use std::fmt;
 
-use aws_lc_rs::agreement::{self, X25519};
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, Zeroizing};
 
+use crate::crypto::X25519Secret;
 use crate::digest::SurveyHash;
 use crate::hex::hex_form;
 use crate::key_list::KeyList;
@@ -71,8 +71,8 @@ pub struct LayerKey {
 pub struct LayerSecretKey {
     key: LayerKey,
     secret: Zeroizing<[u8; 32]>,
-    /// The same, imported once. AWS-LC erases it when it is freed.
-    imported: agreement::PrivateKey,
+    /// The same, imported once, and erased when it is freed.
+    imported: X25519Secret,
 }
 
 impl LayerSecretKey {
@@ -89,9 +89,8 @@ impl LayerSecretKey {
             return Err(Error::Keys("a key ends before it begins".into()));
         }
         let wrong = || Error::Keys("not an X25519 private key".into());
-        let imported = agreement::PrivateKey::from_private_key(&X25519, secret).map_err(|_| wrong())?;
-        let public = imported.compute_public_key().map_err(|_| wrong())?;
-        let public = public.as_ref().try_into().map_err(|_| wrong())?;
+        let imported = X25519Secret::new(secret).ok_or_else(wrong)?;
+        let public = imported.public().ok_or_else(wrong)?;
         let key = LayerKey { id, lifetime, public: LayerPublicKey(public) };
         Ok(Self { key, secret: Zeroizing::new(*secret), imported })
     }
@@ -101,7 +100,7 @@ impl LayerSecretKey {
         &self.key
     }
 
-    pub(crate) fn imported(&self) -> &agreement::PrivateKey {
+    pub(crate) fn imported(&self) -> &X25519Secret {
         &self.imported
     }
 

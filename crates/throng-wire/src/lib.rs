@@ -1,13 +1,13 @@
 //! What all parties of a survey agree on, as bytes: the survey file and its signatures, keys, seals, envelopes,
 //! receipts and statements. docs/wire-format.md describes all of it for other languages.
 //!
-//! Pure: no files, no sockets, no clock. Randomness is an argument, except for the ephemeral keys of HPKE, which the
-//! library draws itself.
+//! Pure: no files, no sockets, no clock. Randomness is an argument.
 
 pub mod address;
 pub mod batch_count;
 pub mod codec;
 pub mod credential;
+mod crypto;
 pub mod digest;
 pub mod enrolment_file;
 pub mod envelope;
