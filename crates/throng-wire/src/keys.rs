@@ -10,10 +10,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::crypto::X25519Secret;
-use crate::digest::SurveyHash;
 use crate::hex::hex_form;
-use crate::key_list::KeyList;
-use crate::place::Place;
 use crate::{Error, hex};
 
 /// The first and the last epoch for which a key may be used.
@@ -203,11 +200,6 @@ impl LayerKeys {
         let mut keys: Vec<LayerKey> = self.keys.iter().map(|key| key.key).collect();
         keys.sort_by_key(|key| key.id);
         keys
-    }
-
-    /// The key list to be signed and published.
-    pub fn list(&self, survey: SurveyHash, party: Place, serial: u64) -> KeyList {
-        KeyList { survey, party, serial, keys: self.public() }
     }
 
     /// The text of a key file: a line that says what it is, then for each key its number, first and last epoch and
