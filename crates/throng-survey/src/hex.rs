@@ -1,5 +1,7 @@
 //! Bytes as lower-case hexadecimal digits: how keys, hashes and signatures stand in files.
 
+use zeroize::Zeroizing;
+
 /// The digits of some bytes.
 pub fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(2 * bytes.len());
@@ -7,33 +9,21 @@ pub fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// Appends the digits of some bytes. Nothing is copied on the way, so that a caller who erases `out` erases all.
+/// Appends the digits of some bytes, in constant time. No other copy is left, so that a caller who erases `out` erases all.
 pub fn encode_into(bytes: &[u8], out: &mut String) {
-    for byte in bytes {
-        for digit in [byte >> 4, byte & 15] {
-            out.push(char::from(DIGITS[usize::from(digit)]));
-        }
+    let mut digits = Zeroizing::new([0; 128]);
+    for part in bytes.chunks(64) {
+        // There is room for all digits of a part.
+        out.push_str(base16ct::lower::encode_str(part, digits.as_mut()).unwrap_or_default());
     }
 }
 
-/// Exactly N bytes. Upper-case digits, spaces and any other length are refused: bytes have one spelling.
+/// Exactly N bytes, read in constant time: most of what is read here are keys and tokens. Upper-case digits, spaces and any
+/// other length are refused: bytes have one spelling.
 pub fn decode<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let text = text.as_bytes();
-    if text.len() != 2 * N {
-        return None;
-    }
-    // Without branches: every other one would be guessed wrongly, and most of what is read here are tokens of uploads.
-    let (mut bytes, mut wrong) = ([0; N], 0);
-    for (byte, pair) in bytes.iter_mut().zip(text.as_chunks::<2>().0) {
-        let [high, low] = pair.map(|character| {
-            // 0 to 9 are 0x30 to 0x39, a to f are 0x61 to 0x66; what is neither is not the digit of its value.
-            let value = (character & 15).wrapping_add(9 * (character >> 6)) & 15;
-            wrong |= character ^ DIGITS[usize::from(value)];
-            value
-        });
-        *byte = (high << 4) | low;
-    }
-    (wrong == 0).then_some(bytes)
+    let mut bytes = [0; N];
+    let read = base16ct::lower::decode(text, &mut bytes).ok()?;
+    (read.len() == N).then_some(bytes)
 }
 
 /// Gives a type around a byte array the hexadecimal form in text and files. The type has `from_array`, which refuses
@@ -78,8 +68,6 @@ macro_rules! hex_form {
     };
 }
 
-const DIGITS: &[u8; 16] = b"0123456789abcdef";
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,6 +75,9 @@ mod tests {
     #[test]
     fn bytes_have_one_spelling() {
         assert_eq!(encode(&[0, 0x9a, 0xff]), "009aff");
+        assert_eq!(encode(&[]), "");
+        let long: Vec<u8> = (0..=255).collect();
+        assert_eq!(encode(&long), long.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
         assert_eq!(decode::<3>("009aff"), Some([0, 0x9a, 0xff]));
         for other in ["009AFF", "009af", "009aff0", "009aff00", " 09aff", "0x9aff", "009afg", "", "é9aff"] {
             assert_eq!(decode::<3>(other), None, "{other:?}");

@@ -1,17 +1,18 @@
 //! What parties of a survey send one another, as bytes: signatures, keys, seals, envelopes, receipts and statements. docs/wire-format.md describes all of it for other languages.
 //!
-//! Pure: no files, no sockets, no clock. Randomness is an argument, except for the ephemeral keys of HPKE, which the
-//! library draws itself.
+//! Pure: no files, no sockets, no clock. Randomness is an argument.
 
 pub mod address;
 pub mod batch_count;
 pub mod channel;
 pub mod codec;
 pub mod credential;
+mod crypto;
 pub mod enrolment_file;
 pub mod envelope;
 mod error;
 pub mod fragment;
+mod hpke;
 pub mod key_list;
 pub mod keys;
 mod mac;
@@ -19,7 +20,6 @@ pub mod onion;
 pub mod peel;
 pub mod receipt;
 pub mod receipt_tree;
-mod receiver;
 pub mod route;
 pub mod seal;
 pub mod signature;

@@ -6,17 +6,17 @@
 
 use std::fmt;
 
-use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use rand_core::CryptoRng;
 use throng_survey::{VerifyingKey, hex_form};
 use zeroize::Zeroizing;
 
+use crate::crypto::{Ed25519Secret, ed25519_verify};
 use crate::{Error, Mac, hex};
 
 /// A party's private signing key. It is erased from memory when dropped, and never shown.
 pub struct SigningKey {
     seed: Zeroizing<[u8; 32]>,
-    pair: Ed25519KeyPair,
+    imported: Ed25519Secret,
     public: VerifyingKey,
 }
 
@@ -30,10 +30,9 @@ impl SigningKey {
 
     /// The key of a seed: the private key of RFC 8032, section 5.1.5.
     pub fn from_seed(seed: &[u8; 32]) -> Result<Self, Error> {
-        let pair = Ed25519KeyPair::from_seed_unchecked(seed).map_err(|_| Error::WeakKey)?;
-        let public = pair.public_key().as_ref().try_into().map_err(|_| Error::WeakKey)?;
-        let public = VerifyingKey::new(public).ok_or(Error::WeakKey)?;
-        Ok(Self { seed: Zeroizing::new(*seed), pair, public })
+        let imported = Ed25519Secret::new(seed).ok_or(Error::WeakKey)?;
+        let public = imported.public().and_then(VerifyingKey::new).ok_or(Error::WeakKey)?;
+        Ok(Self { seed: Zeroizing::new(*seed), imported, public })
     }
 
     /// The key that its signatures are checked by.
@@ -43,9 +42,7 @@ impl SigningKey {
 
     /// Signs the canonical bytes of a document of some kind.
     pub fn sign(&self, kind: &str, canonical: &[u8]) -> Signature {
-        let mut bytes = [0; 64];
-        bytes.copy_from_slice(self.pair.sign(&message(kind, canonical)).as_ref());
-        Signature(bytes)
+        Signature(self.imported.sign(&message(kind, canonical)))
     }
 
     /// A key for something that its holder alone writes and reads again: HMAC(seed, purpose, context), where no purpose is
@@ -99,7 +96,7 @@ impl Signature {
 
     /// Verifies it: whether this key signed the canonical bytes of a document of some kind.
     pub fn verify(&self, key: &VerifyingKey, kind: &str, canonical: &[u8]) -> bool {
-        UnparsedPublicKey::new(&ED25519, key.as_bytes()).verify(&message(kind, canonical), &self.0).is_ok()
+        ed25519_verify(key.as_bytes(), &message(kind, canonical), &self.0)
     }
 
     fn from_array(bytes: [u8; 64]) -> Option<Self> {
@@ -138,7 +135,7 @@ mod tests {
         let public = "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025";
         assert_eq!(key.public().to_string(), public);
         assert_eq!(
-            hex::encode(key.pair.sign(&[0xaf, 0x82]).as_ref()),
+            hex::encode(key.imported.sign(&[0xaf, 0x82]).as_ref()),
             "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac\
              18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a"
         );

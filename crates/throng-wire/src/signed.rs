@@ -3,7 +3,6 @@
 use throng_survey::{Digest, Place, SurveyHash, VerifyingKey};
 
 use crate::signature::{Signature, SigningKey};
-use crate::signed_survey::SignedSurvey;
 use crate::{Error, hex};
 
 /// Something that one party of a survey says and signs. It has exactly one sequence of bytes.
@@ -41,16 +40,6 @@ impl<T: Document> Signed<T> {
         let canonical = document.canonical()?;
         let signature = key.sign(T::KIND, &canonical);
         Ok(Self { document, canonical, signature })
-    }
-
-    /// What it says, if it belongs to this survey and the party whose key the survey pins has signed it.
-    pub fn verify(&self, survey: &SignedSurvey) -> Result<&T, Error> {
-        let party = self.document.party();
-        if self.document.survey() != survey.hash() {
-            return Err(Error::OtherSurvey { kind: T::KIND, party });
-        }
-        let pinned = survey.survey().party(party).ok_or(Error::UnknownParty(party))?;
-        self.verify_by(&pinned.signing_key)
     }
 
     /// What it says, if this key has signed it.
