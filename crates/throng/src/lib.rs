@@ -49,9 +49,10 @@ mod private_file;
 pub mod progress;
 pub mod rank_plot;
 pub mod respondent;
-pub mod rounding;
 mod secrecy;
 pub mod serve;
 pub mod simulation;
 pub mod terminal;
 pub mod verify;
+
+pub use throng_survey::rounding;
