@@ -14,6 +14,7 @@ use throng_dp::{
     Absence, AnswerSeries, CentralGuarantee, Coins, Delta, Epsilon, LocalGuarantee, Removal, Replacement,
 };
 
+use throng_account::rounding::at_most_to;
 use crate::survey::{AnswerChanges, Cover, Enrolment, Labels};
 use crate::{Error, Survey};
 
@@ -345,8 +346,7 @@ impl CheckedClaim {
 
 /// To six places, and never below: a bound that is shown is one that holds.
 fn rounded_up(epsilon: f64) -> f64 {
-    let rounded = (epsilon * 1e6).round() / 1e6;
-    if rounded < epsilon { ((epsilon * 1e6).round() + 1.0) / 1e6 } else { rounded }
+    at_most_to(6, epsilon)
 }
 
 /// The trust profile of a label, if it has one.

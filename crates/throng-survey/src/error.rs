@@ -37,6 +37,17 @@ pub enum Error {
     /// A label that the survey does not list.
     #[error("{0}")]
     Label(String),
+    /// A parameter of a target that makes no sense.
+    #[error("{field}: {reason}")]
+    Target {
+        /// The parameter, as [`Target`](crate::Target) calls it.
+        field: &'static str,
+        /// What to change.
+        reason: String,
+    },
+    /// A target that makes sense, and that no survey meets: the rule, and what would be feasible.
+    #[error(transparent)]
+    Unmet(throng_account::Error),
     /// A parameter that is none.
     #[error(transparent)]
     Mechanism(#[from] throng_dp::Error),

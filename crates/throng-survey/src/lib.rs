@@ -7,6 +7,8 @@
 //! | does it keep what it claims, and what does that mean to a respondent? | [`CheckedClaim`] |
 //! | what is left whatever fails? | [`floor`] |
 //! | what does an accountant have to know of it? | [`terms`] |
+//! | which survey keeps a guarantee, what does it cost, and what do people sign? | [`plan()`], [`Target`], [`Planned`] |
+//! | what can one respondent who lies do? | [`liar`] |
 //! | how long is what travels? | [`lengths`] |
 //!
 //! Pure: no files, no sockets, no clock, no randomness. Public keys are bytes here; `throng-wire` verifies with them.
@@ -17,7 +19,10 @@ mod error;
 pub mod hex;
 pub mod jcs;
 pub mod lengths;
+pub mod liar;
 pub mod place;
+pub mod plan;
+mod stated;
 pub mod survey;
 #[cfg(test)]
 mod testing;
@@ -27,5 +32,7 @@ pub use claim::{CheckedClaim, floor, terms};
 pub use digest::{Digest, HashedMap, HashedSet, Hasher, SurveyHash};
 pub use error::Error;
 pub use place::Place;
+pub use plan::{Planned, Target, plan};
+pub use stated::Stated;
 pub use survey::Survey;
 pub use verifying_key::VerifyingKey;

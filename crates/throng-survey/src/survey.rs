@@ -348,7 +348,7 @@ impl Survey {
 }
 
 /// As a check needs it: too many are too many, and not an overflow.
-fn sum_of_values(attributes: &[Attribute]) -> u64 {
+pub(crate) fn sum_of_values(attributes: &[Attribute]) -> u64 {
     attributes.iter().fold(0, |sum, attribute| sum.saturating_add(attribute.values))
 }
 

@@ -13,7 +13,6 @@ pub mod release;
 pub mod respond;
 pub mod serve;
 pub mod simulate;
-mod stated;
 mod stop;
 pub mod verify;
 

@@ -28,3 +28,4 @@ pub mod memory;
 pub mod progress;
 pub mod serve;
 pub mod verify;
+

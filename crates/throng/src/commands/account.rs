@@ -19,8 +19,8 @@ use throng_dp::estimate::BitNoise;
 use throng_dp::fragmenting::fragment_epsilon;
 use throng_dp::sampling::Bernoulli;
 use throng_dp::{Absence, CentralGuarantee, Coins, Delta, Epsilon, Neighbors, Removal, Replacement};
+use throng_survey::Stated;
 
-use super::stated::Stated;
 use super::{Format, print};
 use crate::cli::AccountArgs;
 use throng_account::rounding::{at_most, at_most_to};

@@ -1,23 +1,31 @@
 //! What people sign, against the definition of what they send: coins that are flipped one after the other.
 
 use throng_account::planner::{Choice, Distribution, plan};
-use throng_wire::survey::Randomizer;
 
 use super::*;
-use crate::cli::PlanArgs;
+use crate::plan::{Asked, Target};
+use crate::survey::Randomizer;
 
 /// The plan of these flags, its survey, and the text.
 fn planned(flags: &str) -> (Question, Plan, Survey, String) {
-    #[derive(clap::Parser)]
-    struct Flags {
-        #[command(flatten)]
-        plan: PlanArgs,
+    let mut target = Target::default();
+    for (flag, value) in flags.split(' ').collect::<Vec<_>>().as_chunks::<2>().0.iter().map(|&[a, b]| (a, b))
+    {
+        match flag {
+            "--epsilon-central" => target.epsilon_central = value.parse().unwrap(),
+            "--delta" => target.delta = value.parse().unwrap(),
+            "--respondents" => target.respondents = value.parse().unwrap(),
+            "--domain" => target.asked = Asked::Values(value.parse().unwrap()),
+            "--report-fragments" => target.report_fragments = value.parse().unwrap(),
+            "--answer-changes" => target.answer_changes = (value == "never").then_some(AnswerChanges::Never),
+            "--epoch-s" => target.epoch_s = value.parse().unwrap(),
+            other => panic!("{other}"),
+        }
     }
-    let args = <Flags as clap::Parser>::parse_from(std::iter::once("plan").chain(flags.split(' '))).plan;
-    let question = super::super::question(&args).unwrap();
+    let question = super::super::question(&target).unwrap();
     assert_eq!((&question.encoding, &question.distribution), (&Choice::Recommend, &Distribution::Uniform));
     let plan = plan(&question).unwrap();
-    let survey = super::super::survey(&args, &question, &plan);
+    let survey = super::super::survey(&target, &question, &plan);
     let text = summary(&question, &plan, &survey).unwrap();
     (question, plan, survey, text)
 }

@@ -4,22 +4,24 @@ use serde::Serialize;
 use throng_dp::{CentralGuarantee, Neighbors};
 
 /// A guarantee under a neighbor relation, or why there is none.
-#[derive(Debug, Serialize)]
-pub(crate) struct Stated {
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Stated {
     /// Which worlds are compared.
-    pub(super) neighbors: &'static str,
+    pub neighbors: &'static str,
+    /// The privacy loss of one release.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) epsilon_central: Option<f64>,
+    pub epsilon_central: Option<f64>,
+    /// The allowance beside it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) delta: Option<f64>,
+    pub delta: Option<f64>,
     /// Why nothing is claimed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) not_claimed: Option<String>,
+    pub not_claimed: Option<String>,
 }
 
 impl Stated {
     /// Something that holds.
-    pub(super) fn kept<N: Neighbors>(guarantee: CentralGuarantee<N>) -> Self {
+    pub fn kept<N: Neighbors>(guarantee: CentralGuarantee<N>) -> Self {
         Self {
             neighbors: N::NAME,
             epsilon_central: Some(guarantee.epsilon().value()),
@@ -29,12 +31,12 @@ impl Stated {
     }
 
     /// Nothing, for this reason.
-    pub(super) fn nothing<N: Neighbors>(reason: impl Into<String>) -> Self {
+    pub fn nothing<N: Neighbors>(reason: impl Into<String>) -> Self {
         Self { neighbors: N::NAME, epsilon_central: None, delta: None, not_claimed: Some(reason.into()) }
     }
 
     /// Whether anything is promised.
-    pub(super) fn is_claimed(&self) -> bool {
+    pub fn is_claimed(&self) -> bool {
         self.not_claimed.is_none()
     }
 }

@@ -2,21 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::Result;
 use serde::Serialize;
-use throng_account::Error;
+use throng_account::Error as AccountError;
 use throng_account::terms::Terms;
-use throng_wire::Survey;
 
 use throng_account::rounding::at_most;
+use crate::{Error, Survey, terms};
 
 /// The guarantee of a release at the plan's delta, if this share of the crowd is honest.
-#[derive(Debug, Serialize)]
-pub(crate) struct IfHonest {
-    honest_fraction: f64,
-    /// Absent where the crowd adds nothing that can be said.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct IfHonest {
+    /// The share.
+    pub honest_fraction: f64,
+    /// The privacy loss of one release. Absent where the crowd adds nothing that can be said.
     #[serde(skip_serializing_if = "Option::is_none")]
-    epsilon_central: Option<f64>,
+    pub epsilon_central: Option<f64>,
 }
 
 impl IfHonest {
@@ -29,11 +29,11 @@ impl IfHonest {
 }
 
 /// For all of the crowd and for half of it, whatever was planned for: under the label of which least can be said.
-pub(super) fn of(survey: &Survey) -> Result<[IfHonest; 2]> {
+pub(super) fn of(survey: &Survey) -> Result<[IfHonest; 2], Error> {
     Ok([at(survey, 1.0)?, at(survey, 0.5)?])
 }
 
-fn at(survey: &Survey, honest_fraction: f64) -> Result<IfHonest> {
+fn at(survey: &Survey, honest_fraction: f64) -> Result<IfHonest, Error> {
     let mut worst = Some(0.0_f64);
     let mut known = BTreeSet::new();
     for label in survey.label_numbers() {
@@ -41,10 +41,10 @@ fn at(survey: &Survey, honest_fraction: f64) -> Result<IfHonest> {
         if !known.insert(survey.receiving(label).len()) {
             continue;
         }
-        let terms = Terms { honest_fraction, ..throng_survey::terms(survey, label)? };
+        let terms = Terms { honest_fraction, ..terms(survey, label)? };
         worst = match terms.guarantee(survey.crowd.respondents_min) {
             Ok(kept) => worst.map(|worst| worst.max(kept.central.epsilon().value())),
-            Err(Error::NotApplicable(_)) => None,
+            Err(AccountError::NotApplicable(_)) => None,
             Err(other) => return Err(other.into()),
         };
     }

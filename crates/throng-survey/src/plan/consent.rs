@@ -1,15 +1,15 @@
 //! What a plan means, in words that belong in a consent form.
 
-use anyhow::Result;
 use throng_account::exceeded::exceeded_at_most;
 use throng_account::planner::{Encoding, Plan, Question};
 use throng_account::terms::Terms;
 use throng_dp::{CentralGuarantee, Delta, Epsilon};
-use throng_wire::Survey;
-use throng_wire::survey::AnswerChanges;
+
+use crate::survey::AnswerChanges;
+use crate::{Error, Survey};
 
 /// A few sentences for people who will be asked.
-pub(super) fn summary(question: &Question, plan: &Plan, survey: &Survey) -> Result<String> {
+pub(super) fn summary(question: &Question, plan: &Plan, survey: &Survey) -> Result<String, Error> {
     let central = question.epsilon_central.value();
     let sampled = match plan.encoding {
         Encoding::Record { attributes } if attributes > 1 => format!(
@@ -63,13 +63,13 @@ pub(super) fn summary(question: &Question, plan: &Plan, survey: &Survey) -> Resu
 }
 
 /// The probability that a release tells more than the claimed epsilon, at most, under every label.
-pub(super) fn exceeded(survey: &Survey) -> Result<f64> {
+pub(super) fn exceeded(survey: &Survey) -> Result<f64, Error> {
     let crowd = survey.crowd.respondents_min;
     Ok(terms(survey)?.iter().map(|terms| terms.exceeded(crowd)).fold(0.0, f64::max))
 }
 
 /// What all publications together say to someone who answers every time.
-fn over_time(survey: &Survey) -> Result<String> {
+fn over_time(survey: &Survey) -> Result<String, Error> {
     let crowd = survey.crowd.respondents_min;
     let mut promises = Vec::new();
     let mut longer = None;
@@ -133,10 +133,10 @@ fn together(terms: &[Terms], crowd: u64, epochs: u32, delta: f64) -> Option<(f64
 }
 
 /// What holds under each label. Of a label, it depends on how many instances get fragments and on nothing else.
-fn terms(survey: &Survey) -> Result<Vec<Terms>> {
+fn terms(survey: &Survey) -> Result<Vec<Terms>, Error> {
     let mut all: Vec<Terms> = Vec::new();
     for label in survey.label_numbers() {
-        let terms = throng_survey::terms(survey, label)?;
+        let terms = crate::terms(survey, label)?;
         if !all.iter().any(|known| known.receiving == terms.receiving) {
             all.push(terms);
         }

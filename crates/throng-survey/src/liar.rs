@@ -1,14 +1,37 @@
-//! What one respondent who lies can do, as a plan says it.
+//! What one respondent who lies can do to an estimate (poisoning), as plans and releases say it.
 
-use anyhow::Result;
+use serde::Serialize;
 use throng_account::liar::OneLiar;
 use throng_dp::fragmenting::Assignment;
-use throng_wire::Survey;
 
-use crate::analysis::lies::up_to_tenths;
+use crate::{Error, Survey};
+
+/// What one liar can do to one estimate, in respondents.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct OneLiarShown {
+    /// How many envelopes with fragments of one value are counted of one respondent at most.
+    pub envelopes: u64,
+    /// By how much an estimate rises at most.
+    pub estimate_up_max: f64,
+    /// By how much it falls at most.
+    pub estimate_down_max: f64,
+}
+
+impl From<OneLiar> for OneLiarShown {
+    fn from(liar: OneLiar) -> Self {
+        let OneLiar { envelopes, up, down } = liar;
+        Self { envelopes, estimate_up_max: up, estimate_down_max: down }
+    }
+}
+
+impl From<OneLiarShown> for OneLiar {
+    fn from(shown: OneLiarShown) -> Self {
+        Self { envelopes: shown.envelopes, up: shown.estimate_up_max, down: shown.estimate_down_max }
+    }
+}
 
 /// The most over all labels: they differ in how many instances count a value.
-pub(super) fn of(survey: &Survey) -> Result<OneLiar> {
+pub fn of(survey: &Survey) -> Result<OneLiar, Error> {
     let mechanism = survey.mechanism()?;
     let labels = survey.labels.as_ref().map_or(0..=0, |labels| 1..=labels.names.len() as u32);
     let mut worst = OneLiar { envelopes: 0, up: 0.0, down: 0.0 };
@@ -26,7 +49,7 @@ pub(super) fn of(survey: &Survey) -> Result<OneLiar> {
 }
 
 /// For whoever plans.
-pub(super) fn in_words(liar: &OneLiar, body: u32, noise_threshold: f64) -> String {
+pub fn in_words(liar: &OneLiar, body: u32, noise_threshold: f64) -> String {
     let instances = liar.envelopes / u64::from(body.max(1));
     let signal = if liar.up > noise_threshold {
         "; that is beyond where noise ends, so a release marks what one liar could have made"
@@ -43,12 +66,17 @@ pub(super) fn in_words(liar: &OneLiar, body: u32, noise_threshold: f64) -> Strin
 }
 
 /// For whoever is asked.
-pub(super) fn consent(liar: &OneLiar) -> String {
+pub fn consent(liar: &OneLiar) -> String {
     format!(
         "Nobody checks that answers are true: one participant who breaks the rules can change a published count by up to {} \
          people.",
         liar.up.max(liar.down).ceil()
     )
+}
+
+/// A limit, and rounded up.
+pub fn up_to_tenths(people: f64) -> f64 {
+    (10.0 * people).ceil() / 10.0
 }
 
 #[cfg(test)]
@@ -103,13 +131,13 @@ claim = {{ epsilon_central = 1.0, delta = 1e-6, neighbors = "removal", bound = "
     fn the_worst_label_is_said() {
         let labelled = |first: &str, second: &str, profiles: &str| {
             let mut survey = survey(r#"{ kind = "one-hot", domain = 10 }"#, 3);
-            survey.randomizer = throng_wire::survey::Randomizer::ReportFragments {
+            survey.randomizer = crate::survey::Randomizer::ReportFragments {
                 epsilon_backstop: 2.0,
                 epsilon_fragment: 1.5,
                 fragments: 4,
                 answer_changes: None,
             };
-            survey.labels = Some(throng_wire::survey::Labels {
+            survey.labels = Some(crate::survey::Labels {
                 names: vec![first.into(), second.into()],
                 epsilon_deletion: 0.2,
                 delta_deletion: 1e-9,

@@ -2,42 +2,40 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Context, Result};
-use throng_account::Error;
+use throng_account::Error as AccountError;
 use throng_account::deletion::Deletion;
 use throng_account::planner::Labelled;
 use throng_dp::{Absence, CentralGuarantee, Delta, Epsilon};
-use throng_wire::Survey;
-use throng_wire::survey::Labels;
 
-use super::refusal;
-use crate::cli::PlanArgs;
-use crate::commands::stated::Stated;
+use super::target::{LabelTarget, Target, wrong};
+use super::unmet;
 use throng_account::rounding::at_most;
+use crate::survey::Labels;
+use crate::{Error, Stated, Survey, terms};
 
 /// What a plan depends on of its labels.
-pub(super) fn question(args: &PlanArgs) -> Result<Option<Labelled>> {
-    if args.label.is_empty() {
+pub(super) fn question(target: &Target) -> Result<Option<Labelled>, Error> {
+    if target.labels.is_empty() {
         return Ok(None);
     }
-    let (epsilon, delta) = deletion(args);
-    let epsilon = Epsilon::new(epsilon).context("--epsilon-deletion")?;
-    let delta = Delta::new(delta).context("--delta-deletion")?;
+    let (epsilon, delta) = deletion(target);
+    let epsilon = Epsilon::new(epsilon).map_err(wrong("epsilon_deletion"))?;
+    let delta = Delta::new(delta).map_err(wrong("delta_deletion"))?;
     let receiving =
-        |profile: &Option<Vec<u32>>| profile.as_ref().map_or(args.instances, |one| one.len() as u32);
+        |profile: &Option<Vec<u32>>| profile.as_ref().map_or(target.instances, |one| one.len() as u32);
     Ok(Some(Labelled {
-        deletion: Deletion::new(epsilon, delta).map_err(refusal)?,
-        receiving: args.label.iter().map(|label| receiving(&label.profile)).collect(),
+        deletion: Deletion::new(epsilon, delta).map_err(unmet)?,
+        receiving: target.labels.iter().map(|label| receiving(&label.profile)).collect(),
     }))
 }
 
 /// What the survey file says of them.
-pub(super) fn survey(args: &PlanArgs) -> Option<Labels> {
-    let (epsilon_deletion, delta_deletion) = deletion(args);
-    let profile = |label: &crate::cli::LabelArg| Some((label.name.clone(), label.profile.clone()?));
-    let profiles: BTreeMap<_, _> = args.label.iter().filter_map(profile).collect();
-    (!args.label.is_empty()).then(|| Labels {
-        names: args.label.iter().map(|label| label.name.clone()).collect(),
+pub(super) fn survey(target: &Target) -> Option<Labels> {
+    let (epsilon_deletion, delta_deletion) = deletion(target);
+    let profile = |label: &LabelTarget| Some((label.name.clone(), label.profile.clone()?));
+    let profiles: BTreeMap<_, _> = target.labels.iter().filter_map(profile).collect();
+    (!target.labels.is_empty()).then(|| Labels {
+        names: target.labels.iter().map(|label| label.name.clone()).collect(),
         epsilon_deletion,
         delta_deletion,
         epsilon_label: None,
@@ -46,7 +44,7 @@ pub(super) fn survey(args: &PlanArgs) -> Option<Labels> {
 }
 
 /// What a planned survey says about whether somebody took part at all, under the label of which least can be said.
-pub(super) fn absence(survey: &Survey) -> Result<Stated> {
+pub(super) fn absence(survey: &Survey) -> Result<Stated, Error> {
     let mut worst: Option<CentralGuarantee<Absence>> = None;
     let mut known = BTreeSet::new();
     for label in survey.label_numbers() {
@@ -54,14 +52,14 @@ pub(super) fn absence(survey: &Survey) -> Result<Stated> {
         if !known.insert(survey.receiving(label).len()) {
             continue;
         }
-        match throng_survey::terms(survey, label)?.absence(survey.crowd.respondents_min) {
+        match terms(survey, label)?.absence(survey.crowd.respondents_min) {
             Ok(kept) => {
                 worst = worst.filter(|worst| worst.epsilon() > kept.epsilon()).or(Some(kept));
             }
-            Err(Error::NotApplicable(reason)) if survey.labels.is_none() => {
+            Err(AccountError::NotApplicable(reason)) if survey.labels.is_none() => {
                 return Ok(Stated::nothing::<Absence>(format!("not hidden (absence): {reason}")));
             }
-            Err(Error::NotApplicable(reason)) => {
+            Err(AccountError::NotApplicable(reason)) => {
                 return Ok(Stated::nothing::<Absence>(format!("nothing is claimed (absence): {reason}")));
             }
             Err(other) => return Err(other.into()),
@@ -104,10 +102,10 @@ pub(super) fn in_words(labels: &Labels) -> String {
 }
 
 /// With what each instance deletes. It costs nothing under removal; under absence half of its epsilon in each.
-fn deletion(args: &PlanArgs) -> (f64, f64) {
-    let instances = f64::from(args.instances.max(1));
-    let epsilon = args.epsilon_deletion.unwrap_or_else(|| short(0.2 * args.epsilon_central / instances));
-    let delta = args.delta_deletion.unwrap_or_else(|| short(0.01 * args.delta / instances));
+fn deletion(target: &Target) -> (f64, f64) {
+    let instances = f64::from(target.instances.max(1));
+    let epsilon = target.epsilon_deletion.unwrap_or_else(|| short(0.2 * target.epsilon_central / instances));
+    let delta = target.delta_deletion.unwrap_or_else(|| short(0.01 * target.delta / instances));
     (epsilon, delta)
 }
 
