@@ -11,7 +11,7 @@ use std::fs;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use throng::analysis::{TallyFiles, plot_title};
+use throng_serve::analysis::{TallyFiles, plot_title};
 use throng_host::page::SECURITY;
 use throng_analyze::Picture;
 use throng_plot::Png;
