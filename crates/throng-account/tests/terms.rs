@@ -7,7 +7,7 @@ use throng_account::deletion::Deletion;
 use throng_account::ledger::{Entry, Ledger, Spending};
 use throng_account::planner::{Choice, Distribution, Question, plan};
 use throng_account::terms::{Kept, Terms};
-use throng_dp::{CentralGuarantee, Coins, Delta, Epsilon, Mechanism, OneHot, Removal, ReportFragments};
+use throng_dp::{CentralGuarantee, Coins, Delta, Epsilon, Mechanism, OneHot, Removal};
 
 fn epsilon(value: f64) -> Epsilon {
     Epsilon::new(value).unwrap()
@@ -19,7 +19,7 @@ fn guarantee(value: f64, delta: f64) -> CentralGuarantee<Removal> {
 
 /// A survey like the README's: 784 values, three instances.
 fn one_hot() -> Terms {
-    let mechanism = Mechanism::OneHot(OneHot::new(784, epsilon(5.25)).unwrap());
+    let mechanism = Mechanism::plain(OneHot::new(784, epsilon(5.25)).unwrap());
     Terms {
         answers_kept: false,
         coins: mechanism.coins(),
@@ -37,8 +37,7 @@ fn one_hot() -> Terms {
 
 fn fragments() -> Terms {
     let backstop = OneHot::new(784, epsilon(5.25)).unwrap();
-    let fragmented = ReportFragments::new(backstop, epsilon(4.0), 4).unwrap();
-    let coins = Mechanism::FragmentedOneHot(fragmented).coins();
+    let coins = Mechanism::fragments(backstop, epsilon(4.0), 4).unwrap().coins();
     Terms { coins, envelopes: 120, ..one_hot() }
 }
 
@@ -185,7 +184,7 @@ fn what_overflows_at_any_instance_is_set_aside() {
     for (instances, respondents) in [(1u32, 1_000), (2, 1_000), (3, 1_000), (7, 400), (7, 4_000)] {
         let (each, envelopes) = (7, 6);
         let width = each * u64::from(instances);
-        let coins = Mechanism::OneHot(OneHot::new(width, epsilon(3.0)).unwrap()).coins();
+        let coins = Mechanism::plain(OneHot::new(width, epsilon(3.0)).unwrap()).coins();
         let (receiving, claimed) = (instances, guarantee(1.0, 0.01));
         let terms = Terms {
             coins,

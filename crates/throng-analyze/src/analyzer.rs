@@ -9,7 +9,7 @@ use throng_wire::Survey;
 /// use throng_analyze::Analyzer;
 /// use throng_dp::{Epsilon, Mechanism, OneHot};
 ///
-/// let mut analyzer = Analyzer::new(Mechanism::OneHot(OneHot::new(3, Epsilon::new(30.0)?)?))?;
+/// let mut analyzer = Analyzer::new(Mechanism::plain(OneHot::new(3, Epsilon::new(30.0)?)?))?;
 /// analyzer.add_fragments(&[2, 0, 2])?;
 /// analyzer.add_respondents(3);
 /// assert_eq!(analyzer.estimates()?.counts().iter().map(|count| count.round()).collect::<Vec<_>>(), [1.0, 0.0, 2.0]);

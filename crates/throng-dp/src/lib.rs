@@ -15,11 +15,12 @@
 //! | several runs with a split budget | [`Repeated`] |
 //! | fragments behind a backstop, over epochs in which answers change | [`ReportFragments`], [`PermanentCoins`], [`AnswerSeries`] |
 //! | a gradient in 129 bits, or in 128 with less noise | [`Gradient`], [`PrivUnit`] |
-//! | whichever of these a survey names, and what it reads | [`Mechanism`], [`Value`] |
+//! | whichever of these a survey names: encoding and coins, and what it reads | [`Mechanism`], [`Encoding`], [`Coins`], [`Value`] |
 //! | counts with their errors | [`Tally`], [`Estimates`], [`estimate`] |
 
 #[cfg(test)]
 mod contract;
+mod encoding;
 mod error;
 pub mod estimate;
 pub mod fragmenting;
@@ -32,6 +33,7 @@ pub mod sampling;
 mod testing;
 mod value;
 
+pub use encoding::{EncodedReport, Encoding, EncodingKind};
 pub use error::Error;
 pub use estimate::{Estimates, Tally};
 pub use fragmenting::{AnswerSeries, Attributes, Backstop, PermanentCoins, ReportFragments};

@@ -8,40 +8,28 @@ use std::fmt;
 use rand_core::CryptoRng;
 use throng_dp::fragmenting::KEY_LEN;
 use throng_dp::randomizer::count_sketch::SketchReport;
-use throng_dp::{Backstop, BitRandomizer, Error as DpError, Mechanism, PermanentCoins, Value};
+use throng_dp::{Backstop, EncodedReport, EncodingKind, Error as DpError, Mechanism, PermanentCoins, Value};
 use zeroize::Zeroizing;
 
 use crate::Error;
 
 /// Permanent coins that can be written down and read back. They were drawn before there was an answer and depend on none;
 /// with what was sent they can tell it: keep them like the value itself. Erased when dropped, and never shown.
-pub struct StoredCoins(Kind<PermanentCoins<Vec<u32>>, PermanentCoins<SketchReport>>);
+pub struct StoredCoins(PermanentCoins<EncodedReport>);
 
 /// A backstop that can be written down and read back. It says as much about the value as epsilon_backstop
 /// allows: keep it like the value itself. Erased when dropped, and never shown.
-pub struct StoredBackstop(Kind<Backstop<Vec<u32>>, Backstop<SketchReport>>);
-
-enum Kind<T, S> {
-    OneHot(T),
-    Sketch(S),
-    /// About one sampled attribute, in all epochs.
-    Record(T),
-}
+pub struct StoredBackstop(Backstop<EncodedReport>);
 
 impl StoredCoins {
     pub(crate) fn draw(
         mechanism: &Mechanism,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Option<Self>, DpError> {
-        Ok(match mechanism {
-            Mechanism::FragmentedOneHot(fragments) => Some(Self(Kind::OneHot(fragments.draw_coins(rng)?))),
-            Mechanism::FragmentedSketch(fragments) => Some(Self(Kind::Sketch(fragments.draw_coins(rng)?))),
-            Mechanism::FragmentedRecord(fragments) => Some(Self(Kind::Record(fragments.draw_coins(rng)?))),
-            Mechanism::OneHot(_)
-            | Mechanism::RepeatedOneHot(_)
-            | Mechanism::Sketch(_)
-            | Mechanism::Record(_) => None,
-        })
+        match mechanism {
+            Mechanism::Fragments(fragments) => Ok(Some(Self(fragments.draw_coins(rng)?))),
+            Mechanism::Runs(_) => Ok(None),
+        }
     }
 
     pub(crate) fn backstop(
@@ -49,36 +37,17 @@ impl StoredCoins {
         mechanism: &Mechanism,
         value: Option<&Value>,
     ) -> Result<StoredBackstop, DpError> {
-        Ok(StoredBackstop(match (mechanism, &self.0) {
-            (Mechanism::FragmentedOneHot(fragments), Kind::OneHot(coins)) => {
-                let index = value.map(|value| value.index(fragments.backstop().size())).transpose()?;
-                Kind::OneHot(fragments.backstop_of(coins, index.as_ref())?)
-            }
-            (Mechanism::FragmentedSketch(fragments), Kind::Sketch(coins)) => {
-                let one = value.map(Value::one).transpose()?;
-                Kind::Sketch(fragments.backstop_of(coins, one.as_ref())?)
-            }
-            (Mechanism::FragmentedRecord(fragments), Kind::Record(coins)) => {
-                let record = value.map(Value::record).transpose()?;
-                Kind::Record(fragments.backstop_of(coins, record)?)
-            }
-            _ => return Err(DpError::ForeignBackstop),
-        }))
+        match mechanism {
+            Mechanism::Fragments(fragments) => Ok(StoredBackstop(fragments.backstop_of(&self.0, value)?)),
+            Mechanism::Runs(_) => Err(DpError::ForeignBackstop),
+        }
     }
 
     /// The bytes to store: kind (1), the threshold of the coin (16), the key (32), then for a sketch the number of sampled
     /// rows (4) and the rows (4 each), then the number of bits that are set with nothing to say (4) and these (4 each).
     pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
-        match &self.0 {
-            Kind::OneHot(coins) => {
-                written(COINS | ONE_HOT, coins.threshold(), coins.key(), &[coins.silent()])
-            }
-            Kind::Record(coins) => written(COINS | RECORD, coins.threshold(), coins.key(), &[coins.silent()]),
-            Kind::Sketch(coins) => {
-                let SketchReport { rows, bits } = coins.silent();
-                written(COINS | SKETCH, coins.threshold(), coins.key(), &[rows, bits])
-            }
-        }
+        let silent = self.0.silent();
+        written(COINS | number(silent.kind()), self.0.threshold(), self.0.key(), silent)
     }
 
     /// Reads what `to_bytes` wrote. Whether it belongs to a mechanism is found out when it is used.
@@ -86,11 +55,7 @@ impl StoredCoins {
         let (kind, threshold, rest) = start(bytes)?;
         let known = kind.checked_sub(COINS).ok_or(NOT_KNOWN)?;
         let (key, rest) = rest.split_first_chunk::<KEY_LEN>().ok_or(TOO_SHORT)?;
-        let (vec, sketch) = (
-            |silent| PermanentCoins::from_stored(silent, Zeroizing::new(*key), threshold),
-            |silent| PermanentCoins::from_stored(silent, Zeroizing::new(*key), threshold),
-        );
-        Ok(Self(lists(known, rest)?.map(vec, sketch)))
+        Ok(Self(PermanentCoins::from_stored(report(known, rest)?, Zeroizing::new(*key), threshold)))
     }
 }
 
@@ -102,55 +67,23 @@ impl StoredBackstop {
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<(), DpError> {
         out.clear();
-        match (mechanism, &self.0) {
-            (Mechanism::FragmentedOneHot(fragments), Kind::OneHot(backstop)) => {
-                let reports = fragments.fragment(backstop, rng)?;
-                reports.iter().for_each(|report| out.extend(fragments.backstop().fragments(report)));
-            }
-            (Mechanism::FragmentedSketch(fragments), Kind::Sketch(backstop)) => {
-                let reports = fragments.fragment(backstop, rng)?;
-                reports.iter().for_each(|report| out.extend(fragments.backstop().fragments(report)));
-            }
-            (Mechanism::FragmentedRecord(fragments), Kind::Record(backstop)) => {
-                let reports = fragments.fragment(backstop, rng)?;
-                reports.iter().for_each(|report| out.extend(fragments.backstop().fragments(report)));
-            }
-            _ => return Err(DpError::ForeignBackstop),
-        }
+        let Mechanism::Fragments(fragments) = mechanism else { return Err(DpError::ForeignBackstop) };
+        let reports = fragments.fragment(&self.0, rng)?;
+        reports.iter().for_each(|report| out.extend(report.bits()));
         Ok(())
     }
 
     /// The bytes to store: kind (1), the threshold of its coin (16), then for a sketch the number of sampled
     /// rows (4) and the rows (4 each), then the number of set bits (4) and the bits (4 each).
     pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
-        match &self.0 {
-            Kind::OneHot(backstop) => written(ONE_HOT, backstop.threshold(), &[], &[backstop.report()]),
-            Kind::Record(backstop) => written(RECORD, backstop.threshold(), &[], &[backstop.report()]),
-            Kind::Sketch(backstop) => {
-                let SketchReport { rows, bits } = backstop.report();
-                written(SKETCH, backstop.threshold(), &[], &[rows, bits])
-            }
-        }
+        let report = self.0.report();
+        written(number(report.kind()), self.0.threshold(), &[], report)
     }
 
     /// Reads what `to_bytes` wrote. Whether it belongs to a mechanism is found out when it is used.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         let (kind, threshold, rest) = start(bytes)?;
-        let (vec, sketch) = (
-            |report| Backstop::from_stored(report, threshold),
-            |report| Backstop::from_stored(report, threshold),
-        );
-        Ok(Self(lists(kind, rest)?.map(vec, sketch)))
-    }
-}
-
-impl<T, S> Kind<T, S> {
-    fn map<A, B>(self, one: impl FnOnce(T) -> A, sketch: impl FnOnce(S) -> B) -> Kind<A, B> {
-        match self {
-            Self::OneHot(it) => Kind::OneHot(one(it)),
-            Self::Sketch(it) => Kind::Sketch(sketch(it)),
-            Self::Record(it) => Kind::Record(one(it)),
-        }
+        Ok(Self(Backstop::from_stored(report(kind, rest)?, threshold)))
     }
 }
 
@@ -166,7 +99,11 @@ impl fmt::Debug for StoredBackstop {
     }
 }
 
-fn written(kind: u8, threshold: u128, key: &[u8], lists: &[&Vec<u32>]) -> Zeroizing<Vec<u8>> {
+fn written(kind: u8, threshold: u128, key: &[u8], report: &EncodedReport) -> Zeroizing<Vec<u8>> {
+    let lists: &[&[u32]] = match report.kind() {
+        EncodingKind::Sketch => &[report.rows(), report.bits()],
+        EncodingKind::OneHot | EncodingKind::Record => &[report.bits()],
+    };
     // The size is reserved, so that no half-written copy is left in memory.
     let length = 17 + key.len() + lists.iter().map(|list| 4 + 4 * list.len()).sum::<usize>();
     let mut bytes = Zeroizing::new(Vec::with_capacity(length));
@@ -187,19 +124,19 @@ fn start(bytes: &[u8]) -> Result<(u8, u128, &[u8]), Error> {
     Ok((kind, u128::from_be_bytes(*threshold), rest))
 }
 
-/// The lists of numbers to the end of the bytes.
-fn lists(kind: u8, bytes: &[u8]) -> Result<Kind<Vec<u32>, SketchReport>, Error> {
+/// The report whose lists of numbers are the rest of the bytes.
+fn report(kind: u8, bytes: &[u8]) -> Result<EncodedReport, Error> {
     let (first, rest) = numbers(bytes).ok_or(TOO_SHORT)?;
-    let (kind, rest) = match kind {
-        ONE_HOT => (Kind::OneHot(first), rest),
+    let (report, rest) = match kind {
+        ONE_HOT => (EncodedReport::one_hot(first), rest),
         SKETCH => {
             let (bits, rest) = numbers(rest).ok_or(TOO_SHORT)?;
-            (Kind::Sketch(SketchReport { rows: first, bits }), rest)
+            (EncodedReport::sketch(SketchReport { rows: first, bits }), rest)
         }
-        RECORD => (Kind::Record(first), rest),
+        RECORD => (EncodedReport::record(first), rest),
         _ => return Err(NOT_KNOWN),
     };
-    if rest.is_empty() { Ok(kind) } else { Err(Error::Backstop("it is too long")) }
+    if rest.is_empty() { Ok(report) } else { Err(Error::Backstop("it is too long")) }
 }
 
 /// A list of numbers after their count, and the bytes that follow.
@@ -214,6 +151,14 @@ fn numbers(bytes: &[u8]) -> Option<(Vec<u32>, &[u8])> {
 const TOO_SHORT: Error = Error::Backstop("it is too short");
 const NOT_KNOWN: Error = Error::Backstop("it is of no known kind");
 
+fn number(kind: EncodingKind) -> u8 {
+    match kind {
+        EncodingKind::OneHot => ONE_HOT,
+        EncodingKind::Sketch => SKETCH,
+        EncodingKind::Record => RECORD,
+    }
+}
+
 const ONE_HOT: u8 = 1;
 const SKETCH: u8 = 2;
 const RECORD: u8 = 3;
@@ -227,7 +172,7 @@ mod tests {
     use crate::parsing::check_bytes;
     use chacha20::ChaCha20Rng;
     use chacha20::rand_core::SeedableRng;
-    use throng_dp::{Attributes, CountSketch, Epsilon, OneHot, Record, ReportFragments, SketchShape};
+    use throng_dp::{Attributes, CountSketch, Epsilon, OneHot, Record, SketchShape};
 
     fn encoders() -> [Encoder; 3] {
         let epsilon = |value| Epsilon::new(value).unwrap();
@@ -236,9 +181,9 @@ mod tests {
         let sketch = CountSketch::new(shape, epsilon(3.0)).unwrap();
         let record = Record::new(Attributes::new(&[400, 100]).unwrap(), epsilon(3.0)).unwrap();
         [
-            Mechanism::FragmentedOneHot(ReportFragments::new(one_hot, epsilon(2.0), 4).unwrap()),
-            Mechanism::FragmentedSketch(ReportFragments::new(sketch, epsilon(2.0), 4).unwrap()),
-            Mechanism::FragmentedRecord(ReportFragments::new(record, epsilon(2.0), 4).unwrap()),
+            Mechanism::fragments(one_hot, epsilon(2.0), 4).unwrap(),
+            Mechanism::fragments(sketch, epsilon(2.0), 4).unwrap(),
+            Mechanism::fragments(record, epsilon(2.0), 4).unwrap(),
         ]
         .map(Encoder::new)
     }
@@ -335,7 +280,7 @@ mod tests {
         for (encoder, value) in [(&one_hot, vec![Some(0)].into()), (&record, 0.into())] {
             assert!(matches!(refused(encoder, value), DpError::ValueKind(_)));
         }
-        let plain = Encoder::new(Mechanism::OneHot(OneHot::new(5, Epsilon::new(1.0).unwrap()).unwrap()));
+        let plain = Encoder::new(Mechanism::plain(OneHot::new(5, Epsilon::new(1.0).unwrap()).unwrap()));
         assert!(!plain.has_backstop() && plain.draw_coins(rng).unwrap().is_none());
     }
 }

@@ -13,7 +13,7 @@ use crate::backstop::{StoredBackstop, StoredCoins};
 /// use throng_dp::{Epsilon, Mechanism, OneHot, Value};
 /// use throng_encode::Encoder;
 ///
-/// let encoder = Encoder::new(Mechanism::OneHot(OneHot::new(1000, Epsilon::new(20.0)?)?));
+/// let encoder = Encoder::new(Mechanism::plain(OneHot::new(1000, Epsilon::new(20.0)?)?));
 /// let mut rng = ChaCha20Rng::from_seed([7; 32]); // a respondent uses the operating system's
 /// let mut fragments = Vec::new();
 /// encoder.encode(Some(&Value::from(42)), &mut fragments, &mut rng)?;
@@ -44,15 +44,7 @@ impl Encoder {
     /// Whether its reports are drawn from backstops: `draw_coins` once for a survey, and store them; in every epoch
     /// `encode_from` the `backstop` that they give its answer.
     pub fn has_backstop(&self) -> bool {
-        match self.mechanism {
-            Mechanism::FragmentedOneHot(_)
-            | Mechanism::FragmentedSketch(_)
-            | Mechanism::FragmentedRecord(_) => true,
-            Mechanism::OneHot(_)
-            | Mechanism::RepeatedOneHot(_)
-            | Mechanism::Sketch(_)
-            | Mechanism::Record(_) => false,
-        }
+        matches!(self.mechanism, Mechanism::Fragments(_))
     }
 
     /// Permanent coins, which depend on no answer. `None` where there are no backstops in this mechanism.

@@ -119,7 +119,7 @@ mod tests {
     use crate::randomizer::count_sketch::CountSketch;
     use crate::randomizer::one_hot::OneHot;
     use crate::randomizer::record::Record;
-    use crate::{Attributes, Epsilon, Estimates, Mechanism, ReportFragments, SketchShape, Value};
+    use crate::{Attributes, Epsilon, Estimates, Mechanism, SketchShape, Value};
     use std::collections::BTreeMap;
 
     fn epsilon(value: f64) -> Epsilon {
@@ -198,11 +198,11 @@ mod tests {
     #[test]
     fn estimates_of_different_crowds_are_unbiased_with_at_most_the_stated_variance() {
         let one_hot = OneHot::new(4, epsilon(1.5)).unwrap();
-        let behind = |tau| ReportFragments::new(one_hot.clone(), epsilon(1.0), tau).unwrap();
+        let behind = |tau| Mechanism::fragments(one_hot.clone(), epsilon(1.0), tau).unwrap();
         let cases = [
-            (Mechanism::OneHot(one_hot.clone()), (None, 1.5, 1)),
-            (Mechanism::FragmentedOneHot(behind(2)), (Some(1.5), 1.0, 2)),
-            (Mechanism::FragmentedOneHot(behind(3)), (Some(1.5), 1.0, 3)),
+            (Mechanism::plain(one_hot.clone()), (None, 1.5, 1)),
+            (behind(2), (Some(1.5), 1.0, 2)),
+            (behind(3), (Some(1.5), 1.0, 3)),
         ];
         let crowds: [&[Person]; 3] = [
             &[(0b111, true), (0b111, true), (0b111, false), (0b111, false)],
@@ -271,12 +271,12 @@ mod tests {
         let sketch = CountSketch::split(shape, epsilon(4.0), 1).unwrap();
         let record = Record::new(Attributes::new(&[20, 30]).unwrap(), epsilon(3.0)).unwrap();
         for mechanism in [
-            Mechanism::OneHot(one_hot.clone()),
-            Mechanism::FragmentedOneHot(ReportFragments::new(one_hot, epsilon(2.0), 4).unwrap()),
-            Mechanism::Sketch(sketch.clone()),
-            Mechanism::FragmentedSketch(ReportFragments::new(sketch, epsilon(2.0), 4).unwrap()),
-            Mechanism::Record(record.clone()),
-            Mechanism::FragmentedRecord(ReportFragments::new(record, epsilon(2.0), 4).unwrap()),
+            Mechanism::plain(one_hot.clone()),
+            Mechanism::fragments(one_hot, epsilon(2.0), 4).unwrap(),
+            Mechanism::plain(sketch.clone()),
+            Mechanism::fragments(sketch, epsilon(2.0), 4).unwrap(),
+            Mechanism::plain(record.clone()),
+            Mechanism::fragments(record, epsilon(2.0), 4).unwrap(),
         ] {
             let (merged, tallies) = answered(&mechanism, 3, &[300; 3], 7);
             let parts = parts(&tallies, &[0, 1, 2]);
@@ -335,7 +335,7 @@ mod tests {
             let at = |row| (row * shape.cells + sketch.cell(row, value).unwrap()) % 3;
             (0..shape.rows).filter(|&row| at(row) == 1).count()
         };
-        let mechanism = Mechanism::Sketch(sketch.clone());
+        let mechanism = Mechanism::plain(sketch.clone());
         let (crowds, epochs) = ([400, 300, 400], 200u32);
         let mut moments = [(0.0, 0.0, 0u32); 5];
         let mut fragments = Vec::new();
@@ -378,7 +378,7 @@ mod tests {
     #[test]
     fn a_sketch_over_different_crowds_is_unbiased() {
         let shape = SketchShape { domain: 50, rows: 4, cells: 16, seed: 5 };
-        let mechanism = Mechanism::Sketch(CountSketch::split(shape, epsilon(1.0), 1).unwrap());
+        let mechanism = Mechanism::plain(CountSketch::split(shape, epsilon(1.0), 1).unwrap());
         let crowds = [400, 300, 400];
         let (mut sum, mut squares, epochs) = (0.0, 0.0, 200u32);
         for seed in 0..epochs {
@@ -400,8 +400,8 @@ mod tests {
     fn a_sketch_is_estimated_from_even_parts_alone() {
         let shape = SketchShape { domain: 50, rows: 4, cells: 16, seed: 5 };
         let sketch = CountSketch::split(shape, epsilon(3.0), 1).unwrap();
-        let single = Mechanism::Sketch(sketch.clone());
-        let behind = Mechanism::FragmentedSketch(ReportFragments::new(sketch, epsilon(2.0), 6).unwrap());
+        let single = Mechanism::plain(sketch.clone());
+        let behind = Mechanism::fragments(sketch, epsilon(2.0), 6).unwrap();
         for (mechanism, positions, estimable) in [
             (&single, &[0, 1, 2][..], true),
             (&single, &[0, 1], false),
@@ -417,7 +417,7 @@ mod tests {
 
     #[test]
     fn what_was_not_counted_by_the_survey_is_refused() {
-        let mechanism = Mechanism::OneHot(OneHot::new(4, epsilon(1.5)).unwrap());
+        let mechanism = Mechanism::plain(OneHot::new(4, epsilon(1.5)).unwrap());
         let (_, tallies) = answered(&mechanism, 3, &[4; 3], 1);
         assert!(mechanism.estimate_from(&[], 3).is_err());
         assert!(mechanism.estimate_from(&parts(&tallies, &[1, 1]), 3).is_err());

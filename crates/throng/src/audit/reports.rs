@@ -308,9 +308,7 @@ const SCALE_OUTCOMES: usize = 64;
 #[cfg(test)]
 mod tests {
     use throng_dp::fragmenting::fragment_epsilon;
-    use throng_dp::{
-        Attributes, CountSketch, Neighbors, OneHot, Record, Removal, ReportFragments, SketchShape,
-    };
+    use throng_dp::{Attributes, CountSketch, Neighbors, OneHot, Record, Removal, SketchShape};
 
     use super::*;
     use crate::audit::Verdict;
@@ -365,12 +363,12 @@ mod tests {
         };
         let fragments = || {
             let each = fragment_epsilon(Epsilon::new(EPSILON).unwrap(), 2).unwrap();
-            Mechanism::FragmentedSketch(ReportFragments::new(sketch(8, 4), each, 2).unwrap())
+            Mechanism::fragments(sketch(8, 4), each, 2).unwrap()
         };
         let all = |mechanism| Reports::new(mechanism, Epochs::One).unwrap();
-        let fewest = || Reports::own_bits(Mechanism::Sketch(sketch(2, 2)), Epochs::One).unwrap();
+        let fewest = || Reports::own_bits(Mechanism::plain(sketch(2, 2)), Epochs::One).unwrap();
         let kinds: [&dyn Fn() -> Reports; 3] =
-            [&|| all(Mechanism::Sketch(sketch(8, 4))), &|| all(fragments()), &fewest];
+            [&|| all(Mechanism::plain(sketch(8, 4))), &|| all(fragments()), &fewest];
         for reports in kinds {
             let right = measured(reports(), |reports| Trial::game(reports, GAMES_MAX));
             assert_eq!(right.verdict, Verdict::Kept, "{right:?}");
@@ -385,8 +383,8 @@ mod tests {
     #[test]
     fn places_are_rows_attributes_or_parts_of_a_histogram() {
         let epsilon = Epsilon::new(1.0).unwrap();
-        let record = Mechanism::Record(Record::new(Attributes::new(&[3, 2, 4]).unwrap(), epsilon).unwrap());
-        let histogram = |values| Mechanism::OneHot(OneHot::new(values, epsilon).unwrap());
+        let record = Mechanism::plain(Record::new(Attributes::new(&[3, 2, 4]).unwrap(), epsilon).unwrap());
+        let histogram = |values| Mechanism::plain(OneHot::new(values, epsilon).unwrap());
         for (mechanism, lowest, place) in [
             (record.clone(), None, 0),
             (record.clone(), Some(2), 1),

@@ -174,12 +174,12 @@ mod tests {
     use crate::respondent::state_dir::tests::plant;
     use chacha20::ChaCha20Rng;
     use chacha20::rand_core::SeedableRng;
-    use throng_dp::{Epsilon, Mechanism, OneHot, ReportFragments};
+    use throng_dp::{Epsilon, Mechanism, OneHot};
 
     fn encoder() -> Encoder {
         let epsilon = |value| Epsilon::new(value).unwrap();
         let one_hot = OneHot::new(300, epsilon(2.0)).unwrap();
-        Encoder::new(Mechanism::FragmentedOneHot(ReportFragments::new(one_hot, epsilon(1.0), 2).unwrap()))
+        Encoder::new(Mechanism::fragments(one_hot, epsilon(1.0), 2).unwrap())
     }
 
     /// Ten thousand uses, and the directory opened again in between: one file for each survey, and one backstop for each
