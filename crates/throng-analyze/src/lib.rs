@@ -4,7 +4,7 @@
 //! |---|---|
 //! | what do hops say about a batch, and is it that one? | [`BatchHead`], [`BatchCheck`] |
 //! | what is in the batch of an instance? | [`BatchCounter`], [`InstanceTally`] |
-//! | what does it say about the crowd? | [`Analyzer`], [`ranking`] |
+//! | what does it say about the crowd? | [`throng_dp::Mechanism::estimate`], [`ranking`] |
 //! | can it come from that crowd? | [`plausible`] |
 //! | what is published, under which guarantee? | [`Release`] |
 //! | how far is that from a known truth? | [`Accuracy`] |
@@ -12,7 +12,6 @@
 //! Pure: values in, values out.
 
 mod accuracy;
-mod analyzer;
 mod batch;
 mod batch_head;
 mod error;
@@ -24,7 +23,6 @@ mod release;
 mod testing;
 
 pub use accuracy::{Accuracy, rmse};
-pub use analyzer::Analyzer;
 pub use batch::{BatchCounter, BatchOpener, Rejected};
 pub use batch_head::{BatchCheck, BatchHead};
 pub use error::Error;

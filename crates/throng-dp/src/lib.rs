@@ -15,7 +15,7 @@
 //! | several runs with a split budget | [`Repeated`] |
 //! | fragments behind a backstop, over epochs in which answers change | [`ReportFragments`], [`PermanentCoins`], [`AnswerSeries`] |
 //! | a gradient in 129 bits, or in 128 with less noise | [`Gradient`], [`PrivUnit`] |
-//! | whichever of these a survey names: encoding and coins, and what it reads | [`Mechanism`], [`Encoding`], [`Coins`], [`Value`] |
+//! | whichever of these a survey names: encoding and coins, what it reads and what it gives | [`Mechanism`], [`Encoding`], [`Coins`], [`Value`], [`Fragments`] |
 //! | counts with their errors | [`Tally`], [`Estimates`], [`estimate`] |
 
 #[cfg(test)]
@@ -24,6 +24,7 @@ mod encoding;
 mod error;
 pub mod estimate;
 pub mod fragmenting;
+mod fragments;
 mod guarantee;
 mod mechanism;
 pub mod normal;
@@ -37,6 +38,7 @@ pub use encoding::{EncodedReport, Encoding, EncodingKind};
 pub use error::Error;
 pub use estimate::{Estimates, Tally};
 pub use fragmenting::{AnswerSeries, Attributes, Backstop, PermanentCoins, ReportFragments};
+pub use fragments::Fragments;
 pub use guarantee::{
     Absence, CentralGuarantee, Delta, Epsilon, LocalGuarantee, Neighbors, Relabelling, Removal, Replacement,
 };

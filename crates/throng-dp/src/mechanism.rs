@@ -7,6 +7,7 @@ use rand_core::CryptoRng;
 use crate::encoding::Encoding;
 use crate::estimate::{BitNoise, Estimates, InstanceSums, Levelled, Spread, Tally};
 use crate::fragmenting::{AnswerSeries, Assignment, ReportFragments};
+use crate::fragments::Fragments;
 use crate::randomizer::count_sketch::CountSketch;
 use crate::randomizer::record::Record;
 use crate::randomizer::repeated::Repeated;
@@ -169,21 +170,50 @@ impl Mechanism {
         }
     }
 
-    /// At the respondent: the attribute fragments of a report on a value, or of the empty report R_0, into a buffer
-    /// that is cleared first. Fragments of several draws follow one another, so an attribute may occur more than once.
+    /// At the respondent: the attribute fragments of a report on a value, or, of `None`, of the empty report R_0. Fragments of
+    /// several draws follow one another, so an attribute may occur more than once.
+    ///
+    /// Behind a backstop this draws one and forgets it: right for a survey of a single epoch, and for no other.
+    ///
+    /// ```
+    /// use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
+    /// use throng_dp::{Epsilon, Mechanism, OneHot, Value};
+    ///
+    /// let mechanism = Mechanism::plain(OneHot::new(1000, Epsilon::new(20.0)?)?);
+    /// let mut rng = ChaCha20Rng::from_seed([7; 32]); // a respondent uses the operating system's
+    /// let fragments = mechanism.randomize(Some(&Value::from(42)), &mut rng)?;
+    /// assert_eq!(fragments.attributes(), [42]); // at epsilon 20 hardly any bit is flipped
+    ///
+    /// let mut tally = mechanism.tally()?; // at the analyzer
+    /// tally.add_fragments(fragments.attributes())?;
+    /// tally.add_respondents(1);
+    /// assert_eq!(mechanism.estimate(&tally)?.counts()[42].round(), 1.0);
+    /// # Ok::<(), throng_dp::Error>(())
+    /// ```
+    pub fn randomize(
+        &self,
+        value: Option<&Value>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Fragments, Error> {
+        let mut fragments = Fragments::default();
+        self.randomize_into(value, &mut fragments, rng)?;
+        Ok(fragments)
+    }
+
+    /// The same into a buffer that is used again and again.
     pub fn randomize_into(
         &self,
         value: Option<&Value>,
-        fragments: &mut Vec<u32>,
+        fragments: &mut Fragments,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<(), Error> {
+        let attributes = fragments.refill(self.coins().draws());
         let reports = match self {
-            Self::Runs(runs) if runs.runs() == 1 => return runs.run().bits_into(value, fragments, rng),
+            Self::Runs(runs) if runs.runs() == 1 => return runs.run().bits_into(value, attributes, rng),
             Self::Runs(runs) => runs.randomize(value, rng)?,
             Self::Fragments(tau) => tau.randomize(value, rng)?,
         };
-        fragments.clear();
-        reports.iter().for_each(|report| fragments.extend_from_slice(report.bits()));
+        reports.iter().for_each(|report| attributes.extend_from_slice(report.bits()));
         Ok(())
     }
 
@@ -301,13 +331,15 @@ mod tests {
     fn reports_have_the_expected_number_of_fragments() {
         for mechanism in mechanisms() {
             let mut rng = rng(5);
-            let mut fragments = vec![9; 9];
+            let mut fragments = Fragments::new(vec![9; 9], 9);
             let counts: Vec<f64> = (0..4000u64)
                 .map(|i| {
                     let value = value(&mechanism, i % 50);
                     mechanism.randomize_into(Some(&value), &mut fragments, &mut rng).unwrap();
-                    assert!(fragments.iter().all(|&a| u64::from(a) < mechanism.attributes()));
-                    fragments.len() as f64
+                    assert_eq!(fragments.tau(), mechanism.coins().draws());
+                    let attributes = fragments.attributes();
+                    assert!(attributes.iter().all(|&a| u64::from(a) < mechanism.attributes()));
+                    attributes.len() as f64
                 })
                 .collect();
             let mean = counts.iter().sum::<f64>() / 4000.0;
@@ -322,11 +354,11 @@ mod tests {
         for mechanism in mechanisms() {
             let mut rng = rng(6);
             let mut tally = mechanism.tally().unwrap();
-            let mut fragments = Vec::new();
+            let mut fragments = Fragments::default();
             for i in 0..3000 {
                 let value = if i % 3 == 0 { None } else { Some(value(&mechanism, 7)) };
                 mechanism.randomize_into(value.as_ref(), &mut fragments, &mut rng).unwrap();
-                tally.add_fragments(&fragments).unwrap();
+                tally.add_fragments(fragments.attributes()).unwrap();
                 tally.add_respondents(1);
             }
             let estimates = mechanism.estimate(&tally).unwrap();
@@ -385,8 +417,7 @@ mod tests {
     #[test]
     fn values_outside_the_domain_are_refused() {
         for mechanism in mechanisms() {
-            let refused =
-                |value| mechanism.randomize_into(Some(&value), &mut Vec::new(), &mut rng(1)).unwrap_err();
+            let refused = |value| mechanism.randomize(Some(&value), &mut rng(1)).unwrap_err();
             if mechanism.record().is_some() {
                 assert_eq!(refused(vec![Some(0), Some(30)].into()), Error::OutsideDomain { size: 30 });
                 assert_eq!(refused(vec![Some(0)].into()), Error::RecordLength { got: 1, expected: 2 });

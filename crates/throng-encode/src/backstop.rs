@@ -8,7 +8,9 @@ use std::fmt;
 use rand_core::CryptoRng;
 use throng_dp::fragmenting::KEY_LEN;
 use throng_dp::randomizer::count_sketch::SketchReport;
-use throng_dp::{Backstop, EncodedReport, EncodingKind, Error as DpError, Mechanism, PermanentCoins, Value};
+use throng_dp::{
+    Backstop, EncodedReport, EncodingKind, Error as DpError, Fragments, Mechanism, PermanentCoins, Value,
+};
 use zeroize::Zeroizing;
 
 use crate::Error;
@@ -22,21 +24,17 @@ pub struct StoredCoins(PermanentCoins<EncodedReport>);
 pub struct StoredBackstop(Backstop<EncodedReport>);
 
 impl StoredCoins {
-    pub(crate) fn draw(
-        mechanism: &Mechanism,
-        rng: &mut (impl CryptoRng + ?Sized),
-    ) -> Result<Option<Self>, DpError> {
+    /// Draws permanent coins, which depend on no answer: once for a survey, then they are stored. `None` where a mechanism has
+    /// no backstops.
+    pub fn draw(mechanism: &Mechanism, rng: &mut (impl CryptoRng + ?Sized)) -> Result<Option<Self>, DpError> {
         match mechanism {
             Mechanism::Fragments(fragments) => Ok(Some(Self(fragments.draw_coins(rng)?))),
             Mechanism::Runs(_) => Ok(None),
         }
     }
 
-    pub(crate) fn backstop(
-        &self,
-        mechanism: &Mechanism,
-        value: Option<&Value>,
-    ) -> Result<StoredBackstop, DpError> {
+    /// The backstop that these coins give an answer, or having nothing to say: always the same one.
+    pub fn backstop(&self, mechanism: &Mechanism, value: Option<&Value>) -> Result<StoredBackstop, DpError> {
         match mechanism {
             Mechanism::Fragments(fragments) => Ok(StoredBackstop(fragments.backstop_of(&self.0, value)?)),
             Mechanism::Runs(_) => Err(DpError::ForeignBackstop),
@@ -60,17 +58,16 @@ impl StoredCoins {
 }
 
 impl StoredBackstop {
-    pub(crate) fn fragment(
+    /// The fragments of one epoch, fresh ones from this backstop.
+    pub fn fragments(
         &self,
         mechanism: &Mechanism,
-        out: &mut Vec<u32>,
         rng: &mut (impl CryptoRng + ?Sized),
-    ) -> Result<(), DpError> {
-        out.clear();
+    ) -> Result<Fragments, DpError> {
         let Mechanism::Fragments(fragments) = mechanism else { return Err(DpError::ForeignBackstop) };
         let reports = fragments.fragment(&self.0, rng)?;
-        reports.iter().for_each(|report| out.extend(report.bits()));
-        Ok(())
+        let attributes = reports.iter().flat_map(|report| report.bits()).copied().collect();
+        Ok(Fragments::new(attributes, fragments.tau()))
     }
 
     /// The bytes to store: kind (1), the threshold of its coin (16), then for a sketch the number of sampled
@@ -168,13 +165,12 @@ const COINS: u8 = 16;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Encoder;
     use crate::parsing::check_bytes;
     use chacha20::ChaCha20Rng;
     use chacha20::rand_core::SeedableRng;
     use throng_dp::{Attributes, CountSketch, Epsilon, OneHot, Record, SketchShape};
 
-    fn encoders() -> [Encoder; 3] {
+    fn mechanisms() -> [Mechanism; 3] {
         let epsilon = |value| Epsilon::new(value).unwrap();
         let one_hot = OneHot::new(500, epsilon(3.0)).unwrap();
         let shape = SketchShape { domain: 500, rows: 8, cells: 64, seed: 3 };
@@ -185,11 +181,10 @@ mod tests {
             Mechanism::fragments(sketch, epsilon(2.0), 4).unwrap(),
             Mechanism::fragments(record, epsilon(2.0), 4).unwrap(),
         ]
-        .map(Encoder::new)
     }
 
-    fn value(encoder: &Encoder) -> Value {
-        match encoder.mechanism().record() {
+    fn value(mechanism: &Mechanism) -> Value {
+        match mechanism.record() {
             Some(_) => Value::from(vec![Some(77), None]),
             None => Value::from(77),
         }
@@ -197,10 +192,10 @@ mod tests {
 
     #[test]
     fn what_is_stored_is_read_back_and_draws_alike() {
-        for encoder in encoders() {
-            assert!(encoder.has_backstop());
+        for mechanism in mechanisms() {
+            assert!(matches!(mechanism, Mechanism::Fragments(_)));
             let rng = &mut ChaCha20Rng::from_seed([1; 32]);
-            let coins = encoder.draw_coins(rng).unwrap().unwrap();
+            let coins = StoredCoins::draw(&mechanism, rng).unwrap().unwrap();
             let bytes = coins.to_bytes();
             let again = StoredCoins::from_bytes(&bytes).unwrap();
             assert_eq!(again.to_bytes(), bytes);
@@ -210,20 +205,17 @@ mod tests {
             }
             assert!(StoredCoins::from_bytes(&[&bytes[..], &[0]].concat()).is_err());
             assert!(StoredBackstop::from_bytes(&bytes).is_err(), "coins are no backstop");
-            let value = value(&encoder);
+            let value = value(&mechanism);
             for value in [None, Some(&value)] {
-                let backstop = encoder.backstop(&coins, value).unwrap();
+                let backstop = coins.backstop(&mechanism, value).unwrap();
                 let bytes = backstop.to_bytes();
-                assert_eq!(encoder.backstop(&again, value).unwrap().to_bytes(), bytes);
+                assert_eq!(again.backstop(&mechanism, value).unwrap().to_bytes(), bytes);
                 let read = StoredBackstop::from_bytes(&bytes).unwrap();
                 assert_eq!(read.to_bytes(), bytes);
                 let draw = |backstop: &StoredBackstop| {
-                    let mut fragments = vec![1, 2, 3];
-                    encoder
-                        .encode_from(backstop, &mut fragments, &mut ChaCha20Rng::from_seed([2; 32]))
-                        .unwrap();
-                    fragments
+                    backstop.fragments(&mechanism, &mut ChaCha20Rng::from_seed([2; 32])).unwrap()
                 };
+                assert_eq!(draw(&read).tau(), 4);
                 assert_eq!(draw(&read), draw(&backstop));
                 for length in 0..bytes.len() {
                     assert!(StoredBackstop::from_bytes(&bytes[..length]).is_err(), "{length}");
@@ -237,23 +229,22 @@ mod tests {
 
     #[test]
     fn any_bytes_are_refused_or_read_exactly() {
-        for encoder in encoders() {
+        for mechanism in mechanisms() {
             let rng = &mut ChaCha20Rng::from_seed([3; 32]);
-            let coins = encoder.draw_coins(rng).unwrap().unwrap();
-            let value = value(&encoder);
+            let coins = StoredCoins::draw(&mechanism, rng).unwrap().unwrap();
+            let value = value(&mechanism);
             check_bytes(&coins.to_bytes(), |bytes| {
                 let read = StoredCoins::from_bytes(bytes).ok()?;
-                let used = encoder.backstop(&read, Some(&value));
+                let used = read.backstop(&mechanism, Some(&value));
                 assert!(matches!(used, Ok(_) | Err(DpError::ForeignBackstop)), "{used:?}");
                 Some(read.to_bytes().to_vec())
             });
-            let backstop = encoder.backstop(&coins, None).unwrap();
+            let backstop = coins.backstop(&mechanism, None).unwrap();
             check_bytes(&backstop.to_bytes(), |bytes| {
                 let read = StoredBackstop::from_bytes(bytes).ok()?;
                 // What is none of this mechanism's is refused when it is used, and never drawn from.
-                let mut fragments = Vec::new();
-                let used = encoder.encode_from(&read, &mut fragments, &mut ChaCha20Rng::from_seed([4; 32]));
-                assert!(matches!(used, Ok(()) | Err(DpError::ForeignBackstop)), "{used:?}");
+                let used = read.fragments(&mechanism, &mut ChaCha20Rng::from_seed([4; 32]));
+                assert!(matches!(used, Ok(_) | Err(DpError::ForeignBackstop)), "{used:?}");
                 Some(read.to_bytes().to_vec())
             });
         }
@@ -261,26 +252,28 @@ mod tests {
 
     #[test]
     fn coins_of_another_mechanism_are_refused() {
-        let [one_hot, sketch, record] = encoders();
+        let [one_hot, sketch, record] = mechanisms();
         let rng = &mut ChaCha20Rng::from_seed([1; 32]);
-        let coins = one_hot.draw_coins(rng).unwrap().unwrap();
-        let backstop = one_hot.backstop(&coins, Some(&Value::from(1))).unwrap();
+        let coins = StoredCoins::draw(&one_hot, rng).unwrap().unwrap();
+        let backstop = coins.backstop(&one_hot, Some(&Value::from(1))).unwrap();
         // A record has as many bits as the one-hot vector, and the same coin; still it is another survey's.
         for other in [&sketch, &record] {
-            assert_eq!(other.backstop(&coins, None).unwrap_err(), DpError::ForeignBackstop);
-            let refused = other.encode_from(&backstop, &mut Vec::new(), rng);
+            assert_eq!(coins.backstop(other, None).unwrap_err(), DpError::ForeignBackstop);
+            let refused = backstop.fragments(other, rng);
             assert_eq!(refused, Err(DpError::ForeignBackstop));
         }
-        let mut refused = |encoder: &Encoder, value| {
-            let coins = encoder.draw_coins(rng).unwrap().unwrap();
-            encoder.backstop(&coins, Some(&value)).unwrap_err()
+        let mut refused = |mechanism: &Mechanism, value| {
+            let coins = StoredCoins::draw(mechanism, rng).unwrap().unwrap();
+            coins.backstop(mechanism, Some(&value)).unwrap_err()
         };
         assert_eq!(refused(&one_hot, Value::from(500)), DpError::OutsideDomain { size: 500 });
         assert_eq!(refused(&record, vec![Some(0), Some(100)].into()), DpError::OutsideDomain { size: 100 });
-        for (encoder, value) in [(&one_hot, vec![Some(0)].into()), (&record, 0.into())] {
-            assert!(matches!(refused(encoder, value), DpError::ValueKind(_)));
+        for (mechanism, value) in [(&one_hot, vec![Some(0)].into()), (&record, 0.into())] {
+            assert!(matches!(refused(mechanism, value), DpError::ValueKind(_)));
         }
-        let plain = Encoder::new(Mechanism::plain(OneHot::new(5, Epsilon::new(1.0).unwrap()).unwrap()));
-        assert!(!plain.has_backstop() && plain.draw_coins(rng).unwrap().is_none());
+        let plain = Mechanism::plain(OneHot::new(5, Epsilon::new(1.0).unwrap()).unwrap());
+        assert!(StoredCoins::draw(&plain, rng).unwrap().is_none());
+        assert_eq!(coins.backstop(&plain, None).unwrap_err(), DpError::ForeignBackstop);
+        assert_eq!(backstop.fragments(&plain, rng), Err(DpError::ForeignBackstop));
     }
 }

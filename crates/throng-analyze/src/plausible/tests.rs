@@ -279,9 +279,9 @@ fn honest(
 ) -> Vec<Tally> {
     let mut rng = ChaCha20Rng::from_seed([seed; 32]);
     let mut tallies: Vec<Tally> = (0..instances).map(|_| mechanism.tally().unwrap()).collect();
-    let mut fragments = Vec::new();
     for person in 0..crowd {
-        mechanism.randomize_into(value(person).as_ref(), &mut fragments, &mut rng).unwrap();
+        let fragments = mechanism.randomize(value(person).as_ref(), &mut rng).unwrap();
+        let mut fragments = fragments.attributes().to_vec();
         fragments.sort_unstable();
         for same in fragments.chunk_by(|one, other| one == other) {
             // Which of a bit's fragments are set does not matter: their coins are alike.

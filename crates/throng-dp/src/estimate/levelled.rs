@@ -293,7 +293,7 @@ mod tests {
     /// Sums that everybody's fragments come to at each instance, and merged. Instance i counts the first crowds[i] people.
     fn answered(mechanism: &Mechanism, instances: u32, crowds: &[u64], seed: u64) -> (Tally, Vec<Tally>) {
         let assignment = Assignment::new(mechanism.coins().draws(), instances).unwrap();
-        let (mut rng, mut fragments) = (crate::testing::rng(seed), Vec::new());
+        let mut rng = crate::testing::rng(seed);
         let mut merged = mechanism.tally().unwrap();
         let mut tallies = vec![merged.clone(); instances as usize];
         for person in 0..crowds.iter().copied().max().unwrap() {
@@ -301,10 +301,10 @@ mod tests {
                 Some(_) => Value::from(vec![Some((person % 20) as u32), Some((person % 30) as u32)]),
                 None => Value::from(person % 5),
             };
-            mechanism.randomize_into(Some(&value), &mut fragments, &mut rng).unwrap();
-            merged.add_fragments(&fragments).unwrap();
+            let fragments = mechanism.randomize(Some(&value), &mut rng).unwrap();
+            merged.add_fragments(fragments.attributes()).unwrap();
             let mut seen = BTreeMap::new();
-            for &attribute in &fragments {
+            for &attribute in fragments.attributes() {
                 let t = seen.entry(attribute).or_insert(0);
                 let at = assignment.position(attribute, *t) as usize;
                 *t += 1;
@@ -338,13 +338,12 @@ mod tests {
         let mechanism = Mechanism::plain(sketch.clone());
         let (crowds, epochs) = ([400, 300, 400], 200u32);
         let mut moments = [(0.0, 0.0, 0u32); 5];
-        let mut fragments = Vec::new();
         for seed in 0..epochs {
             let mut rng = crate::testing::rng(seed.into());
             let mut tallies = vec![mechanism.tally().unwrap(); 3];
             for person in 0..400 {
-                mechanism.randomize_into(None, &mut fragments, &mut rng).unwrap();
-                for &attribute in &fragments {
+                let fragments = mechanism.randomize(None, &mut rng).unwrap();
+                for &attribute in fragments.attributes() {
                     let at = attribute as usize % 3;
                     if person < crowds[at] {
                         tallies[at].add_fragment(attribute).unwrap();
