@@ -42,6 +42,7 @@ mod patience;
 pub mod planner;
 mod remembered;
 pub mod terms;
+pub mod traffic;
 
 pub use clopper_pearson::clopper_pearson;
 pub use error::Error;

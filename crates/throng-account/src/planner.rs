@@ -4,7 +4,6 @@ pub mod cost;
 mod inverse;
 mod labelled;
 mod sketch;
-mod traffic;
 
 use throng_dp::estimate::{BitNoise, Spread};
 use throng_dp::fragmenting::fragment_epsilon;
@@ -18,10 +17,10 @@ use crate::bound::Bound;
 use crate::patience::still_wanted;
 use crate::remembered::Remembered;
 use crate::terms::fragments_epsilon;
+pub use crate::traffic::Traffic;
 pub use inverse::{FragmentCost, fragment_cost, respondents_for_share};
 pub use labelled::Labelled;
 pub use sketch::Distribution;
-pub use traffic::Traffic;
 
 /// What is wanted.
 #[derive(Clone, Debug, PartialEq)]

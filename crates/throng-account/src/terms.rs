@@ -9,10 +9,11 @@ use crate::Error;
 use crate::bound::Bound;
 use crate::composition::counts_epsilon;
 use crate::deletion::Deletion;
+use crate::exceeded::exceeded_at_most;
 use crate::label::kept_by_each;
-use crate::ledger::{Hiding, Spending};
+use crate::ledger::{Entry, Hiding, Ledger, Spending};
 use crate::patience::still_wanted;
-use crate::planner::Traffic;
+use crate::traffic::Traffic;
 
 /// All that the guarantee of a release rests on, but the crowd.
 #[derive(Clone, Debug)]
@@ -182,6 +183,39 @@ impl Terms {
         }
     }
 
+    /// The probability that a release about this many respondents tells more about one of them than the claimed ε allows:
+    /// at most this, and 1 if nothing is known.
+    ///
+    /// # Privacy
+    /// [`exceeded_at_most`] of what the same terms guarantee at a smaller ε and a larger δ, so it holds wherever
+    /// [`Terms::guarantee`] does: over all data of the others, both directions, overflow and deletion included, for every
+    /// encoding and with report fragments.
+    pub fn exceeded(&self, respondents: u64) -> f64 {
+        let claimed = self.claimed;
+        let at = |multiple: f64| {
+            let delta = Delta::new(multiple * claimed.delta().value()).ok()?;
+            let larger = Self { claimed: CentralGuarantee::new(claimed.epsilon(), delta), ..self.clone() };
+            Some(exceeded_at_most(claimed.epsilon(), larger.guarantee(respondents).ok()?.central))
+        };
+        MULTIPLES.into_iter().filter_map(at).fold(1.0, f64::min)
+    }
+
+    /// What the releases of `epochs` epochs, each about this many respondents, guarantee together to someone who answered
+    /// in all of them: what a ledger would have booked.
+    pub fn series(
+        &self,
+        respondents: u64,
+        epochs: u32,
+        delta: Delta,
+    ) -> Result<CentralGuarantee<Removal>, Error> {
+        let spending = self.spending(&self.guarantee(respondents)?);
+        let mut ledger = Ledger::new(CentralGuarantee::new(Epsilon::INFINITE, delta));
+        for epoch in 0..u64::from(epochs) {
+            ledger.restore("", Entry { survey: String::new(), epoch, spending })?;
+        }
+        ledger.spent("")
+    }
+
     /// How many fragments a respondent has.
     pub(crate) fn traffic(&self) -> Traffic {
         let (coin, fragments) = match self.coins {
@@ -219,3 +253,8 @@ const ROUNDS: usize = 60;
 
 /// The part of delta for crowds that lose more to deletion than is counted on.
 pub(crate) const DELETION_SHARE: f64 = 0.01;
+
+/// The guarantee is asked for at these multiples of δ.
+///
+/// Where δ falls like e^(−λε), the best multiple is (1 + 1/λ)^λ, from 2 to e, and one of the two is within 7 % of it.
+const MULTIPLES: [f64; 2] = [2.0, 2.7];

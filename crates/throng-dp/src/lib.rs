@@ -18,6 +18,7 @@
 //! | whichever of these a survey names: encoding and coins, what it reads and what it gives | [`Mechanism`], [`Encoding`], [`Coins`], [`Value`], [`Fragments`] |
 //! | counts with their errors | [`Tally`], [`Estimates`], [`estimate`] |
 
+mod assignment;
 #[cfg(test)]
 mod contract;
 mod encoding;
@@ -36,13 +37,14 @@ mod value;
 
 pub use encoding::{EncodedReport, Encoding, EncodingKind};
 pub use error::Error;
-pub use estimate::{Estimates, Tally};
-pub use fragmenting::{AnswerSeries, Attributes, Backstop, PermanentCoins, ReportFragments};
+pub use estimate::{Coins, Estimates, Tally};
+pub use fragmenting::{AnswerSeries, Backstop, PermanentCoins, ReportFragments};
 pub use fragments::Fragments;
 pub use guarantee::{
     Absence, CentralGuarantee, Delta, Epsilon, LocalGuarantee, Neighbors, Relabelling, Removal, Replacement,
 };
-pub use mechanism::{Coins, Mechanism};
+pub use mechanism::Mechanism;
+pub use randomizer::attributes::Attributes;
 pub use randomizer::binary::Binary;
 pub use randomizer::count_sketch::{CountSketch, PlainSketch, RowCells, SketchShape, SketchSums};
 pub use randomizer::gradient::{Gradient, GradientRandomizer, GradientReport, PrivUnit};

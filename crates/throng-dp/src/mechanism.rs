@@ -4,15 +4,15 @@ use std::ops::Range;
 
 use rand_core::CryptoRng;
 
+use crate::assignment::Assignment;
 use crate::encoding::Encoding;
-use crate::estimate::{BitNoise, Estimates, InstanceSums, Levelled, Spread, Tally};
-use crate::fragmenting::{AnswerSeries, Assignment, ReportFragments};
+use crate::estimate::{Coins, Estimates, InstanceSums, Levelled, Spread, Tally};
+use crate::fragmenting::{AnswerSeries, ReportFragments};
 use crate::fragments::Fragments;
 use crate::randomizer::count_sketch::CountSketch;
 use crate::randomizer::record::Record;
 use crate::randomizer::repeated::Repeated;
 use crate::randomizer::{BitRandomizer, Estimator, Randomizer};
-use crate::sampling::Bernoulli;
 use crate::{Epsilon, Error, LocalGuarantee, Removal, Value};
 
 /// A mechanism that counts how many respondents hold each value of a domain: an encoding, and how often its coins are
@@ -23,27 +23,6 @@ pub enum Mechanism {
     Runs(Repeated<Encoding>),
     /// Report fragments behind a backstop. Of a record the backstop is drawn for one sampled attribute.
     Fragments(ReportFragments<Encoding>),
-}
-
-/// The coins between a bit and the analyzer's sums.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Coins {
-    /// Independent runs, each with a coin of its own.
-    Runs {
-        /// The coin of each run.
-        coin: Bernoulli,
-        /// How many runs; nearly always one.
-        runs: u32,
-    },
-    /// Fragments that share a backstop.
-    Fragments {
-        /// The coin that the backstop was drawn with.
-        backstop: Bernoulli,
-        /// The coin of each fragment.
-        fragment: Bernoulli,
-        /// How many fragments: tau.
-        tau: u32,
-    },
 }
 
 impl Mechanism {
@@ -265,29 +244,6 @@ impl Mechanism {
         let here = |class| positions.iter().map(|&at| assignment.fragments(class, at)).sum::<u32>();
         let first = here(0);
         Ok(self.sketch().is_none() || first > 0 && (1..instances).all(|class| here(class) == first))
-    }
-}
-
-impl Coins {
-    /// What they amount to for an estimator.
-    pub fn noise(&self) -> BitNoise {
-        self.noise_of(self.draws())
-    }
-
-    /// The same for so many of the fragments of a bit.
-    pub fn noise_of(&self, draws: u32) -> BitNoise {
-        match *self {
-            Self::Runs { coin, .. } => BitNoise::repeated(coin, draws),
-            Self::Fragments { backstop, fragment, .. } => BitNoise::fragmented(backstop, fragment, draws),
-        }
-    }
-
-    /// How often each bit is sent.
-    pub fn draws(&self) -> u32 {
-        match *self {
-            Self::Runs { runs, .. } => runs,
-            Self::Fragments { tau, .. } => tau,
-        }
     }
 }
 

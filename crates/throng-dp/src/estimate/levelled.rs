@@ -2,7 +2,7 @@
 
 use super::Tally;
 use crate::Error;
-use crate::fragmenting::Assignment;
+use crate::assignment::Assignment;
 
 /// What one of the instances that receive fragments counted.
 #[derive(Clone, Copy, Debug)]
