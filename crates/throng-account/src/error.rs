@@ -52,6 +52,9 @@ pub enum Error {
         /// What else to choose, after a comma.
         change: String,
     },
+    /// Whoever asked did not want to wait any longer: [`crate::GoOn`] said no.
+    #[error("cancelled: nobody waits for this any more")]
+    Cancelled,
     /// A budget or another rule says no.
     #[error("refused: {0}")]
     Refused(String),

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
+use throng_account::TO_THE_END;
 use throng_account::bound::Bound;
 use throng_account::deletion::Deletion;
 use throng_account::ledger::{Entry, Ledger, Spending};
@@ -82,12 +83,12 @@ fn a_crowd_above_the_plan_never_makes_the_guarantee_worse() {
     for (name, terms) in all() {
         let plan = terms.guarantee(planned).unwrap();
         for respondents in [3_000, 3_500, 20_000, 1_000_000] {
-            let kept = terms.guarantee_at_least(respondents, planned).unwrap();
+            let kept = terms.guarantee_at_least(respondents, planned, TO_THE_END).unwrap();
             assert!(central(&kept) <= central(&plan), "{name}: {respondents}");
             assert!(kept.honest >= plan.honest.min(kept.honest), "{name}");
         }
         // Below the plan, nobody is counted who was not there.
-        let below = terms.guarantee_at_least(2_000, planned).unwrap();
+        let below = terms.guarantee_at_least(2_000, planned, TO_THE_END).unwrap();
         assert_eq!(below, terms.guarantee(2_000).unwrap(), "{name}");
         assert!(central(&below) >= central(&plan), "{name}");
     }
@@ -97,7 +98,10 @@ fn a_crowd_above_the_plan_never_makes_the_guarantee_worse() {
         .find(|terms| terms.guarantee(planned).is_ok())
         .unwrap();
     let many = (20..40).map(|bits| 1u64 << bits).find(|&many| tight.guarantee(many).is_err()).unwrap();
-    assert_eq!(tight.guarantee_at_least(many, planned).unwrap(), tight.guarantee(planned).unwrap());
+    assert_eq!(
+        tight.guarantee_at_least(many, planned, TO_THE_END).unwrap(),
+        tight.guarantee(planned).unwrap()
+    );
 }
 
 /// The ledger and the release say the same about one release.

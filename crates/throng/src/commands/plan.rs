@@ -10,9 +10,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
-use throng_account::Error;
 use throng_account::planner::cost::{self, Cost};
 use throng_account::planner::{self, Choice, Distribution, Encoding, Plan, Question};
+use throng_account::{Error, GoOn, TO_THE_END};
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal, Replacement};
 use throng_wire::envelope::{body_len, envelope_len};
 use throng_wire::survey::{self, AnswerChanges, Attribute, Claim, Cover, Crowd, Delivery, Enrolment, Survey};
@@ -27,7 +27,7 @@ use crate::rounding::at_most;
 
 /// Plans a survey, prints it, and writes its file where asked to.
 pub fn run(args: &PlanArgs, format: Format) -> Result<()> {
-    let planned = planned(args)?;
+    let planned = planned(args, TO_THE_END)?;
     if let Some(path) = &args.out {
         write(path, &planned.survey.to_toml()?)?;
     }
@@ -44,16 +44,16 @@ pub fn run(args: &PlanArgs, format: Format) -> Result<()> {
     }
 }
 
-/// Plans a survey.
-pub(crate) fn planned(args: &PlanArgs) -> Result<Planned> {
+/// Plans a survey, for as long as `go_on` says yes.
+pub(crate) fn planned(args: &PlanArgs, go_on: GoOn<'_>) -> Result<Planned> {
     let question = question(args)?;
-    let plan = planner::plan(&question).map_err(refusal)?;
+    let plan = planner::plan_while(&question, go_on).map_err(refusal)?;
     let survey = Survey { labels: labels::survey(args), ..survey(args, &question, &plan) };
     // What cannot be written down is no plan.
     survey.to_toml()?;
-    let mut planned = Planned::of(&question, &plan, args.hops, survey)?;
+    let mut planned = Planned::of(&question, &plan, args.hops, survey, go_on)?;
     if let Some(share) = args.crowd_for_share {
-        planned.respondents_for_share = planner::respondents_for_share(&question, share)?;
+        planned.respondents_for_share = planner::respondents_for_share(&question, share, go_on)?;
     }
     Ok(planned)
 }
@@ -278,7 +278,7 @@ impl From<Cost> for Prio3 {
 }
 
 impl Planned {
-    fn of(question: &Question, plan: &Plan, hops: u32, survey: Survey) -> Result<Self> {
+    fn of(question: &Question, plan: &Plan, hops: u32, survey: Survey, go_on: GoOn<'_>) -> Result<Self> {
         let collusions = plan.exposure.collusions()?;
         let removal = CentralGuarantee::<Removal>::new(question.epsilon_central, question.delta);
         let replacement = CentralGuarantee::<Replacement>::from(removal);
@@ -294,7 +294,7 @@ impl Planned {
             delta: question.delta.value(),
             neighbors: "removal",
             bound: "exact",
-            if_honest: honest::of(&survey)?,
+            if_honest: honest::of(&survey, go_on)?,
             replacement: Between {
                 epsilon_central: replacement.epsilon().value(),
                 delta: replacement.delta().to_three_digits(),
@@ -325,15 +325,19 @@ impl Planned {
                 .iter()
                 .map(|left| left.with_release.value())
                 .collect(),
-            one_more_fragment: planner::fragment_cost(question).ok().map(|cost| OneMore {
+            one_more_fragment: planner::fragment_cost(question, go_on).ok().map(|cost| OneMore {
                 envelopes_per_instance: cost.envelopes.1,
                 standard_error: cost.standard_error.1,
                 epsilon_if_one_instance_compromised: cost.exposed.1.value(),
             }),
             respondents_for_share: None,
             reasons: plan.reasons.clone(),
-            exceeded_probability: consent::exceeded(&survey)?,
-            consent: format!("{} {}", consent::summary(question, plan, &survey)?, liar::consent(&liar)),
+            exceeded_probability: consent::exceeded(&survey, go_on)?,
+            consent: format!(
+                "{} {}",
+                consent::summary(question, plan, &survey, go_on)?,
+                liar::consent(&liar)
+            ),
             survey,
         })
     }

@@ -69,7 +69,7 @@ pub(super) struct PlanPage {
 /// A plan, for as long as somebody waits for it and not for ever: to find out what a crowd would have to be that is much too
 /// small takes long.
 fn worked_out(args: &PlanArgs, wanted: &Wanted) -> Result<Planned, Problem> {
-    wanted.account(ADVICE, || planned(args))?.map_err(|error| refused(&error))
+    wanted.account(ADVICE, |go_on| planned(args, go_on))?.map_err(|error| refused(&error))
 }
 
 /// The arguments that `throng plan` would be given, each within what this server has time and room for.

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use throng::analysis::{TallyFiles, plot_title};
 use throng::dashboard::assets::SECURITY;
 use throng::picture::Picture;
+use throng_account::TO_THE_END;
 use throng_account::attacker::{Compromised, Exposure, Left};
 use throng_account::bound::Bound;
 use throng_account::terms::Kept;
@@ -444,7 +445,8 @@ fn what_if_is_what_the_accountant_says() {
         let mut terms = terms(survey, 0).unwrap();
         terms.honest_fraction = honest;
         terms.bound = Bound::named(bound).unwrap();
-        let kept: Kept = terms.guarantee_at_least(respondents, survey.crowd.respondents_min).unwrap();
+        let kept: Kept =
+            terms.guarantee_at_least(respondents, survey.crowd.respondents_min, TO_THE_END).unwrap();
         let epsilon = kept.central.epsilon().value();
         assert_eq!(page["epsilon_central"], epsilon, "{query}");
         assert_eq!(

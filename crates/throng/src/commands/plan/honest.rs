@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use serde::Serialize;
-use throng_account::Error;
 use throng_account::terms::Terms;
+use throng_account::{Error, GoOn};
 use throng_wire::Survey;
 
 use crate::rounding::at_most;
@@ -29,11 +29,11 @@ impl IfHonest {
 }
 
 /// For all of the crowd and for half of it, whatever was planned for: under the label of which least can be said.
-pub(super) fn of(survey: &Survey) -> Result<[IfHonest; 2]> {
-    Ok([at(survey, 1.0)?, at(survey, 0.5)?])
+pub(super) fn of(survey: &Survey, go_on: GoOn<'_>) -> Result<[IfHonest; 2]> {
+    Ok([at(survey, 1.0, go_on)?, at(survey, 0.5, go_on)?])
 }
 
-fn at(survey: &Survey, honest_fraction: f64) -> Result<IfHonest> {
+fn at(survey: &Survey, honest_fraction: f64, go_on: GoOn<'_>) -> Result<IfHonest> {
     let mut worst = Some(0.0_f64);
     let mut known = BTreeSet::new();
     for label in survey.label_numbers() {
@@ -42,7 +42,7 @@ fn at(survey: &Survey, honest_fraction: f64) -> Result<IfHonest> {
             continue;
         }
         let terms = Terms { honest_fraction, ..throng_encode::terms(survey, label)? };
-        worst = match terms.guarantee(survey.crowd.respondents_min) {
+        worst = match terms.guarantee_while(survey.crowd.respondents_min, go_on) {
             Ok(kept) => worst.map(|worst| worst.max(kept.central.epsilon().value())),
             Err(Error::NotApplicable(_)) => None,
             Err(other) => return Err(other.into()),
