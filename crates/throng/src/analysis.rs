@@ -34,11 +34,11 @@ use throng_account::TO_THE_END;
 use throng_account::ledger::Entry;
 use throng_account::terms::Kept;
 use throng_analyze::{Crowd, Release};
-use throng_encode::terms;
+use throng_survey::terms;
 use throng_wire::SignedSurvey;
 
-use crate::exit::Refusal;
-use crate::private_dir::{self, Others};
+use throng_account::Refusal;
+use throng_host::private_dir::{self, Others};
 
 /// Makes a directory of an analyzer's data. Service managers and containers may let a group see it, and nobody else.
 pub(crate) fn create_private(directory: &Path) -> Result<()> {

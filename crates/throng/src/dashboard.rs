@@ -4,7 +4,6 @@
 //! epochs reached their crowd, which the hops say in public. Pages are files inside the program and have no data in them;
 //! all data is below `/api/`, as JSON, for whoever shows the operator's token. docs/dashboard.md lists the paths.
 
-pub mod assets;
 mod file_name;
 mod guarantees;
 mod ledger;
@@ -14,7 +13,6 @@ mod query;
 mod releases;
 mod sample;
 mod surveys;
-mod token;
 
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -38,11 +36,11 @@ use throng_wire::SignedSurvey;
 use tokio::sync::Semaphore;
 
 use crate::analysis::{DataKey, PublishedReleases};
-use crate::exit::Refusal;
-use crate::net::Problem;
+use throng_account::Refusal;
+use throng_host::net::Problem;
 use crate::serve::{Contacts, Vitals};
-use assets::{Asset, HTML, SCRIPT};
-pub use token::OperatorToken;
+use throng_host::operator_token::OperatorToken;
+use throng_host::page::{self, Asset, HTML, SCRIPT};
 
 /// What the dashboard of an analyzer shows.
 #[derive(Debug)]
@@ -86,7 +84,7 @@ struct Serving {
 
 type Shared = Arc<Serving>;
 
-/// The pages, their files, and what they ask for. Every answer has the headers of [`assets::secured`].
+/// The pages, their files, and what they ask for. Every answer has the headers of [`page::secured`].
 pub fn router(dashboard: Dashboard) -> Router {
     let releases = PublishedReleases::new(&dashboard.data, &dashboard.key);
     let places = Arc::new(Semaphore::new(PLACES));
@@ -118,7 +116,7 @@ pub fn router(dashboard: Dashboard) -> Router {
     let pages = PAGES.iter().fold(Router::new(), |router, page| {
         router.route(page, get(async |request: Request| PAGE.answer(&request)))
     });
-    pages.merge(assets::routes(assets::SHARED.iter().chain(SCRIPTS))).nest("/api", api)
+    pages.merge(page::routes(page::SHARED.iter().chain(SCRIPTS))).nest("/api", api)
 }
 
 /// Lets through whoever shows the token.
@@ -288,13 +286,13 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const PAGE: Asset = Asset {
     name: "index.html",
     kind: HTML,
-    text: concat!(include_str!("../assets/head.html"), include_str!("../assets/dashboard/index.html")),
+    text: &[page::HEAD, include_str!("../assets/dashboard/index.html")],
 };
 const PAGES: [&str; 6] = ["/", "/releases", "/release", "/guarantees", "/ledger", "/planner"];
 
 macro_rules! script {
     ($($name:literal),*) => {
-        &[$(Asset { name: $name, kind: SCRIPT, text: include_str!(concat!("../assets/dashboard/", $name)) }),*]
+        &[$(Asset { name: $name, kind: SCRIPT, text: &[include_str!(concat!("../assets/dashboard/", $name))] }),*]
     };
 }
 

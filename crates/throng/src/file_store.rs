@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use throng_shuffle::{Store, StoreFile};
 
-use crate::crash::Crash;
+use throng_host::crash::Crash;
 use group_file::GroupFile;
 pub use mark_file::MarkFile;
 pub use shadow::{ShadowMark, ShadowStore};

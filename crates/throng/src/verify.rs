@@ -11,11 +11,11 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Map, Value};
-use throng_encode::CheckedClaim;
+use throng_survey::CheckedClaim;
 use throng_wire::{SignedSurvey, SurveyHash};
 
 use crate::analysis::published::{KEYS, LEDGER, RELEASE, SIGNATURES, STATEMENTS, SURVEY, TABLE};
-use crate::bundle::KeyLists;
+use throng_host::bundle::KeyLists;
 pub use verdict::{Check, Mark, Verdict};
 
 /// A release as it was published: the texts of its files. One that is missing is checked as such.

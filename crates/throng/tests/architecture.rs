@@ -11,16 +11,18 @@ use std::path::{Path, PathBuf};
 const ARROWS: &[(&str, &[&str])] = &[
     ("throng-dp", &[]),
     ("throng-account", &["throng-dp"]),
-    ("throng-wire", &["throng-dp"]),
-    ("throng-encode", &["throng-dp", "throng-account", "throng-wire"]),
-    ("throng-analyze", &["throng-dp", "throng-account", "throng-wire"]),
+    ("throng-survey", &["throng-dp", "throng-account"]),
+    ("throng-wire", &["throng-dp", "throng-survey"]),
+    ("throng-encode", &["throng-dp", "throng-account", "throng-survey", "throng-wire"]),
+    ("throng-analyze", &["throng-dp", "throng-account", "throng-survey", "throng-wire"]),
     ("throng-learn", &["throng-dp", "throng-account"]),
-    ("throng-shuffle", &["throng-dp", "throng-wire"]),
+    ("throng-shuffle", &["throng-dp", "throng-survey", "throng-wire"]),
     (
         "throng",
         &[
             "throng-dp",
             "throng-account",
+            "throng-survey",
             "throng-wire",
             "throng-encode",
             "throng-analyze",
@@ -91,13 +93,9 @@ fn only_throng_touches_the_outside_world() {
 
 /// Top-level modules that still depend on one another in a circle, by crate. A circle that is mended leaves this list.
 const CIRCLES: &[(&str, &[&str])] = &[
-    ("throng", &["cli", "commands", "dashboard", "respondent", "serve"]),
+    ("throng", &["cli", "commands", "dashboard", "serve"]),
     ("throng-analyze", &["batch", "instance_tally"]),
-    ("throng-wire", &["batch_count", "statement"]),
-    ("throng-wire", &["envelope", "survey"]),
-    ("throng-wire", &["error", "place"]),
-    ("throng-wire", &["key_list", "keys"]),
-    ("throng-wire", &["signed", "signed_survey"]),
+    ("throng-survey", &["error", "place"]),
 ];
 
 /// The top-level modules of a crate form no circle: each can be read with those that it uses, and without those that use it.
@@ -105,10 +103,11 @@ const CIRCLES: &[(&str, &[&str])] = &[
 #[test]
 fn no_module_depends_on_itself_through_others() {
     let mut found = BTreeSet::new();
-    for (name, _) in ARROWS {
-        for circle in circles(&module_uses(&crates().join(name).join("src"))) {
-            found.insert((name.to_string(), circle));
-        }
+    for entry in fs::read_dir(crates()).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let circles = circles(&module_uses(&path.join("src")));
+        found.extend(circles.into_iter().map(|circle| (name.clone(), circle)));
     }
     let of = |&(name, modules): &(&str, &[&str])| {
         (name.to_owned(), modules.iter().copied().map(str::to_owned).collect::<BTreeSet<_>>())

@@ -114,7 +114,7 @@ fn a_hop_stays_within_its_memory_from_the_first_upload_to_the_last_envelope() {
     let [first, second] = [1, 2].map(|number| hop(&many, &folder.path().join("many"), number));
     let sealed = || {
         let envelopes = random(100 * layout.envelope_len(layout.after(1)));
-        seal(&route, Stop::Hop(1), &key, &envelopes).unwrap()
+        seal(&route, Stop::Hop(1), &key, &envelopes, rng).unwrap()
     };
     assert_eq!(answer(&first, people, sealed), people);
     assert_within(before, "uploads");

@@ -8,8 +8,8 @@ use std::process::Output;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use throng::bundle::Bundle;
-use throng::keygen::{self, Party, Schedule, Signer};
+use throng_host::bundle::Bundle;
+use throng_host::keygen::{self, Party, Schedule, Signer};
 use throng_wire::{Credential, CredentialList, LayerKeys, Place, SigningKey, Survey, VerifyingKey};
 
 mod support;
@@ -314,7 +314,7 @@ fn deployment() -> (TempDir, keygen::Deployment) {
 }
 
 fn rng() -> impl getrandom::rand_core::CryptoRng {
-    throng::entropy::system_rng().unwrap()
+    throng_host::entropy::system_rng().unwrap()
 }
 
 fn throng(dir: &TempDir, arguments: &[&str]) -> Output {

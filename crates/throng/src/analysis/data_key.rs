@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use anyhow::Result;
 use throng_wire::{Digest, Mac, SigningKey};
 
-use crate::keygen::Party;
+use throng_host::keygen::Party;
 
 /// A key that is derived from the analyzer's signing key, and where the mark of its ledger is: apart from the data, so that one
 /// of them tells when the other is lost or older.

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use throng_wire::Digest;
 
 use super::DataKey;
-use crate::atomic_file;
+use throng_host::atomic_file;
 
 /// How many lines there were, and what the last one is authenticated by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

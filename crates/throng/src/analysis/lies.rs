@@ -3,10 +3,11 @@
 use anyhow::Result;
 use indicatif::HumanCount;
 use serde::Serialize;
-use throng_account::liar::OneLiar;
 use throng_analyze::Release;
 use throng_analyze::plausible::{FALSE_ALARM, Mark};
 use throng_wire::survey::Survey;
+
+pub use throng_survey::liar::{OneLiarShown, up_to_tenths};
 
 /// What is said of lies in a release. The names are stable. All of it follows from what is released and from public numbers.
 #[derive(Clone, Debug, Serialize)]
@@ -29,17 +30,6 @@ pub struct Lies {
     pub withheld: Vec<WithheldShown>,
 }
 
-/// What one liar can do to one estimate, in respondents.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct OneLiarShown {
-    /// How many envelopes with fragments of one value are counted of one respondent at most.
-    pub envelopes: u64,
-    /// By how much an estimate rises at most.
-    pub estimate_up_max: f64,
-    /// By how much it falls at most.
-    pub estimate_down_max: f64,
-}
-
 /// Why a release is doubted.
 #[derive(Clone, Debug, Serialize)]
 pub struct DoubtShown {
@@ -60,19 +50,6 @@ pub struct WithheldShown {
     pub mark: &'static str,
     /// Why.
     pub reason: String,
-}
-
-impl From<OneLiar> for OneLiarShown {
-    fn from(liar: OneLiar) -> Self {
-        let OneLiar { envelopes, up, down } = liar;
-        Self { envelopes, estimate_up_max: up, estimate_down_max: down }
-    }
-}
-
-impl From<OneLiarShown> for OneLiar {
-    fn from(shown: OneLiarShown) -> Self {
-        Self { envelopes: shown.envelopes, up: shown.estimate_up_max, down: shown.estimate_down_max }
-    }
 }
 
 impl Lies {
@@ -156,11 +133,6 @@ pub fn liars(count: u64) -> String {
         1 => "one liar".into(),
         count => format!("{} liars", HumanCount(count)),
     }
-}
-
-/// A limit, and rounded up.
-pub fn up_to_tenths(people: f64) -> f64 {
-    (10.0 * people).ceil() / 10.0
 }
 
 /// The mark of a value in a table; nothing if there is none.

@@ -16,12 +16,12 @@ use throng_account::ledger::Recorded;
 use throng_account::terms::Kept;
 use throng_analyze::{Announced, BatchCounter, BatchHead, Crowd, InstanceTally};
 use throng_dp::{CentralGuarantee, Removal};
-use throng_encode::CheckedClaim;
+use throng_survey::CheckedClaim;
 use throng_wire::{KeyList, LayerKeys, Route, Signed, SignedSurvey, Survey};
 
 use super::{DataKey, ReleaseLedger, SealedFiles, TallyFiles, promised};
-use crate::exit::Refusal;
-use crate::keygen::read_layer_keys;
+use throng_account::Refusal;
+use throng_host::keygen::read_layer_keys;
 
 /// Who opens epochs of which survey, and at whose expense.
 #[derive(Clone, Copy, Debug)]

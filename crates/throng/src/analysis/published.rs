@@ -14,9 +14,10 @@ use serde::Deserialize;
 use throng_wire::{Digest, SurveyHash};
 
 use super::DataKey;
-use crate::atomic_file;
-use crate::out_dir::OutDir;
-use crate::picture::Picture;
+use throng_host::atomic_file;
+use throng_host::out_dir::OutDir;
+use throng_analyze::Picture;
+use throng_plot::Png;
 
 /// The published releases of an analyzer, in its data directory. Whoever reads them reads no tally, and spends nothing.
 #[derive(Clone, Debug)]

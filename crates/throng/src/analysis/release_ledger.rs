@@ -18,8 +18,8 @@ use super::ledger_line::LedgerLine;
 use super::ledger_mark::{LedgerMark, WAY_OUT};
 use super::published::{LEDGER, PublishedReleases, ReleaseName};
 use super::{DataKey, abort_at, create_private};
-use crate::atomic_file::{append, truncate};
-use crate::exit::Refusal;
+use throng_host::atomic_file::{append, truncate};
+use throng_account::Refusal;
 
 /// The ledger of an analyzer, for as long as it is open its alone.
 pub struct ReleaseLedger {
@@ -295,7 +295,7 @@ fn restore(ledger: &mut Ledger, line: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::atomic_file::{Step, trace};
+    use throng_host::atomic_file::{Step, trace};
     use crate::exit;
     use std::os::unix::fs::PermissionsExt;
     use throng_account::ledger::{Hiding, Spending};

@@ -9,14 +9,15 @@ use serde::Serialize;
 use throng_analyze::plausible::Mark;
 use throng_analyze::{Rejected, Release, ranking_among};
 use throng_dp::{CentralGuarantee, Coins, Neighbors, Removal};
-use throng_encode::CheckedClaim;
+use throng_survey::CheckedClaim;
 use throng_wire::survey::{Cover, Enrolment, Survey};
 
 use super::lies::{Lies, interval_with_liars, liars, mark_of};
 use super::published::{PICTURE, TABLE};
-use crate::picture::Picture;
-use crate::rank_plot::estimates_by_rank;
-use crate::rounding::at_most;
+use throng_analyze::Picture;
+use throng_plot::Png;
+use throng_plot::rank_plot::estimates_by_rank;
+use throng_account::rounding::at_most;
 
 /// A release. The names are stable. Counts and errors are in respondents.
 #[derive(Clone, Debug, Serialize)]

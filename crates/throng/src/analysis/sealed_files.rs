@@ -16,7 +16,7 @@ use throng_wire::statement::STATEMENT_LEN;
 use throng_wire::{BatchCount, Digest, EpochStatement, Route, Signed, SignedSurvey, SurveyHash};
 
 use super::create_private;
-use crate::atomic_file::{self, PRIVATE, Unfinished};
+use throng_host::atomic_file::{self, PRIVATE, Unfinished};
 
 /// The sealed batches of one survey. A file is there whole or not at all.
 #[derive(Clone, Debug)]

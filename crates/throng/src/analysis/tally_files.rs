@@ -11,7 +11,7 @@ use throng_wire::statement::STATEMENT_LEN;
 use throng_wire::{Digest, EpochStatement, Hasher, Route, Signed, SignedSurvey, Survey, SurveyHash};
 
 use super::create_private;
-use crate::atomic_file;
+use throng_host::atomic_file;
 
 /// The tallies of one survey. A file is there whole or not at all, and is never changed.
 #[derive(Clone, Debug)]

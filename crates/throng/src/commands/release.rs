@@ -14,13 +14,13 @@ use crate::analysis::{
     self, Delivered, Opener, PublishedReleases, ReleaseLedger, ReleaseName, Released, SealedFiles,
     TallyFiles, Wanted,
 };
-use crate::bundle::Bundle;
+use throng_host::bundle::Bundle;
 use crate::cli::release::ReleaseArgs;
-use crate::out_dir::OutDir;
-use crate::picture::Picture;
+use throng_host::out_dir::OutDir;
+use throng_analyze::Picture;
 use crate::progress;
 use crate::serve::analyzer::{AnalyzedSurvey, AnalyzerConfig};
-use crate::terminal::Canvas;
+use throng_plot::terminal::Canvas;
 
 /// Makes a release, writes its files and prints it.
 pub fn run(args: &ReleaseArgs, format: Format) -> Result<()> {

@@ -52,7 +52,7 @@ fn shuffler(args: &ShufflerArgs, format: Format) -> Result<()> {
                 Format::Json => print(&format!("{}\n", json!({ "listening": url, "surveys": summary }))),
             };
         };
-        let log = Log::new(args.log.log_format, "shuffler");
+        let log = Log::new(args.log.log_format.into(), "shuffler");
         shuffler.serve(&log, stop_signal(), ready).await
     })
 }
@@ -96,7 +96,7 @@ fn analyzer(args: &AnalyzerArgs, format: Format) -> Result<()> {
                 Format::Json => print(&format!("{json}\n")),
             };
         };
-        let log = Log::new(args.log.log_format, "analyzer");
+        let log = Log::new(args.log.log_format.into(), "analyzer");
         analyzer.serve(&log, stop_signal(), ready).await
     })
 }

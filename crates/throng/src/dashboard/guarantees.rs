@@ -7,12 +7,12 @@ use throng_account::GoOn;
 use throng_account::attacker::{Compromised, Exposure, Left};
 use throng_account::bound::{BOUNDS, Bound};
 use throng_dp::{CentralGuarantee, Coins, LocalGuarantee, Neighbors, Removal, Replacement};
-use throng_encode::{CheckedClaim, terms};
+use throng_survey::{CheckedClaim, terms};
 use throng_wire::Survey;
 
 use super::query::{Query, bad};
 use super::{Json, Named, Shared};
-use crate::net::Problem;
+use throng_host::net::Problem;
 
 /// `GET /api/surveys/{survey}/guarantee?instances&analyzer&honest_fraction&respondents&bound&label`: what is left if so many
 /// instances are bad (and the analyzer, if `analyzer` is `true`), that share of the crowd is honest, and so many respond under

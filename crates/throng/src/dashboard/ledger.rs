@@ -12,7 +12,7 @@ use throng_account::ledger::{Entry, Ledger, Spending};
 
 use super::{Json, Serving, Shared, problem};
 use crate::analysis::ReleaseLedger;
-use crate::net::Problem;
+use throng_host::net::Problem;
 
 /// The ledger as it was worked out last, and the file that it was worked out from.
 pub(super) type Known = (Option<(u64, SystemTime)>, Value);

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::Serialize;
 
-use crate::picture::Picture;
+use throng_analyze::Picture;
 
 /// A picture, row by row.
 #[derive(Serialize)]

@@ -3,14 +3,12 @@
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use serde::Serialize;
+use throng_survey::plan::{Asked, EncodingChoice, Planned, Target};
 
 use super::query::{Query, bad};
 use super::sample::{Sample, Tried};
 use super::{Download, Json, Shared, Wanted, file_name, problem};
-use crate::cli::{EncodingArg, PlanArgs};
-use crate::commands::plan::{Planned, planned};
-use crate::exit::Refusal;
-use crate::net::Problem;
+use throng_host::net::Problem;
 
 /// `GET /api/plan`: `plan` is what `throng plan --json` prints for these parameters; `sample` what a crowd of that many
 /// makes of it. A picture decides how many values there are, close to `domain`.
@@ -22,21 +20,21 @@ pub(super) async fn plan(
     let query = Query::read(query.as_deref(), &names)?;
     serving
         .work_while_wanted(move |_, wanted| {
-            let mut args = arguments(&query)?;
+            let (mut target, mut domain) = target(&query)?;
             let name = query.text("sample").map(str::to_owned);
-            let domain = args.domain.unwrap_or(0);
-            let sample = name.map(|name| Ok((Sample::named(&name, domain, args.respondents)?, name)));
+            let sample = name.map(|name| Ok((Sample::named(&name, domain, target.respondents)?, name)));
             let sample = sample.transpose().map_err(|error: anyhow::Error| bad(error.to_string()))?;
             if let Some((sample, _)) = &sample {
-                args.domain = Some(sample.domain());
+                domain = sample.domain();
+                target.asked = Asked::Values(domain);
             }
-            let plan = worked_out(&args, wanted)?;
+            let plan = worked_out(&target, wanted)?;
             let seed = query.number("seed")?.unwrap_or(1);
             let tried = sample.map(|(sample, name)| {
                 let tried = sample.tried(&name, &plan.survey, plan.noise_threshold, seed, wanted);
                 tried.map_err(|error| problem(&error))
             });
-            Ok(Json(PlanPage { domain: args.domain.unwrap_or(0), sample: tried.transpose()?, plan }))
+            Ok(Json(PlanPage { domain, sample: tried.transpose()?, plan }))
         })
         .await
 }
@@ -49,7 +47,7 @@ pub(super) async fn survey_file(
     let query = Query::read(query.as_deref(), &NAMES)?;
     serving
         .work_while_wanted(move |_, wanted| {
-            let plan = worked_out(&arguments(&query)?, wanted)?;
+            let plan = worked_out(&target(&query)?.0, wanted)?;
             let text = plan.survey.to_toml().map_err(|error| problem(&error.into()))?;
             let name = file_name::of_draft(&plan.survey.name);
             Ok(Download { name, kind: "application/toml", bytes: text.into_bytes() })
@@ -68,17 +66,18 @@ pub(super) struct PlanPage {
 
 /// A plan, for as long as somebody waits for it and not for ever: to find out what a crowd would have to be that is much too
 /// small takes long.
-fn worked_out(args: &PlanArgs, wanted: &Wanted) -> Result<Planned, Problem> {
-    wanted.account(ADVICE, |go_on| planned(args, go_on))?.map_err(|error| refused(&error))
+fn worked_out(target: &Target, wanted: &Wanted) -> Result<Planned, Problem> {
+    wanted.account(ADVICE, |go_on| throng_survey::plan_while(target, go_on))?.map_err(|error| refused(&error))
 }
 
-/// The arguments that `throng plan` would be given, each within what this server has time and room for.
-fn arguments(query: &Query) -> Result<PlanArgs, Problem> {
+/// The target that is asked for, each parameter within what this server has time and room for, and how many values there are.
+fn target(query: &Query) -> Result<(Target, u64), Problem> {
     let missing = |name: &str| bad(format!("give {name}"));
     let count = |name: &str, most: u32, otherwise: u32| -> Result<u32, Problem> {
         Ok(query.within(name, 1, most)?.unwrap_or(otherwise))
     };
-    Ok(PlanArgs {
+    let domain = query.within("domain", 2, (1 << 53) - 1)?.ok_or_else(|| missing("domain"))?;
+    let target = Target {
         epsilon_central: query
             .within("epsilon_central", 0.01, 20.0)?
             .ok_or_else(|| missing("epsilon_central"))?,
@@ -86,40 +85,32 @@ fn arguments(query: &Query) -> Result<PlanArgs, Problem> {
         respondents: query
             .within("respondents", 2, 1_000_000_000_000)?
             .ok_or_else(|| missing("respondents"))?,
-        domain: Some(query.within("domain", 2, (1 << 53) - 1)?.ok_or_else(|| missing("domain"))?),
-        attribute: Vec::new(),
+        asked: Asked::Values(domain),
         report_fragments: count("report_fragments", 64, 1)?,
-        answer_changes: None,
         instances: count("instances", 32, 3)?,
         hops: count("hops", 16, 2)?,
         honest_fraction: query.within("honest_fraction", 0.01, 1.0)?,
         encoding: match query.text("encoding") {
             None => None,
-            Some("one-hot") => Some(EncodingArg::OneHot),
-            Some("sketch") => Some(EncodingArg::Sketch),
+            Some("one-hot") => Some(EncodingChoice::OneHot),
+            Some("sketch") => Some(EncodingChoice::Sketch),
             Some(_) => return Err(bad("encoding is one-hot or sketch, or left out")),
         },
-        label: Vec::new(),
-        epsilon_deletion: None,
-        delta_deletion: None,
-        zipf: None,
-        sample: None,
-        crowd_for_share: None,
-        hash_seed: 1,
         name: query.short("name", 100)?.unwrap_or("survey").to_owned(),
         question: query.short("question", 1000)?.unwrap_or_default().to_owned(),
         epoch_s: query.within("epoch_s", 1, 10 * 366 * 86_400)?.unwrap_or(86_400),
-        out: None,
-    })
+        ..Target::default()
+    };
+    Ok((target, domain))
 }
 
 /// A target that cannot be met is 422; a parameter that makes no sense is 400.
-fn refused(error: &anyhow::Error) -> Problem {
-    match error.downcast_ref::<Refusal>() {
-        Some(Refusal(sentence)) => {
-            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", sentence.clone())
+fn refused(error: &throng_survey::Error) -> Problem {
+    match error {
+        throng_survey::Error::Unmet(rule) => {
+            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", rule.to_string())
         }
-        None => bad(format!("{error:#}")),
+        other => bad(other.to_string()),
     }
 }
 
@@ -152,7 +143,7 @@ mod tests {
     #[test]
     fn a_plan_is_worked_out_for_whoever_still_waits() {
         let query = "epsilon_central=1&delta=1e-6&respondents=40000&domain=90";
-        let args = arguments(&Query::read(Some(query), &NAMES).unwrap()).unwrap();
+        let (args, _) = target(&Query::read(Some(query), &NAMES).unwrap()).unwrap();
         // Nothing of it is remembered yet.
         let waiting = Arc::new(());
         let [soon, over] = [Instant::now() + PATIENCE, Instant::now()];

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use axum::http::StatusCode;
 
-use crate::net::Problem;
+use throng_host::net::Problem;
 
 /// The parameters of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -15,9 +15,11 @@ use super::query::{Query, bad};
 use super::{Download, JSON, Json, Named, Serving, Shared, Shown, file_name, problem};
 use crate::analysis::published::EstimateLine;
 use crate::analysis::{Published, ReleaseName, plot_title};
-use crate::net::Problem;
-use crate::picture::Picture;
-use crate::rank_plot::{estimates_by_rank, log_spaced};
+use throng_host::net::Problem;
+use throng_analyze::Picture;
+use throng_plot::Png;
+use throng_analyze::log_spaced;
+use throng_plot::rank_plot::estimates_by_rank;
 
 /// `GET /api/releases`: the newest first, what each is and guarantees.
 pub(super) async fn all(State(serving): State<Shared>) -> Result<Json<Value>, Problem> {

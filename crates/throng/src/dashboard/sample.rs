@@ -8,11 +8,11 @@ use throng_wire::Survey;
 use super::picture::Drawn;
 use super::{Wanted, too_much};
 use crate::commands::demo::{cat, shares};
-use crate::dataset::{Dataset, Generator};
-use crate::picture::Picture;
-use crate::rank_plot::{log_spaced, ranks};
-use crate::simulation::{Mode, Simulation};
-use crate::terminal::shrunk;
+use throng_simulate::dataset::{Dataset, Generator};
+use throng_analyze::Picture;
+use throng_analyze::{log_spaced, ranks};
+use throng_simulate::simulation::{Mode, Simulation};
+use throng_plot::terminal::shrunk;
 
 /// A crowd whose truth is known.
 pub(super) enum Sample {
@@ -150,7 +150,7 @@ fn fitted(picture: &Picture, domain: u64) -> Result<Picture> {
     let factor = (domain as f64 / picture.domain() as f64).sqrt();
     let scaled = |side: u32| ((f64::from(side) * factor).round() as usize).max(1);
     let (width, height) = (scaled(picture.width()), scaled(picture.height()));
-    Picture::new(width as u32, height as u32, shrunk(picture, width, height).concat())
+    Ok(Picture::new(width as u32, height as u32, shrunk(picture, width, height).concat())?)
 }
 
 /// More would not be drawn while somebody moves a slider.

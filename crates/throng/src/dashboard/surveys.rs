@@ -7,14 +7,14 @@ use anyhow::Result;
 use axum::extract::State;
 use serde::Serialize;
 use throng_dp::Coins;
-use throng_encode::floor;
+use throng_survey::floor;
 use throng_wire::survey::{Cover, Encoding, Enrolment};
 use throng_wire::{Place, Route, SurveyHash};
 
 use super::{Json, Serving, Shared, Shown, problem};
 use crate::analysis::{ReleaseName, SealedFiles, TallyFiles};
-use crate::clock::now_s;
-use crate::net::Problem;
+use throng_host::clock::now_s;
+use throng_host::net::Problem;
 use crate::serve::contacts::Contact;
 
 /// Whether a batch that was taken was counted or destroyed. Such a file never changes, so it is looked at once.

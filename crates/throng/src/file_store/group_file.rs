@@ -15,7 +15,7 @@ use rustix::fs::OFlags;
 use throng_shuffle::StoreFile;
 
 use super::{PAGE, sync_file};
-use crate::crash::Crash;
+use throng_host::crash::Crash;
 
 /// A file that is being written.
 pub(super) struct GroupFile {

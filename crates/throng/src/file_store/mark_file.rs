@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use throng_shuffle::Mark;
 
-use crate::atomic_file::{PRIVATE, Unfinished, parent, remove_unfinished_of, sync_directory};
-use crate::crash::Crash;
+use throng_host::atomic_file::{PRIVATE, Unfinished, parent, remove_unfinished_of, sync_directory};
+use throng_host::crash::Crash;
 
 /// A file that is replaced as a whole. Whoever has the store of its journal is the only one who writes it.
 pub struct MarkFile {
@@ -49,7 +49,7 @@ impl Mark for MarkFile {
 mod tests {
     use super::super::FileStore;
     use super::*;
-    use crate::atomic_file::{Step, trace};
+    use throng_host::atomic_file::{Step, trace};
 
     #[test]
     fn a_mark_is_replaced_as_a_whole() {

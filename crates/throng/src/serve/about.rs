@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use throng_wire::{Place, SignedSurvey};
 
 use super::operator_port;
-use crate::bundle::Bundle;
+use throng_host::bundle::Bundle;
 
 /// A survey in the summary of a party, with a warning for everything that parties share; `more` is what the party adds.
 pub(super) fn summary(bundle: &Bundle, place: Place, (name, more): (&str, Value)) -> Value {

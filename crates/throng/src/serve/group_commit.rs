@@ -9,8 +9,8 @@ use getrandom::rand_core::CryptoRng;
 use throng_shuffle::{Hop, Refusal, Taken, Upload};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::clock::now_s;
-use crate::entropy::system_rng;
+use throng_host::clock::now_s;
+use throng_host::entropy::system_rng;
 
 /// The way into a hop. While one group is being synced the next one gathers, so that groups grow with the load. Where the
 /// last group had several, the next one waits a moment for more: a sync takes as much processor time as several uploads.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use throng_wire::{Digest, KeyList, LayerKeys, Place, Signed, SignedSurvey};
 
-use crate::keygen::{erase_layer_keys, read_layer_keys};
+use throng_host::keygen::{erase_layer_keys, read_layer_keys};
 
 /// The key files of a party, and what was read from them last.
 pub(super) struct LayerKeyFiles {

@@ -4,9 +4,9 @@ use anyhow::anyhow;
 use throng_shuffle::Error;
 use throng_wire::Address;
 
-use crate::net::Problem;
-use crate::net::client::SendError;
-use crate::net::endpoint::Endpoint;
+use throng_host::net::Problem;
+use throng_host::net::client::SendError;
+use throng_host::net::endpoint::Endpoint;
 
 /// What a party answered; or why it did not, by its place.
 pub(super) fn answer<T>(party: &Address, answer: Result<Result<T, Problem>, SendError>) -> anyhow::Result<T> {

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use anyhow::{Result, ensure};
 
-use crate::bundle::Bundle;
+use throng_host::bundle::Bundle;
 
 /// Where they are, and when they were read last.
 #[derive(Clone, Debug)]

@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::directory;
-use crate::clock::now_s;
-use crate::net::Server;
+use throng_host::clock::now_s;
+use throng_host::net::Server;
 
 /// What a server's operator can ask. Clones are the same.
 #[derive(Clone)]

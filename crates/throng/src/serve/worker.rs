@@ -22,11 +22,11 @@ use super::shuffler::{Peers, SharedPeers};
 use super::survey_files::SurveyFiles;
 use super::vitals::{Counter, Pulse, Vitals};
 use super::waits::Waits;
-use crate::bundle::Bundle;
-use crate::clock::{has_jumped_ahead, now_s};
-use crate::entropy::system_rng;
-use crate::net::client::Client;
-use crate::net::{Outgoing, paths};
+use throng_host::bundle::Bundle;
+use throng_host::clock::{has_jumped_ahead, now_s};
+use throng_host::entropy::system_rng;
+use throng_host::net::client::Client;
+use throng_host::net::{Outgoing, paths};
 
 /// A hop's own thread.
 pub(super) struct Worker {

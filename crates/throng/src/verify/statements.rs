@@ -8,7 +8,7 @@ use throng_wire::statement::{STATEMENT_LEN, check_cascade};
 use throng_wire::{Digest, EpochStatement, Place, Route, Signed, SignedSurvey};
 
 use super::Verdict;
-use crate::bundle::KeyLists;
+use throng_host::bundle::KeyLists;
 
 /// The crowds that statements show, as tallies without a count. An instance whose statements do not hold is left out.
 pub(super) fn check(

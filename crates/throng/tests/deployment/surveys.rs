@@ -40,7 +40,7 @@ pub(crate) fn answered_with(
             let tally = memory.entry(label).or_insert_with(|| survey.mechanism().unwrap().tally().unwrap());
             tally.add_fragments(fragments.attributes()).unwrap();
             tally.add_respondents(1);
-            Ok::<(), throng::net::client::SendError>(())
+            Ok::<(), throng_host::net::client::SendError>(())
         });
         if all.is_ok() {
             return (epoch, memory);

@@ -10,7 +10,7 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use hyper::Method;
 use throng::analysis::TallyFiles;
-use throng::net::client::SendError;
+use throng_host::net::client::SendError;
 use throng_analyze::InstanceTally;
 use throng_dp::estimate::InstanceSums;
 use throng_dp::{Estimates, Value};

@@ -2,13 +2,13 @@
 
 use anyhow::{Result, ensure};
 
-use crate::picture::Picture;
+use throng_analyze::Picture;
 
 /// The built-in drawing.
 pub(crate) fn cat() -> Result<Picture> {
     let pixels: Vec<u8> = CAT.bytes().filter(|byte| b".#".contains(byte)).map(light).collect();
     ensure!(pixels.len() == SIDE * SIDE, "the drawing has another size");
-    Picture::new(SIDE as u32, SIDE as u32, pixels)
+    Ok(Picture::new(SIDE as u32, SIDE as u32, pixels)?)
 }
 
 /// A picture in at most as many pixels as the built-in one has on a side: more of them would need more respondents.
@@ -19,8 +19,8 @@ pub(super) fn fitted(picture: &Picture) -> Result<Picture> {
     }
     let scaled = |side: u32| (u64::from(side) * SIDE as u64 / u64::from(longer)).max(1) as usize;
     let (width, height) = (scaled(picture.width()), scaled(picture.height()));
-    let rows = crate::terminal::shrunk(picture, width, height);
-    Picture::new(width as u32, height as u32, rows.concat())
+    let rows = throng_plot::terminal::shrunk(picture, width, height);
+    Ok(Picture::new(width as u32, height as u32, rows.concat())?)
 }
 
 /// Which pixel each of so many respondents holds: every pixel gets a share that is its part of all light, as evenly as whole

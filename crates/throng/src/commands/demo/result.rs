@@ -14,10 +14,10 @@ use throng_wire::{Layout, Outcome, Place};
 use super::{Demo, Running};
 use crate::analysis::TallyFiles;
 use crate::analysis::published::TABLE;
-use crate::bundle::Bundle;
+use throng_host::bundle::Bundle;
 use crate::commands::deployment::outcomes;
-use crate::picture::{Picture, light};
-use crate::rounding::at_most;
+use throng_analyze::picture::{Picture, light};
+use throng_account::rounding::at_most;
 
 /// The result of `throng demo`. The names are stable. Errors are in respondents per pixel.
 #[derive(Clone, Debug, Serialize)]
@@ -152,7 +152,7 @@ impl DemoResult {
     /// The estimates as a picture, as bright as the truth is; what is not known is gray.
     pub(super) fn picture(&self, truth: &Picture) -> Result<Picture> {
         let pixels = self.estimates.iter().map(|&count| light(count, self.brightest)).collect();
-        Picture::new(truth.width(), truth.height(), pixels)
+        Ok(Picture::new(truth.width(), truth.height(), pixels)?)
     }
 
     /// The truth with its brightest pixel white.

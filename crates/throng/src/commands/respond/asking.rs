@@ -9,7 +9,7 @@ use throng_wire::survey::{Attribute, Encoding};
 use zeroize::Zeroizing;
 
 use super::{VALUE_LEN_MAX, parse};
-use crate::rounding::at_most;
+use throng_account::rounding::at_most;
 
 /// Whether there is somebody to ask: who reads standard error, and types into standard input.
 pub(super) fn somebody() -> bool {
@@ -27,7 +27,7 @@ pub(super) fn value(survey: &Survey) -> Result<Value> {
 }
 
 fn limit_from(survey: &Survey, input: &mut impl BufRead, output: &mut impl Write) -> Result<Epsilon> {
-    let floor = throng_encode::floor(survey)?.epsilon().value();
+    let floor = throng_survey::floor(survey)?.epsilon().value();
     let each = match survey.answer_changes() {
         None => "each time that you answer",
         Some(_) => "for as long as your answer stays the same, and more if it changes",

@@ -10,8 +10,8 @@ use throng_dp::estimate::clip;
 use throng_dp::{Coins, Neighbors, Removal};
 
 use super::Study;
-use crate::rounding::at_most;
-use crate::simulation::{Mode, Simulated};
+use throng_account::rounding::at_most;
+use throng_simulate::simulation::{Mode, Simulated};
 
 /// The result of `throng simulate`. The names are stable. Errors and counts are in respondents.
 #[derive(Clone, Debug, Serialize)]

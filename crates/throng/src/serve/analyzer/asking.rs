@@ -13,8 +13,8 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use super::Analyzed;
-use crate::clock::now_s;
-use crate::net::{Client, Outgoing, Problem, SendError, paths};
+use throng_host::clock::now_s;
+use throng_host::net::{Client, Outgoing, Problem, SendError, paths};
 use crate::serve::contacts::Contacts;
 use crate::serve::reasons;
 

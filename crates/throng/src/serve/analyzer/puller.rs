@@ -21,9 +21,9 @@ use tokio::runtime::Handle;
 
 use super::{Analyzed, Asking, Open};
 use crate::analysis::{DataKey, Delivered, Opener, abort_at};
-use crate::clock::{has_jumped_ahead, now_s};
-use crate::net::client::{Client, Reply, SendError};
-use crate::net::{Outgoing, paths};
+use throng_host::clock::{has_jumped_ahead, now_s};
+use throng_host::net::client::{Client, Reply, SendError};
+use throng_host::net::{Outgoing, paths};
 use crate::serve::about::unique_name;
 use crate::serve::contacts::Contacts;
 use crate::serve::log::Log;

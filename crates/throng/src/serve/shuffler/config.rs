@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use serde::Deserialize;
 use throng_wire::Place;
 
-use crate::net::server::Limits;
+use throng_host::net::server::Limits;
 use crate::serve::config_file;
 
 /// What a shuffler is told. Paths are relative to the file's directory.

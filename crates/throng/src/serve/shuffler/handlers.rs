@@ -17,10 +17,10 @@ use throng_wire::{Address, BatchCount, Digest, EpochStatement, Place, Route, Sig
 use tokio::sync::mpsc;
 
 use super::{Running, Served};
-use crate::clock::{has_jumped_ahead, now_s};
-use crate::entropy::system_rng;
-use crate::net::body::Timed;
-use crate::net::{
+use throng_host::clock::{has_jumped_ahead, now_s};
+use throng_host::entropy::system_rng;
+use throng_host::net::body::Timed;
+use throng_host::net::{
     Answer, InstancePath, Outgoing, Peer, Problem, RoutePath, Shortcut, Upload, Visitor, paths,
 };
 use crate::serve::damage::Damage;

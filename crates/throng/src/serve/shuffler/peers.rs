@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use anyhow::{Result, ensure};
 use throng_wire::{Address, Place};
 
-use crate::bundle::Bundle;
+use throng_host::bundle::Bundle;
 
 /// Whose requests are answered, by the certificates that their addresses name.
 #[derive(Clone, Debug)]
