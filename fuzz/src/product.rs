@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use hyper::StatusCode;
-use throng::analysis::ReleaseLedger;
+use throng_serve::analysis::ReleaseLedger;
 use throng_simulate::dataset::{Dataset, Records};
 use throng_host::net::{Problem, paths};
 use throng_respondent::{PersonalLedger, StoredAnswer};

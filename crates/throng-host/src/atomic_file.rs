@@ -12,6 +12,8 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
+use crate::faults::{Step, step};
+
 /// For the owner alone.
 pub const PRIVATE: u32 = 0o600;
 /// For everybody to read.
@@ -168,68 +170,21 @@ pub fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The only place where anything is synced.
+/// The only place where anything of this file is synced.
 fn sync(file: &File, path: &Path) -> io::Result<()> {
     step(Step::Sync, path);
     file.sync_all()
 }
 
-/// What is done to files, one step after another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Bytes were written, not yet for good.
-    Write,
-    /// A file or a directory is on disk.
-    Sync,
-    /// A file got its name.
-    Name,
-    /// A file was removed.
-    Remove,
-}
-
-/// In tests all steps are noted.
-fn step(step: Step, path: &Path) {
-    #[cfg(test)]
-    trace::STEPS.with_borrow_mut(|steps| {
-        if let Some(steps) = steps {
-            steps.push((step, path.to_owned()));
-        }
-    });
-    let _: (Step, &Path) = (step, path);
-}
-
-const PREFIX: &str = ".throng-";
+pub(crate) const PREFIX: &str = ".throng-";
 const SUFFIX: &str = ".tmp";
-
-/// What was done to files, for tests that look at it.
-#[cfg(test)]
-pub mod trace {
-    use std::cell::RefCell;
-    use std::path::PathBuf;
-
-    use super::{Path, Step};
-
-    thread_local! {
-        pub(super) static STEPS: RefCell<Option<Vec<(Step, PathBuf)>>> = const { RefCell::new(None) };
-    }
-
-    /// The steps of some work in this thread. Temporary files are called `*`.
-    pub fn of(directory: &Path, work: impl FnOnce()) -> Vec<(Step, String)> {
-        STEPS.set(Some(Vec::new()));
-        work();
-        let name = |path: PathBuf| {
-            let name = path.strip_prefix(directory).unwrap_or(&path).display().to_string();
-            if name.contains(super::PREFIX) { "*".into() } else { name }
-        };
-        STEPS.take().unwrap().into_iter().map(|(step, path)| (step, name(path))).collect()
-    }
-}
 
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+    use crate::faults::trace;
 
     fn named(steps: &[(Step, &str)]) -> Vec<(Step, String)> {
         steps.iter().map(|&(step, name)| (step, name.to_owned())).collect()

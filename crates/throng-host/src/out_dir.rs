@@ -80,11 +80,11 @@ mod tests {
     /// All bytes are on disk before the first name, and all names before it returns.
     #[test]
     fn what_is_published_is_on_disk() {
-        use crate::atomic_file::Step::{Name, Sync, Write};
+        use crate::faults::Step::{Name, Sync, Write};
         let base = tempfile::tempdir().unwrap();
         let out = OutDir::open(base.path()).unwrap();
         let files = [("one", vec![1]), ("two", vec![2])];
-        let steps = crate::atomic_file::trace::of(base.path(), || out.write(&files).unwrap());
+        let steps = crate::faults::trace::of(base.path(), || out.write(&files).unwrap());
         let expected =
             [(Write, "*"), (Sync, "*"), (Write, "*"), (Sync, "*"), (Name, "one"), (Name, "two"), (Sync, "")];
         assert_eq!(steps, expected.map(|(step, name)| (step, name.to_owned())));

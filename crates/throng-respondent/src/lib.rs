@@ -2,7 +2,8 @@
 //!
 //! ```no_run
 //! # fn example(transport: &impl crate::Transport) -> anyhow::Result<()> {
-//! use throng::{bundle::Bundle, respondent::Respondent};
+//! use throng_host::bundle::Bundle;
+//! use throng_respondent::Respondent;
 //!
 //! let mut respondent = Respondent::open("state".as_ref())?;
 //! respondent.set_epsilon_limit(throng_dp::Epsilon::new(20.0)?)?;

@@ -390,7 +390,7 @@ mod tests {
         assert_eq!((after, ledger.left().unwrap()), (vec![3.5, 7.5, 11.5, 11.5, 15.5], 4.5));
         assert!(ledger.has_used("a") && !ledger.has_used("c"));
         let refused = ledger.check(&entry(6, 5.0, &[]).spending).unwrap_err();
-        assert_eq!(throng::exit::code(&refused), throng::exit::REFUSED);
+        assert!(refused.is::<Refusal>());
         assert!(
             refused.to_string().contains("spends epsilon 5.0000")
                 && refused.to_string().contains("only 4.5000 is left")

@@ -18,7 +18,7 @@ use throng_wire::{Digest, Mac};
 use zeroize::Zeroizing;
 
 use throng_host::atomic_file::{self, PRIVATE, Unfinished};
-use throng_host::crash::Crash;
+use throng_host::faults::Crash;
 use throng_host::private_dir::{self, Others};
 
 /// An open state directory. No other process can open it at the same time, but to look at it.

@@ -2,6 +2,7 @@
 
 mod built_in;
 mod csv;
+pub mod drawing;
 mod generator;
 mod labelled;
 mod picture;

@@ -18,14 +18,9 @@
 //! # Ok::<(), anyhow::Error>(())
 //! ```
 
-pub mod analysis;
 pub mod cli;
 pub mod commands;
-pub mod dashboard;
 pub mod exit;
-pub mod file_store;
 pub mod memory;
 pub mod progress;
-pub mod serve;
-pub mod verify;
 

@@ -24,7 +24,7 @@ use chacha20::rand_core::SeedableRng;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::Value;
-use throng::analysis::{DataKey, ReleaseLedger};
+use throng_serve::analysis::{DataKey, ReleaseLedger};
 use throng_account::ledger::{Entry, Spending};
 use throng_analyze::{BatchHead, Counted, InstanceTally, Rejected};
 use throng_dp::{CentralGuarantee, Delta, Epsilon};

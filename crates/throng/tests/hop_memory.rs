@@ -11,7 +11,7 @@ use std::path::Path;
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
-use throng::file_store::FileStore;
+use throng_serve::file_store::FileStore;
 use throng::memory::peak_rss_bytes;
 use throng_shuffle::{Channel, CrowdRule, Hop, HopConfig, Refusal, Upload};
 use throng_wire::seal::seal;

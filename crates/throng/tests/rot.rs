@@ -12,8 +12,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
-use throng::analysis::published::{LEDGER, RELEASE};
-use throng::analysis::{
+use throng_serve::analysis::published::{LEDGER, RELEASE};
+use throng_serve::analysis::{
     self, DataKey, Opener, PublishedReleases, ReleaseLedger, ReleaseName, Released, SealedFiles, TallyFiles,
     Wanted,
 };

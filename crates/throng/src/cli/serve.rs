@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::serve::LogFormat;
+use throng_serve::LogFormat;
 
 /// Which party.
 #[derive(Args, Debug)]

@@ -6,7 +6,9 @@ use serde_json::json;
 use super::stop::stop_signal;
 use super::{Format, print};
 use crate::cli::serve::{AnalyzerArgs, ServeArgs, ServeParty, ShufflerArgs};
-use crate::serve::{AnalyzerConfig, AnalyzerServer, Log, Shuffler, ShufflerConfig};
+use std::sync::Arc;
+use throng_lab::studio::LabStudio;
+use throng_serve::{AnalyzerConfig, AnalyzerServer, Log, Shuffler, ShufflerConfig};
 
 /// Runs the command.
 pub fn run(args: &ServeArgs, format: Format) -> Result<()> {
@@ -97,7 +99,7 @@ fn analyzer(args: &AnalyzerArgs, format: Format) -> Result<()> {
             };
         };
         let log = Log::new(args.log.log_format.into(), "analyzer");
-        analyzer.serve(&log, stop_signal(), ready).await
+        analyzer.serve(&log, Some(Arc::new(LabStudio)), stop_signal(), ready).await
     })
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::json;
-use throng::analysis::TallyFiles;
+use throng_serve::analysis::TallyFiles;
 use throng_dp::{Tally, Value};
 use throng_wire::{Place, Route, Survey};
 
@@ -61,7 +61,7 @@ fn directory(release: &serde_json::Value) -> &Path {
 
 /// Anyone who has its files finds that it holds.
 fn verified(release: &serde_json::Value) {
-    let verdict = throng::verify::verify(directory(release), None).unwrap();
+    let verdict = throng_serve::verify::verify(directory(release), None).unwrap();
     assert!(verdict.holds, "{verdict}");
 }
 

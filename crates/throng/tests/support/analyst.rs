@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use tempfile::TempDir;
-use throng::analysis::TallyFiles;
+use throng_serve::analysis::TallyFiles;
 use throng_host::clock::now_s;
 use throng_host::keygen::{self, Deployment};
 use throng_analyze::{Counted, InstanceTally, Rejected};

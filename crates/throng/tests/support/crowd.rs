@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use hyper::Method;
-use throng::analysis::TallyFiles;
+use throng_serve::analysis::TallyFiles;
 use throng_host::net::client::SendError;
 use throng_analyze::InstanceTally;
 use throng_dp::estimate::InstanceSums;

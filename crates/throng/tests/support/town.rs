@@ -306,7 +306,7 @@ impl Town {
     pub(crate) fn body_of(&self, route: Route, attributes: &[u32]) -> Vec<u8> {
         let bundle = &self.deployment.bundle;
         let way = Way::new(bundle.survey(), route.label, route.epoch, route.instance, bundle.key_lists());
-        let mut rng = throng::entropy::system_rng().unwrap();
+        let mut rng = throng_host::entropy::system_rng().unwrap();
         let fragments: Vec<Fragment> = attributes.iter().map(|&attribute| Fragment::new(attribute)).collect();
         way.unwrap().body(&fragments, &mut rng).unwrap()
     }

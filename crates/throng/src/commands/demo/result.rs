@@ -12,8 +12,8 @@ use throng_dp::fragmenting::Assignment;
 use throng_wire::{Layout, Outcome, Place};
 
 use super::{Demo, Running};
-use crate::analysis::TallyFiles;
-use crate::analysis::published::TABLE;
+use throng_serve::analysis::TallyFiles;
+use throng_serve::analysis::published::TABLE;
 use throng_host::bundle::Bundle;
 use crate::commands::deployment::outcomes;
 use throng_analyze::picture::{Picture, light};
