@@ -28,7 +28,7 @@ use throng_dp::{CentralGuarantee, Delta, Epsilon, Neighbors};
 use crate::Error;
 
 /// A crowd needs someone in it, and its size has to be exact as a floating-point number.
-fn check_crowd(n: u64) -> Result<(), Error> {
+pub(crate) fn check_crowd(n: u64) -> Result<(), Error> {
     if n == 0 {
         let expected = "give at least one honest respondent";
         return Err(Error::Parameter { what: "the crowd", got: 0.0, expected });
@@ -51,7 +51,7 @@ fn check_others(n: u64, a: u64) -> Result<(), Error> {
 }
 
 /// The local guarantee has to be one.
-fn check_local(epsilon: Epsilon) -> Result<(), Error> {
+pub(crate) fn check_local(epsilon: Epsilon) -> Result<(), Error> {
     if epsilon.value().is_finite() {
         return Ok(());
     }

@@ -62,7 +62,11 @@ pub const BOUNDS: [Bound; 6] = [
 impl Bound {
     /// The bound of a name.
     pub fn named(name: &str) -> Result<&'static Self, Error> {
-        BOUNDS.iter().find(|bound| bound.name == name).ok_or_else(|| Error::UnknownBound(name.to_owned()))
+        let unknown = || {
+            let names: Vec<&str> = BOUNDS.iter().map(|bound| bound.name).collect();
+            Error::UnknownBound { name: name.to_owned(), names: names.join(", ") }
+        };
+        BOUNDS.iter().find(|bound| bound.name == name).ok_or_else(unknown)
     }
 
     /// What a release guarantees at the analyzer if each report has this local floor. For a sketch, the row of a report

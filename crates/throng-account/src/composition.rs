@@ -16,6 +16,7 @@ mod loss;
 mod sampling;
 mod sgd;
 mod shuffled_pair;
+mod sketch_rows;
 mod two_stage;
 
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Neighbors, Removal, Replacement};
@@ -29,6 +30,7 @@ pub use fold::Composition;
 pub use loss::LossPair;
 pub use sgd::{LdpSgd, LocalSpending};
 pub use shuffled_pair::ShuffledPair;
+pub use sketch_rows::cms_split_revealed_epsilon;
 pub use two_stage::two_stage_delta;
 
 /// The sum of all guarantees, which holds for any releases, each chosen after seeing the ones before.

@@ -10,8 +10,13 @@ pub enum Error {
     #[error("not applicable: {0}")]
     NotApplicable(String),
     /// A bound that does not exist.
-    #[error("there is no bound called {0:?}; use one of {names}", names = bounds())]
-    UnknownBound(String),
+    #[error("there is no bound called {name:?}; use one of {names}")]
+    UnknownBound {
+        /// The name given.
+        name: String,
+        /// All that there are.
+        names: String,
+    },
     /// A parameter that makes no sense.
     #[error("{what} is {got}; {expected}")]
     Parameter {
@@ -47,15 +52,13 @@ pub enum Error {
         /// What else to choose, after a comma.
         change: String,
     },
+    /// Whoever asked did not want to wait any longer: [`crate::GoOn`] said no.
+    #[error("cancelled: nobody waits for this any more")]
+    Cancelled,
     /// A budget or another rule says no.
     #[error("refused: {0}")]
     Refused(String),
     /// A privacy parameter that is not one.
     #[error(transparent)]
     Mechanism(#[from] throng_dp::Error),
-}
-
-fn bounds() -> String {
-    let names: Vec<&str> = crate::bound::BOUNDS.iter().map(|bound| bound.name).collect();
-    names.join(", ")
 }

@@ -4,11 +4,7 @@
 //! between the two by the factor e^L, L = ln P(x)/Q(x). δ(ε) = E_P[(1 − e^(ε − L))₊] is a mean over how far e^ε is
 //! missed; Pr[L > ε] is larger, by a factor of 10 to 30 for ordinary surveys: docs/accounting.md, Section 2.
 
-use throng_dp::{CentralGuarantee, Delta, Epsilon, Neighbors, Removal};
-
-use crate::Error;
-use crate::ledger::{Entry, Ledger};
-use crate::terms::Terms;
+use throng_dp::{CentralGuarantee, Epsilon, Neighbors};
 
 /// The probability that the loss exceeds ε is at most this, if `smaller` holds, whose ε' is below ε.
 ///
@@ -22,46 +18,6 @@ pub fn exceeded_at_most<N: Neighbors>(epsilon: Epsilon, smaller: CentralGuarante
     // Three roundings, each below one part in 2^52. Without a gap nothing is known.
     if share > 0.0 { (smaller.delta().value() / share * (1.0 + 8.0 * f64::EPSILON)).min(1.0) } else { 1.0 }
 }
-
-impl Terms {
-    /// The probability that a release about this many respondents tells more about one of them than the claimed ε allows:
-    /// at most this, and 1 if nothing is known.
-    ///
-    /// # Privacy
-    /// [`exceeded_at_most`] of what the same terms guarantee at a smaller ε and a larger δ, so it holds wherever
-    /// [`Terms::guarantee`] does: over all data of the others, both directions, overflow and deletion included, for every
-    /// encoding and with report fragments.
-    pub fn exceeded(&self, respondents: u64) -> f64 {
-        let claimed = self.claimed;
-        let at = |multiple: f64| {
-            let delta = Delta::new(multiple * claimed.delta().value()).ok()?;
-            let larger = Self { claimed: CentralGuarantee::new(claimed.epsilon(), delta), ..self.clone() };
-            Some(exceeded_at_most(claimed.epsilon(), larger.guarantee(respondents).ok()?.central))
-        };
-        MULTIPLES.into_iter().filter_map(at).fold(1.0, f64::min)
-    }
-
-    /// What the releases of `epochs` epochs, each about this many respondents, guarantee together to someone who answered
-    /// in all of them: what a ledger would have booked.
-    pub fn series(
-        &self,
-        respondents: u64,
-        epochs: u32,
-        delta: Delta,
-    ) -> Result<CentralGuarantee<Removal>, Error> {
-        let spending = self.spending(&self.guarantee(respondents)?);
-        let mut ledger = Ledger::new(CentralGuarantee::new(Epsilon::INFINITE, delta));
-        for epoch in 0..u64::from(epochs) {
-            ledger.restore("", Entry { survey: String::new(), epoch, spending })?;
-        }
-        ledger.spent("")
-    }
-}
-
-/// The guarantee is asked for at these multiples of δ.
-///
-/// Where δ falls like e^(−λε), the best multiple is (1 + 1/λ)^λ, from 2 to e, and one of the two is within 7 % of it.
-const MULTIPLES: [f64; 2] = [2.0, 2.7];
 
 #[cfg(test)]
 mod tests {

@@ -107,7 +107,7 @@ impl OneLiar {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use throng_dp::{Attributes, CountSketch, Epsilon, OneHot, Record, ReportFragments, SketchShape, Tally};
+    use throng_dp::{Attributes, CountSketch, Epsilon, OneHot, Record, SketchShape, Tally};
 
     fn epsilon(value: f64) -> Epsilon {
         Epsilon::new(value).unwrap()
@@ -148,17 +148,16 @@ mod tests {
         let sketch = CountSketch::new(shape, epsilon(2.0)).unwrap();
         // Every report is of both rows, each with half of epsilon.
         let both_rows = CountSketch::split(shape, epsilon(2.0), 2).unwrap();
-        let fragments =
-            |tau| Mechanism::FragmentedOneHot(ReportFragments::new(one_hot(3), epsilon(1.0), tau).unwrap());
+        let fragments = |tau| Mechanism::fragments(one_hot(3), epsilon(1.0), tau).unwrap();
         for (mechanism, tau, instances, envelopes) in [
-            (Mechanism::OneHot(one_hot(4)), 1, 1, 3),
-            (Mechanism::OneHot(one_hot(4)), 1, 3, 3),
+            (Mechanism::plain(one_hot(4)), 1, 1, 3),
+            (Mechanism::plain(one_hot(4)), 1, 3, 3),
             (fragments(2), 2, 3, 2),
             (fragments(4), 4, 3, 2),
             (fragments(3), 3, 1, 4),
-            (Mechanism::Record(record), 1, 2, 3),
-            (Mechanism::Sketch(sketch), 1, 1, 3),
-            (Mechanism::Sketch(both_rows), 1, 1, 3),
+            (Mechanism::plain(record), 1, 2, 3),
+            (Mechanism::plain(sketch), 1, 1, 3),
+            (Mechanism::plain(both_rows), 1, 1, 3),
         ] {
             let assignment = Assignment::new(tau, instances).unwrap();
             let liar = OneLiar::of(&mechanism, envelopes, assignment);
@@ -180,10 +179,10 @@ mod tests {
     #[test]
     fn envelopes_are_those_of_the_instances_that_count_the_value() {
         let one_hot = || OneHot::new(9, epsilon(1.5)).unwrap();
-        let single = Mechanism::OneHot(one_hot());
+        let single = Mechanism::plain(one_hot());
         let assignment = |tau, instances| Assignment::new(tau, instances).unwrap();
         assert_eq!(OneLiar::of(&single, 7, assignment(1, 5)).envelopes, 7);
-        let four = Mechanism::FragmentedOneHot(ReportFragments::new(one_hot(), epsilon(1.0), 4).unwrap());
+        let four = Mechanism::fragments(one_hot(), epsilon(1.0), 4).unwrap();
         assert_eq!(OneLiar::of(&four, 7, assignment(4, 3)).envelopes, 21);
         assert_eq!(OneLiar::of(&four, 7, assignment(4, 6)).envelopes, 28);
         // Of three instances one is there: of some values it has two of four fragments, of others one.
@@ -195,18 +194,17 @@ mod tests {
         for position in [0, 2] {
             assert_eq!(OneLiar::in_part(&four, 7, assignment(4, 3), &[position]), part);
         }
-        let two = Mechanism::FragmentedOneHot(ReportFragments::new(one_hot(), epsilon(1.0), 2).unwrap());
+        let two = Mechanism::fragments(one_hot(), epsilon(1.0), 2).unwrap();
         assert_eq!(OneLiar::in_part(&two, 7, assignment(2, 3), &[0, 1]).envelopes, 14);
         // One envelope of four is less than what is taken off for noise.
-        let faint = ReportFragments::new(OneHot::new(9, epsilon(0.3)).unwrap(), epsilon(0.3), 4).unwrap();
-        assert_eq!(OneLiar::of(&Mechanism::FragmentedOneHot(faint), 1, assignment(4, 1)).up, 0.0);
+        let faint = Mechanism::fragments(OneHot::new(9, epsilon(0.3)).unwrap(), epsilon(0.3), 4).unwrap();
+        assert_eq!(OneLiar::of(&faint, 1, assignment(4, 1)).up, 0.0);
         let shape = SketchShape { domain: 300, rows: 8, cells: 16, seed: 4 };
-        let sketch = Mechanism::Sketch(CountSketch::new(shape, epsilon(2.0)).unwrap());
+        let sketch = Mechanism::plain(CountSketch::new(shape, epsilon(2.0)).unwrap());
         assert_eq!(OneLiar::of(&sketch, 7, assignment(1, 3)).envelopes, 21);
         // Two of three instances with two fragments of a bit: of some cells only one is there.
         let both =
-            ReportFragments::new(CountSketch::new(shape, epsilon(2.0)).unwrap(), epsilon(1.0), 2).unwrap();
-        let both = Mechanism::FragmentedSketch(both);
+            Mechanism::fragments(CountSketch::new(shape, epsilon(2.0)).unwrap(), epsilon(1.0), 2).unwrap();
         let part = OneLiar::in_part(&both, 7, assignment(2, 3), &[0, 1]);
         assert_eq!(part.envelopes, 14);
         assert!((part.up - 14.0 * both.coins().noise().range()).abs() < 1e-9, "{part:?}");
@@ -216,7 +214,7 @@ mod tests {
     #[test]
     fn ranges_allow_for_liars() {
         let record = Record::new(Attributes::new(&[2, 2]).unwrap(), epsilon(1.0)).unwrap();
-        let mechanism = Mechanism::Record(record);
+        let mechanism = Mechanism::plain(record);
         let mut tally = mechanism.tally().unwrap();
         tally.add_respondents(4000);
         tally.add_count(2, 1500).unwrap();

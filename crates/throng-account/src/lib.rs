@@ -17,7 +17,7 @@
 //! | which parameters does a survey need? | [`planner`] |
 //! | what do the terms of a survey guarantee, for the crowd that took part? | [`terms`] |
 //! | what would a trusted party have to add? | [`gaussian`], [`composition::DpSgd`] |
-//! | and if nobody waits for the answer any more? | [`while_wanted`] |
+//! | and if nobody waits for the answer any more? | [`GoOn`], [`planner::plan_while`], [`terms::Terms::guarantee_while`] |
 //! | what does a frequency say about a probability? | [`clopper_pearson()`] |
 //! | and two of them about ε? | [`distinguishing`] |
 
@@ -44,8 +44,9 @@ mod refusal;
 mod remembered;
 pub mod rounding;
 pub mod terms;
+pub mod traffic;
 
 pub use clopper_pearson::clopper_pearson;
 pub use error::Error;
-pub use patience::while_wanted;
+pub use patience::{GoOn, TO_THE_END};
 pub use refusal::Refusal;

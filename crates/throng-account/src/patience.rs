@@ -1,54 +1,64 @@
-//! Work that may take long, for as long as somebody waits for it.
-
-use std::cell::{Cell, RefCell};
+//! Cancellation of work that may take long.
 
 use crate::Error;
 
-/// Works for as long as `go_on` says yes. It is asked before every question to the accountant, of which a plan has many and a
-/// survey's terms a few; once it has said no, no further one is worked out, and there is no answer.
-pub fn while_wanted<T>(go_on: impl Fn() -> bool + 'static, work: impl FnOnce() -> T) -> Option<T> {
-    let before = PATIENCE.replace(Some(Box::new(go_on)));
-    let gave_up = GAVE_UP.replace(false);
-    let done = work();
-    PATIENCE.set(before);
-    (!GAVE_UP.replace(gave_up)).then_some(done)
-}
+/// Whether to go on: asked before every piece of work that takes long, of which a plan has many and the terms of a survey a
+/// few. Once it says no, it has to keep saying so; then nothing more is worked out, and the answer is [`Error::Cancelled`].
+pub type GoOn<'a> = &'a dyn Fn() -> bool;
 
-/// Fails once nobody wants any more what this thread works on.
-pub(crate) fn still_wanted() -> Result<(), Error> {
-    let wanted = PATIENCE.with_borrow(|go_on| go_on.as_ref().is_none_or(|go_on| go_on()));
-    if !wanted || GAVE_UP.get() {
-        GAVE_UP.set(true);
-        return Err(Error::NotApplicable("nobody waits for this any more".into()));
-    }
-    Ok(())
-}
+/// To the end, however long it takes.
+pub const TO_THE_END: GoOn<'static> = &|| true;
 
-thread_local! {
-    /// Whether to go on, while [`while_wanted`] runs.
-    static PATIENCE: RefCell<Option<Box<dyn Fn() -> bool>>> = const { RefCell::new(None) };
-    /// Whether it was said not to.
-    static GAVE_UP: Cell<bool> = const { Cell::new(false) };
+/// Fails once nobody wants any more what is worked on.
+pub(crate) fn still_wanted(go_on: GoOn<'_>) -> Result<(), Error> {
+    if go_on() { Ok(()) } else { Err(Error::Cancelled) }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::cell::Cell;
 
-    /// A question that fails takes further questions with it, and what comes of them is not told.
+    use throng_dp::{Delta, Epsilon};
+
+    use super::*;
+    use crate::planner::{Choice, Distribution, Question, plan_while, respondents_for_share};
+
+    /// Wherever a plan is cancelled, it ends there, and it is said that this is why.
     #[test]
     fn nothing_is_worked_out_that_nobody_wants() {
-        let asked = || still_wanted().is_ok();
-        let left = std::rc::Rc::new(Cell::new(2));
-        let go_on = {
-            let left = left.clone();
-            move || left.replace(left.get() - 1) > 0
+        let question = |encoding, report_fragments| Question {
+            // Numbers that no other test asks for, so that nothing is remembered.
+            epsilon_central: Epsilon::new(0.9371).unwrap(),
+            delta: Delta::new(1.3e-6).unwrap(),
+            respondents: 30_011,
+            honest_fraction: 1.0,
+            domain: 100,
+            report_fragments,
+            instances: 3,
+            encoding,
+            distribution: Distribution::Uniform,
+            labels: None,
         };
-        let mut done = [false; 4];
-        let worked = while_wanted(go_on, || done = [asked(), asked(), asked(), asked()]);
-        assert_eq!((worked, done), (None, [true, true, false, false]));
-        // Whoever asks next is not concerned.
-        assert!(asked());
-        assert_eq!(while_wanted(|| true, asked), Some(true));
+        let asked = Cell::new(0);
+        for (encoding, fragments) in [
+            (Choice::Recommend, 2),
+            (Choice::OneHot, 1),
+            (Choice::Record { attributes: 2 }, 3),
+            (Choice::Sketch, 1),
+        ] {
+            let question = question(encoding, fragments);
+            for at in [1, 2, 5] {
+                asked.set(0);
+                let go_on = || asked.replace(asked.get() + 1) + 1 < at;
+                match plan_while(&question, &go_on) {
+                    Err(Error::Cancelled) => assert_eq!(asked.get(), at, "nothing is begun after a no"),
+                    // It was done before it was asked so often: what was asked is remembered.
+                    other => assert!(asked.get() < at, "{other:?}"),
+                }
+            }
+            assert_eq!(plan_while(&question, &|| false).err(), Some(Error::Cancelled));
+            assert_eq!(respondents_for_share(&question, 0.5, &|| false), Err(Error::Cancelled));
+        }
+        assert_eq!(still_wanted(TO_THE_END), Ok(()));
     }
 }

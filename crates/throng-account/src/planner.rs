@@ -4,7 +4,6 @@ pub mod cost;
 mod inverse;
 mod labelled;
 mod sketch;
-mod traffic;
 
 use throng_dp::estimate::{BitNoise, Spread};
 use throng_dp::fragmenting::fragment_epsilon;
@@ -15,13 +14,13 @@ use crate::Error;
 use crate::amplification::exact;
 use crate::attacker::{Compromised, Exposure, Left};
 use crate::bound::Bound;
-use crate::patience::still_wanted;
+use crate::patience::{GoOn, TO_THE_END, still_wanted};
 use crate::remembered::Remembered;
 use crate::terms::fragments_epsilon;
+pub use crate::traffic::Traffic;
 pub use inverse::{FragmentCost, fragment_cost, respondents_for_share};
 pub use labelled::Labelled;
 pub use sketch::Distribution;
-pub use traffic::Traffic;
 
 /// What is wanted.
 #[derive(Clone, Debug, PartialEq)]
@@ -134,18 +133,23 @@ pub const ENVELOPES_MAX: u32 = 1000;
 
 /// Plans a survey, or says why there is none and what would be feasible.
 pub fn plan(question: &Question) -> Result<Plan, Error> {
+    plan_while(question, TO_THE_END)
+}
+
+/// The same for as long as `go_on` says yes: to find out what a crowd would have to be that is much too small takes long.
+pub fn plan_while(question: &Question, go_on: GoOn<'_>) -> Result<Plan, Error> {
     question.check()?;
     match question.encoding {
-        Choice::OneHot => feasible(question, one_hot(question)?),
-        Choice::Sketch => feasible(question, sketch::best(question)?),
-        Choice::Record { attributes } => feasible(question, record(question, attributes)?),
-        Choice::Recommend => recommend(question),
+        Choice::OneHot => feasible(question, one_hot(question, go_on)?, go_on),
+        Choice::Sketch => feasible(question, sketch::best(question, go_on)?, go_on),
+        Choice::Record { attributes } => feasible(question, record(question, attributes, go_on)?, go_on),
+        Choice::Recommend => recommend(question, go_on),
     }
 }
 
 /// One-hot where its fragments can be sent at all: it has no collisions, and the exact bound at the full crowd.
-fn recommend(question: &Question) -> Result<Plan, Error> {
-    let too_many = match one_hot(question) {
+fn recommend(question: &Question, go_on: GoOn<'_>) -> Result<Plan, Error> {
+    let too_many = match one_hot(question, go_on) {
         Ok(mut plan) => {
             plan.reasons.insert(
                 0,
@@ -153,14 +157,14 @@ fn recommend(question: &Question) -> Result<Plan, Error> {
                  send fewer fragments and add an error that depends on the data."
                     .into(),
             );
-            plan.reasons.extend(other_choices(question, &plan));
-            return feasible(question, plan);
+            plan.reasons.extend(other_choices(question, &plan, go_on)?);
+            return feasible(question, plan, go_on);
         }
         Err(reason @ (Error::NotApplicable(_) | Error::TooManyFragments { .. })) => reason,
         Err(other) => return Err(other),
     };
     let mut plan =
-        sketch::best(question).map_err(|reason| sketch::nearest(Some(too_many.clone()), reason))?;
+        sketch::best(question, go_on).map_err(|reason| sketch::nearest(Some(too_many.clone()), reason))?;
     let because = match &too_many {
         Error::TooManyFragments { fragments, limit, .. } => format!(
             "each respondent would send about {fragments:.0} fragments, too many to hide their number in {limit} envelopes \
@@ -170,15 +174,20 @@ fn recommend(question: &Question) -> Result<Plan, Error> {
         other => other.to_string(),
     };
     plan.reasons.insert(0, format!("A sketch, because with one bit per value {because}."));
-    feasible(question, plan)
+    feasible(question, plan, go_on)
 }
 
 /// Why this tau and this K: what others would cost and buy.
-fn other_choices(question: &Question, plan: &Plan) -> Vec<String> {
+fn other_choices(question: &Question, plan: &Plan, go_on: GoOn<'_>) -> Result<Vec<String>, Error> {
     let mut reasons = Vec::new();
     if question.labels.is_some() {
-        return reasons;
+        return Ok(reasons);
     }
+    // What is not feasible is not compared.
+    let other = |question: Question| match one_hot(&question, go_on) {
+        Err(Error::Cancelled) => Err(Error::Cancelled),
+        other => Ok(other.ok()),
+    };
     let exposed = |plan: &Plan| match plan.exposure.left(Compromised::AnalyzerAndInstances(1)) {
         Ok(Left::Local { exposed, .. }) => exposed.epsilon().value(),
         _ => plan.exposure.epsilon_floor.value(),
@@ -187,7 +196,7 @@ fn other_choices(question: &Question, plan: &Plan) -> Vec<String> {
     let at_most = |epsilon: f64| (epsilon * 100.0).ceil() / 100.0;
     if question.report_fragments == 1
         && question.instances > 1
-        && let Ok(more) = one_hot(&Question { report_fragments: question.instances, ..question.clone() })
+        && let Some(more) = other(Question { report_fragments: question.instances, ..question.clone() })?
     {
         reasons.push(format!(
                 "One fragment per bit is the fewest to send, and right if no instance will work together with the analyzer. \
@@ -205,7 +214,7 @@ fn other_choices(question: &Question, plan: &Plan) -> Vec<String> {
             ));
     }
     let instances = question.instances.saturating_add(2);
-    if let Ok(more) = one_hot(&Question { instances, ..question.clone() }) {
+    if let Some(more) = other(Question { instances, ..question.clone() })? {
         let total = |plan: &Plan, instances: u32| u64::from(plan.envelopes) * u64::from(instances);
         reasons.push(format!(
             "{} instances: two more would cost {} envelopes instead of {}, and leave each of them fewer fragments.",
@@ -214,12 +223,12 @@ fn other_choices(question: &Question, plan: &Plan) -> Vec<String> {
             total(plan, question.instances)
         ));
     }
-    reasons
+    Ok(reasons)
 }
 
-fn one_hot(question: &Question) -> Result<Plan, Error> {
-    let floor = one_bit_floor(question)?;
-    build(question, Encoding::OneHot, question.domain, floor, |n, noise| noise.spread(n, 1))
+fn one_hot(question: &Question, go_on: GoOn<'_>) -> Result<Plan, Error> {
+    let floor = one_bit_floor(question, go_on)?;
+    build((question, go_on), Encoding::OneHot, question.domain, floor, |n, noise| noise.spread(n, 1))
 }
 
 /// Records: every respondent samples one attribute and reports on it alone, over the values of all of them.
@@ -235,10 +244,11 @@ fn one_hot(question: &Question) -> Result<Plan, Error> {
 /// was sampled is not made use of.)
 /// # Utility
 /// Counts are scaled up by s, and so is their noise; who is sampled is random too.
-fn record(question: &Question, attributes: u32) -> Result<Plan, Error> {
-    let floor = one_bit_floor(question)?;
+fn record(question: &Question, attributes: u32, go_on: GoOn<'_>) -> Result<Plan, Error> {
+    let floor = one_bit_floor(question, go_on)?;
     let encoding = Encoding::Record { attributes };
-    let mut plan = build(question, encoding, question.domain, floor, |n, noise| noise.spread(n, attributes))?;
+    let mut plan =
+        build((question, go_on), encoding, question.domain, floor, |n, noise| noise.spread(n, attributes))?;
     plan.reasons.insert(
         0,
         format!(
@@ -250,13 +260,13 @@ fn record(question: &Question, attributes: u32) -> Result<Plan, Error> {
 }
 
 /// What the accountant allows for reports in which one bit differs from the reference.
-fn one_bit_floor(question: &Question) -> Result<Epsilon, Error> {
+fn one_bit_floor(question: &Question, go_on: GoOn<'_>) -> Result<Epsilon, Error> {
     if question.domain > 1 << 32 {
         return Err(Error::NotApplicable(
             "a survey with a bit for each value has at most 2^32 of them".into(),
         ));
     }
-    ANSWERS.once(question.asked(Epsilon::ZERO, 0, None), || {
+    ANSWERS.once(question.asked(Epsilon::ZERO, 0, None), go_on, || {
         exact::epsilon_local_certified(question.honest(), question.epsilon_central, question.main_delta())
             .map(tidy)
     })
@@ -264,10 +274,14 @@ fn one_bit_floor(question: &Question) -> Result<Epsilon, Error> {
 
 /// The epsilon of a report fragment: that of equal variance, or as much less as it takes for all fragments of an epoch to keep
 /// the target whoever is counted by which instance (`Terms`).
-fn fragments_within(question: &Question, rows: Option<u32>, equal: Epsilon) -> Result<Epsilon, Error> {
+fn fragments_within(
+    (question, go_on): (&Question, GoOn<'_>),
+    rows: Option<u32>,
+    equal: Epsilon,
+) -> Result<Epsilon, Error> {
     let bound = Bound::named("exact")?;
     let keeps = |epsilon: Epsilon| {
-        still_wanted()?;
+        still_wanted(go_on)?;
         let (honest, tau) = (question.honest(), question.report_fragments);
         let composed = fragments_epsilon(bound, honest, (epsilon, tau), question.main_delta(), rows)?;
         Ok::<bool, Error>(composed <= question.epsilon_central)
@@ -275,7 +289,7 @@ fn fragments_within(question: &Question, rows: Option<u32>, equal: Epsilon) -> R
     if question.most() == 1 && rows.is_none() {
         return Ok(tidy(equal));
     }
-    ANSWERS.once(question.asked(equal, question.report_fragments, rows), || {
+    ANSWERS.once(question.asked(equal, question.report_fragments, rows), go_on, || {
         if keeps(tidy(equal))? {
             return Ok(tidy(equal));
         }
@@ -305,7 +319,7 @@ const FRAGMENT_STEPS: usize = 16;
 
 /// From the epsilon that the accountant allows to the whole plan. `spread` says how far estimates are off.
 fn build(
-    question: &Question,
+    (question, go_on): (&Question, GoOn<'_>),
     encoding: Encoding,
     width: u64,
     floor: Epsilon,
@@ -319,7 +333,7 @@ fn build(
     };
     let fragments = match tau {
         0 | 1 => None,
-        tau => Some((fragments_within(question, rows, fragment_epsilon(floor, tau)?)?, tau)),
+        tau => Some((fragments_within((question, go_on), rows, fragment_epsilon(floor, tau)?)?, tau)),
     };
     let fragment_coins = match fragments {
         Some((epsilon, tau)) => Some((Bernoulli::flip(epsilon)?, tau)),
@@ -393,15 +407,15 @@ fn build(
 }
 
 /// A plan under which not even a value that everybody holds can be told from zero is no plan.
-fn feasible(question: &Question, plan: Plan) -> Result<Plan, Error> {
+fn feasible(question: &Question, plan: Plan, go_on: GoOn<'_>) -> Result<Plan, Error> {
     if plan.accuracy.detectable <= question.respondents as f64 {
         return Ok(plan);
     }
     let mut alternatives = Vec::new();
-    if let Some(more) = inverse::least_crowd(question, 1.0)? {
+    if let Some(more) = inverse::least_crowd(question, 1.0, go_on)? {
         alternatives.push(format!("{more} respondents at the same guarantee"));
     }
-    if let Some(epsilon) = inverse::least_epsilon(question)? {
+    if let Some(epsilon) = inverse::least_epsilon(question, go_on)? {
         alternatives.push(format!("epsilon_central {epsilon} with the same crowd"));
     }
     Err(Error::Infeasible {

@@ -4,7 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use crate::Error;
-use crate::patience::still_wanted;
+use crate::patience::{GoOn, still_wanted};
 
 /// The last answers to one kind of question, the newest first, for all threads.
 pub(crate) struct Remembered<Asked, Answer> {
@@ -23,12 +23,13 @@ impl<Asked: PartialEq, Answer: Clone> Remembered<Asked, Answer> {
     pub(crate) fn once(
         &self,
         asked: Asked,
+        go_on: GoOn<'_>,
         work: impl FnOnce() -> Result<Answer, Error>,
     ) -> Result<Answer, Error> {
         if let Some(known) = self.known(&asked) {
             return Ok(known);
         }
-        still_wanted()?;
+        still_wanted(go_on)?;
         // Nobody waits for this at the lock: two who ask at once both work it out.
         let answer = work()?;
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -46,35 +47,35 @@ impl<Asked: PartialEq, Answer: Clone> Remembered<Asked, Answer> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::while_wanted;
+    use crate::TO_THE_END;
 
     #[test]
     fn nothing_is_worked_out_that_nobody_wants() {
         let answers = Remembered::new(4);
-        let worked = |asked: u32| answers.once(asked, || Ok(1.5)).is_ok();
-        assert!(worked(1));
+        let worked = |asked: u32, go_on| answers.once(asked, go_on, || Ok(1.5));
+        assert_eq!(worked(1, TO_THE_END), Ok(1.5));
         // What is known is told all the same.
-        let mut done = [false; 2];
-        assert_eq!(while_wanted(|| false, || done = [worked(1), worked(2)]), None);
-        assert_eq!(done, [true, false]);
+        assert_eq!((worked(1, &|| false), worked(2, &|| false)), (Ok(1.5), Err(Error::Cancelled)));
+        // Whoever asks next is not concerned.
+        assert_eq!(worked(2, TO_THE_END), Ok(1.5));
     }
 
     #[test]
     fn an_answer_is_worked_out_once_for_all_that_it_depends_on() {
         let answers = Remembered::new(4);
-        assert_eq!(answers.once((9, 1), || Ok(1.5)).unwrap(), 1.5);
+        assert_eq!(answers.once((9, 1), TO_THE_END, || Ok(1.5)).unwrap(), 1.5);
         let never = || -> Result<f64, Error> { panic!("it is known") };
-        assert_eq!(answers.once((9, 1), never).unwrap(), 1.5);
+        assert_eq!(answers.once((9, 1), TO_THE_END, never).unwrap(), 1.5);
         for other in [(8, 1), (9, 2)] {
-            assert_eq!(answers.once(other, || Ok(2.5)).unwrap(), 2.5, "{other:?}");
+            assert_eq!(answers.once(other, TO_THE_END, || Ok(2.5)).unwrap(), 2.5, "{other:?}");
         }
-        assert!(answers.once((1, 0), || Err(Error::NotApplicable(String::new()))).is_err());
-        assert_eq!(answers.once((1, 0), || Ok(3.5)).unwrap(), 3.5);
+        assert!(answers.once((1, 0), TO_THE_END, || Err(Error::NotApplicable(String::new()))).is_err());
+        assert_eq!(answers.once((1, 0), TO_THE_END, || Ok(3.5)).unwrap(), 3.5);
         // Old answers make room.
         for number in 100..200 {
-            answers.once((number, 0), || Ok(4.5)).unwrap();
+            answers.once((number, 0), TO_THE_END, || Ok(4.5)).unwrap();
         }
         assert_eq!(answers.answers.lock().unwrap().len(), 4);
-        assert_eq!(answers.once((9, 1), || Ok(5.5)).unwrap(), 5.5);
+        assert_eq!(answers.once((9, 1), TO_THE_END, || Ok(5.5)).unwrap(), 5.5);
     }
 }

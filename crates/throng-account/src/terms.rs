@@ -9,10 +9,11 @@ use crate::Error;
 use crate::bound::Bound;
 use crate::composition::counts_epsilon;
 use crate::deletion::Deletion;
+use crate::exceeded::exceeded_at_most;
 use crate::label::kept_by_each;
-use crate::ledger::{Hiding, Spending};
-use crate::patience::still_wanted;
-use crate::planner::Traffic;
+use crate::ledger::{Entry, Hiding, Ledger, Spending};
+use crate::patience::{GoOn, TO_THE_END, still_wanted};
+use crate::traffic::Traffic;
 
 /// All that the guarantee of a release rests on, but the crowd.
 #[derive(Clone, Debug)]
@@ -68,8 +69,14 @@ impl Terms {
     /// at no value, and in both worlds that are compared the same respondents upload: given whom each instance keeps, the
     /// release is that of their counts. It costs no epsilon.
     pub fn guarantee(&self, respondents: u64) -> Result<Kept, Error> {
+        self.guarantee_while(respondents, TO_THE_END)
+    }
+
+    /// The same for as long as `go_on` says yes.
+    pub fn guarantee_while(&self, respondents: u64, go_on: GoOn<'_>) -> Result<Kept, Error> {
         let mut assumed = self.claimed.epsilon();
         for _ in 0..ROUNDS {
+            still_wanted(go_on)?;
             let kept = self.guarantee_assuming(respondents, assumed)?;
             // What was set aside for overflow and deletion, (1 + e^epsilon) times their probability, is enough for an epsilon
             // that is no larger.
@@ -85,7 +92,6 @@ impl Terms {
 
     /// The same, with as much of delta set aside as it takes for an epsilon of this size.
     fn guarantee_assuming(&self, respondents: u64, assumed: Epsilon) -> Result<Kept, Error> {
-        still_wanted()?;
         let (delta, twice) = (self.claimed.delta(), 1.0 + assumed.value().exp());
         let mut honest = (respondents as f64 * self.honest_fraction).floor() as u64;
         let overflow = self.traffic().overflow_delta(self.envelopes, respondents, assumed);
@@ -125,9 +131,10 @@ impl Terms {
 
     /// The same for a crowd that may be larger than what was planned for: those beyond the plan may be counted on, or left
     /// out as if they were not there, whichever says more. Every further body is one more that can overflow.
-    pub fn guarantee_at_least(&self, respondents: u64, planned: u64) -> Result<Kept, Error> {
-        let planned = self.guarantee(planned.min(respondents));
-        match (self.guarantee(respondents), planned) {
+    pub fn guarantee_at_least(&self, respondents: u64, planned: u64, go_on: GoOn<'_>) -> Result<Kept, Error> {
+        let planned = self.guarantee_while(planned.min(respondents), go_on);
+        match (self.guarantee_while(respondents, go_on), planned) {
+            (Err(Error::Cancelled), _) | (_, Err(Error::Cancelled)) => Err(Error::Cancelled),
             (Ok(all), Ok(planned)) if all.central.epsilon() <= planned.central.epsilon() => Ok(all),
             (Ok(all), Err(_)) => Ok(all),
             (_, planned) => planned,
@@ -182,6 +189,46 @@ impl Terms {
         }
     }
 
+    /// The probability that a release about this many respondents tells more about one of them than the claimed ε allows:
+    /// at most this, and 1 if nothing is known.
+    ///
+    /// # Privacy
+    /// [`exceeded_at_most`] of what the same terms guarantee at a smaller ε and a larger δ, so it holds wherever
+    /// [`Terms::guarantee`] does: over all data of the others, both directions, overflow and deletion included, for every
+    /// encoding and with report fragments.
+    pub fn exceeded(&self, respondents: u64, go_on: GoOn<'_>) -> Result<f64, Error> {
+        let claimed = self.claimed;
+        let mut least = 1.0_f64;
+        for multiple in MULTIPLES {
+            let Ok(delta) = Delta::new(multiple * claimed.delta().value()) else { continue };
+            let larger = Self { claimed: CentralGuarantee::new(claimed.epsilon(), delta), ..self.clone() };
+            match larger.guarantee_while(respondents, go_on) {
+                Ok(kept) => least = least.min(exceeded_at_most(claimed.epsilon(), kept.central)),
+                Err(Error::Cancelled) => return Err(Error::Cancelled),
+                Err(_) => {}
+            }
+        }
+        Ok(least)
+    }
+
+    /// What the releases of `epochs` epochs, each about this many respondents, guarantee together to someone who answered
+    /// in all of them: what a ledger would have booked.
+    pub fn series(
+        &self,
+        respondents: u64,
+        epochs: u32,
+        delta: Delta,
+        go_on: GoOn<'_>,
+    ) -> Result<CentralGuarantee<Removal>, Error> {
+        let spending = self.spending(&self.guarantee_while(respondents, go_on)?);
+        still_wanted(go_on)?;
+        let mut ledger = Ledger::new(CentralGuarantee::new(Epsilon::INFINITE, delta));
+        for epoch in 0..u64::from(epochs) {
+            ledger.restore("", Entry { survey: String::new(), epoch, spending })?;
+        }
+        ledger.spent("")
+    }
+
     /// How many fragments a respondent has.
     pub(crate) fn traffic(&self) -> Traffic {
         let (coin, fragments) = match self.coins {
@@ -219,3 +266,8 @@ const ROUNDS: usize = 60;
 
 /// The part of delta for crowds that lose more to deletion than is counted on.
 pub(crate) const DELETION_SHARE: f64 = 0.01;
+
+/// The guarantee is asked for at these multiples of δ.
+///
+/// Where δ falls like e^(−λε), the best multiple is (1 + 1/λ)^λ, from 2 to e, and one of the two is within 7 % of it.
+const MULTIPLES: [f64; 2] = [2.0, 2.7];

@@ -13,8 +13,7 @@ use throng_account::composition::replacement_epsilon;
 use throng_account::deletion::Deletion;
 use throng_account::terms::Terms;
 use throng_dp::{
-    CentralGuarantee, Coins, Delta, Epsilon, Mechanism, OneHot, Removal, Replacement, ReportFragments,
-    sampling::Bernoulli,
+    CentralGuarantee, Coins, Delta, Epsilon, Mechanism, OneHot, Removal, Replacement, sampling::Bernoulli,
 };
 
 fn epsilon(value: f64) -> Epsilon {
@@ -427,8 +426,7 @@ fn a_survey_says_what_absence_is_worth_or_that_it_is_not_hidden() {
     refused(&Terms { deletion: None, ..labelled(coins, 3) }, "signs how many took part, and that is exact");
     refused(&Terms { rows: Some(16), ..labelled(coins, 3) }, "row of a sketch");
     let backstop = OneHot::new(784, epsilon(5.25)).unwrap();
-    let fragments =
-        Mechanism::FragmentedOneHot(ReportFragments::new(backstop, epsilon(4.0), 4).unwrap()).coins();
+    let fragments = Mechanism::fragments(backstop, epsilon(4.0), 4).unwrap().coins();
     refused(&labelled(fragments, 3), "nothing is proved");
     // All fragments of a bit at one instance are a post-processing of the backstops.
     let behind = labelled(fragments, 1).absence(20_000).unwrap().epsilon().value();

@@ -2,12 +2,13 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
+use throng_account::TO_THE_END;
 use throng_account::bound::Bound;
 use throng_account::deletion::Deletion;
 use throng_account::ledger::{Entry, Ledger, Spending};
 use throng_account::planner::{Choice, Distribution, Question, plan};
 use throng_account::terms::{Kept, Terms};
-use throng_dp::{CentralGuarantee, Coins, Delta, Epsilon, Mechanism, OneHot, Removal, ReportFragments};
+use throng_dp::{CentralGuarantee, Coins, Delta, Epsilon, Mechanism, OneHot, Removal};
 
 fn epsilon(value: f64) -> Epsilon {
     Epsilon::new(value).unwrap()
@@ -19,7 +20,7 @@ fn guarantee(value: f64, delta: f64) -> CentralGuarantee<Removal> {
 
 /// A survey like the README's: 784 values, three instances.
 fn one_hot() -> Terms {
-    let mechanism = Mechanism::OneHot(OneHot::new(784, epsilon(5.25)).unwrap());
+    let mechanism = Mechanism::plain(OneHot::new(784, epsilon(5.25)).unwrap());
     Terms {
         answers_kept: false,
         coins: mechanism.coins(),
@@ -37,8 +38,7 @@ fn one_hot() -> Terms {
 
 fn fragments() -> Terms {
     let backstop = OneHot::new(784, epsilon(5.25)).unwrap();
-    let fragmented = ReportFragments::new(backstop, epsilon(4.0), 4).unwrap();
-    let coins = Mechanism::FragmentedOneHot(fragmented).coins();
+    let coins = Mechanism::fragments(backstop, epsilon(4.0), 4).unwrap().coins();
     Terms { coins, envelopes: 120, ..one_hot() }
 }
 
@@ -83,12 +83,12 @@ fn a_crowd_above_the_plan_never_makes_the_guarantee_worse() {
     for (name, terms) in all() {
         let plan = terms.guarantee(planned).unwrap();
         for respondents in [3_000, 3_500, 20_000, 1_000_000] {
-            let kept = terms.guarantee_at_least(respondents, planned).unwrap();
+            let kept = terms.guarantee_at_least(respondents, planned, TO_THE_END).unwrap();
             assert!(central(&kept) <= central(&plan), "{name}: {respondents}");
             assert!(kept.honest >= plan.honest.min(kept.honest), "{name}");
         }
         // Below the plan, nobody is counted who was not there.
-        let below = terms.guarantee_at_least(2_000, planned).unwrap();
+        let below = terms.guarantee_at_least(2_000, planned, TO_THE_END).unwrap();
         assert_eq!(below, terms.guarantee(2_000).unwrap(), "{name}");
         assert!(central(&below) >= central(&plan), "{name}");
     }
@@ -98,7 +98,10 @@ fn a_crowd_above_the_plan_never_makes_the_guarantee_worse() {
         .find(|terms| terms.guarantee(planned).is_ok())
         .unwrap();
     let many = (20..40).map(|bits| 1u64 << bits).find(|&many| tight.guarantee(many).is_err()).unwrap();
-    assert_eq!(tight.guarantee_at_least(many, planned).unwrap(), tight.guarantee(planned).unwrap());
+    assert_eq!(
+        tight.guarantee_at_least(many, planned, TO_THE_END).unwrap(),
+        tight.guarantee(planned).unwrap()
+    );
 }
 
 /// The ledger and the release say the same about one release.
@@ -185,7 +188,7 @@ fn what_overflows_at_any_instance_is_set_aside() {
     for (instances, respondents) in [(1u32, 1_000), (2, 1_000), (3, 1_000), (7, 400), (7, 4_000)] {
         let (each, envelopes) = (7, 6);
         let width = each * u64::from(instances);
-        let coins = Mechanism::OneHot(OneHot::new(width, epsilon(3.0)).unwrap()).coins();
+        let coins = Mechanism::plain(OneHot::new(width, epsilon(3.0)).unwrap()).coins();
         let (receiving, claimed) = (instances, guarantee(1.0, 0.01));
         let terms = Terms {
             coins,

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | what do hops say about a batch, and is it that one? | [`BatchHead`], [`BatchCheck`] |
 //! | what is in the batch of an instance? | [`BatchCounter`], [`InstanceTally`] |
-//! | what does it say about the crowd? | [`Analyzer`], [`ranking`] |
+//! | what does it say about the crowd? | [`throng_dp::Mechanism::estimate`], [`ranking`] |
 //! | what does it look like? | [`Picture`] |
 //! | can it come from that crowd? | [`plausible`] |
 //! | what is published, under which guarantee? | [`Release`] |
@@ -13,7 +13,6 @@
 //! Pure: values in, values out.
 
 mod accuracy;
-mod analyzer;
 mod batch;
 mod batch_head;
 mod error;
@@ -26,7 +25,6 @@ mod release;
 mod testing;
 
 pub use accuracy::{Accuracy, rmse};
-pub use analyzer::Analyzer;
 pub use batch::{BatchCounter, BatchOpener, Rejected};
 pub use batch_head::{BatchCheck, BatchHead};
 pub use error::Error;

@@ -64,12 +64,12 @@ fn counted(
     let seals = &mut ChaCha20Rng::from_seed([1; 32]);
     let (instances, envelopes) = (survey.delivery.instances, u64::from(survey.delivery.envelopes));
     let mut batches = vec![Vec::new(); instances as usize];
-    let mut report = Vec::new();
     for person in 0..honest {
-        mechanism.randomize_into(Some(&Value::from(value(person))), &mut report, rng).unwrap();
+        let report = mechanism.randomize(Some(&Value::from(value(person))), rng).unwrap();
         for (instance, batch) in (1..).zip(&mut batches) {
             // A fragment of attribute j goes to instance j mod K, from 0.
-            let here = report.iter().copied().filter(|attribute| attribute % instances == instance - 1);
+            let here =
+                report.attributes().iter().copied().filter(|attribute| attribute % instances == instance - 1);
             batch.extend(delivered(world, instance, &here.collect::<Vec<_>>(), seals));
         }
     }
@@ -223,10 +223,10 @@ fn one_of_22_people_is_not_taken_for_1130() {
     let mechanism = world.survey.survey().mechanism().unwrap();
     let sketch = mechanism.sketch().unwrap();
     let mut tallies: Vec<Tally> = (0..3).map(|_| mechanism.tally().unwrap()).collect();
-    let (mut report, rng) = (Vec::new(), &mut ChaCha20Rng::from_seed([4; 32]));
+    let rng = &mut ChaCha20Rng::from_seed([4; 32]);
     for person in 0..21 {
-        mechanism.randomize_into(Some(&Value::from(person)), &mut report, rng).unwrap();
-        report.iter().for_each(|&cell| tallies[cell as usize % 3].add_fragment(cell).unwrap());
+        let report = mechanism.randomize(Some(&Value::from(person)), rng).unwrap();
+        report.attributes().iter().for_each(|&cell| tallies[cell as usize % 3].add_fragment(cell).unwrap());
     }
     let cells: Vec<u32> = (0..ROWS).map(|row| row * CELLS + sketch.cell(row, 777).unwrap()).collect();
     for (instance, tally) in (0..).zip(&mut tallies) {

@@ -1,11 +1,13 @@
 //! Estimates that can be trusted: unbiased counts, each with its error, from the sums of randomized bits.
 
+mod coins;
 mod estimates;
 mod levelled;
 mod noise;
 mod postprocess;
 mod tally;
 
+pub use coins::Coins;
 pub use estimates::{Collisions, Estimates, HeavyHitters, Spread};
 pub use levelled::InstanceSums;
 pub(crate) use levelled::Levelled;

@@ -3,14 +3,11 @@
 //! Attribute fragments are the set bits of one report; report fragments are several noisier reports behind a
 //! backstop, which permanent coins make of every answer.
 
-pub mod assignment;
-pub mod attribute;
 pub mod coins;
 pub mod no_backstop;
 pub mod report;
 
-pub use assignment::Assignment;
-pub use attribute::Attributes;
+pub use crate::assignment::Assignment;
 pub use coins::{AnswerSeries, KEY_LEN, PermanentCoins};
 pub use no_backstop::{error_factor_without_backstop, fragments_without_backstop};
 pub use report::{Backstop, ReportFragments, exposed_epsilon, fragment_epsilon, fragment_epsilon_as_paper};

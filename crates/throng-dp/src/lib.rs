@@ -15,14 +15,17 @@
 //! | several runs with a split budget | [`Repeated`] |
 //! | fragments behind a backstop, over epochs in which answers change | [`ReportFragments`], [`PermanentCoins`], [`AnswerSeries`] |
 //! | a gradient in 129 bits, or in 128 with less noise | [`Gradient`], [`PrivUnit`] |
-//! | whichever of these a survey names, and what it reads | [`Mechanism`], [`Value`] |
+//! | whichever of these a survey names: encoding and coins, what it reads and what it gives | [`Mechanism`], [`Encoding`], [`Coins`], [`Value`], [`Fragments`] |
 //! | counts with their errors | [`Tally`], [`Estimates`], [`estimate`] |
 
+mod assignment;
 #[cfg(test)]
 mod contract;
+mod encoding;
 mod error;
 pub mod estimate;
 pub mod fragmenting;
+mod fragments;
 mod guarantee;
 mod mechanism;
 pub mod normal;
@@ -32,13 +35,16 @@ pub mod sampling;
 mod testing;
 mod value;
 
+pub use encoding::{EncodedReport, Encoding, EncodingKind};
 pub use error::Error;
-pub use estimate::{Estimates, Tally};
-pub use fragmenting::{AnswerSeries, Attributes, Backstop, PermanentCoins, ReportFragments};
+pub use estimate::{Coins, Estimates, Tally};
+pub use fragmenting::{AnswerSeries, Backstop, PermanentCoins, ReportFragments};
+pub use fragments::Fragments;
 pub use guarantee::{
     Absence, CentralGuarantee, Delta, Epsilon, LocalGuarantee, Neighbors, Relabelling, Removal, Replacement,
 };
-pub use mechanism::{Coins, Mechanism};
+pub use mechanism::Mechanism;
+pub use randomizer::attributes::Attributes;
 pub use randomizer::binary::Binary;
 pub use randomizer::count_sketch::{CountSketch, PlainSketch, RowCells, SketchShape, SketchSums};
 pub use randomizer::gradient::{Gradient, GradientRandomizer, GradientReport, PrivUnit};

@@ -4,113 +4,85 @@ use std::ops::Range;
 
 use rand_core::CryptoRng;
 
-use crate::estimate::{BitNoise, Estimates, InstanceSums, Levelled, Spread, Tally};
-use crate::fragmenting::{AnswerSeries, Assignment, ReportFragments};
+use crate::assignment::Assignment;
+use crate::encoding::Encoding;
+use crate::estimate::{Coins, Estimates, InstanceSums, Levelled, Spread, Tally};
+use crate::fragmenting::{AnswerSeries, ReportFragments};
+use crate::fragments::Fragments;
 use crate::randomizer::count_sketch::CountSketch;
-use crate::randomizer::one_hot::OneHot;
 use crate::randomizer::record::Record;
 use crate::randomizer::repeated::Repeated;
 use crate::randomizer::{BitRandomizer, Estimator, Randomizer};
-use crate::sampling::Bernoulli;
-use crate::{Error, LocalGuarantee, Removal, Value};
+use crate::{Epsilon, Error, LocalGuarantee, Removal, Value};
 
-/// A mechanism that counts how many respondents hold each value of a domain.
+/// A mechanism that counts how many respondents hold each value of a domain: an encoding, and how often its coins are
+/// tossed.
 #[derive(Clone, Debug)]
 pub enum Mechanism {
-    /// One bit per value.
-    OneHot(OneHot),
-    /// Several runs of that under one budget.
-    RepeatedOneHot(Repeated<OneHot>),
-    /// One bit per value, in report fragments behind a backstop.
-    FragmentedOneHot(ReportFragments<OneHot>),
-    /// One cell in each of a few sampled rows of a sketch.
-    Sketch(CountSketch),
-    /// The same, in report fragments behind a backstop.
-    FragmentedSketch(ReportFragments<CountSketch>),
-    /// One bit for the value of a sampled attribute.
-    Record(Record),
-    /// The same, in report fragments behind a backstop, which is drawn for one sampled attribute.
-    FragmentedRecord(ReportFragments<Record>),
-}
-
-/// The coins between a bit and the analyzer's sums.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Coins {
-    /// Independent runs, each with a coin of its own.
-    Runs {
-        /// The coin of each run.
-        coin: Bernoulli,
-        /// How many runs; nearly always one.
-        runs: u32,
-    },
-    /// Fragments that share a backstop.
-    Fragments {
-        /// The coin that the backstop was drawn with.
-        backstop: Bernoulli,
-        /// The coin of each fragment.
-        fragment: Bernoulli,
-        /// How many fragments: tau.
-        tau: u32,
-    },
-}
-
-/// Calls the same method on whichever mechanism it is.
-macro_rules! each {
-    ($self:ident, $mechanism:ident => $call:expr) => {
-        match $self {
-            Mechanism::OneHot($mechanism) => $call,
-            Mechanism::RepeatedOneHot($mechanism) => $call,
-            Mechanism::FragmentedOneHot($mechanism) => $call,
-            Mechanism::Sketch($mechanism) => $call,
-            Mechanism::FragmentedSketch($mechanism) => $call,
-            Mechanism::Record($mechanism) => $call,
-            Mechanism::FragmentedRecord($mechanism) => $call,
-        }
-    };
+    /// Independent reports, each with coins of its own; nearly always one.
+    Runs(Repeated<Encoding>),
+    /// Report fragments behind a backstop. Of a record the backstop is drawn for one sampled attribute.
+    Fragments(ReportFragments<Encoding>),
 }
 
 impl Mechanism {
+    /// One report of an encoding.
+    pub fn plain(encoding: impl Into<Encoding>) -> Self {
+        Self::Runs(Repeated::once(encoding.into()))
+    }
+
+    /// Several runs under one budget, each made by `encoding` from its share.
+    pub fn runs<E: Into<Encoding>>(
+        epsilon: Epsilon,
+        runs: u32,
+        encoding: impl FnOnce(Epsilon) -> Result<E, Error>,
+    ) -> Result<Self, Error> {
+        Ok(Self::Runs(Repeated::split(epsilon, runs, |share| Ok(encoding(share)?.into()))?))
+    }
+
+    /// `tau` report fragments of ε_fragment each, behind `backstop`.
+    pub fn fragments(
+        backstop: impl Into<Encoding>,
+        epsilon_fragment: Epsilon,
+        tau: u32,
+    ) -> Result<Self, Error> {
+        Ok(Self::Fragments(ReportFragments::new(backstop.into(), epsilon_fragment, tau)?))
+    }
+
+    /// How values become bits; behind a backstop, those of the backstop.
+    pub fn encoding(&self) -> &Encoding {
+        match self {
+            Self::Runs(runs) => runs.run(),
+            Self::Fragments(fragments) => fragments.backstop(),
+        }
+    }
+
     /// How many values there are; they are numbered from 0, those of a later attribute after those of all before it.
     pub fn domain(&self) -> u64 {
-        match self {
-            Self::OneHot(one_hot) => one_hot.size(),
-            Self::RepeatedOneHot(repeated) => repeated.run().size(),
-            Self::FragmentedOneHot(fragments) => fragments.backstop().size(),
-            Self::Sketch(sketch) => sketch.shape().domain,
-            Self::FragmentedSketch(fragments) => fragments.backstop().shape().domain,
-            Self::Record(record) => record.attributes(),
-            Self::FragmentedRecord(fragments) => fragments.backstop().attributes(),
-        }
+        self.encoding().domain()
     }
 
     /// The number of attributes over which fragments are counted.
     pub fn attributes(&self) -> u64 {
-        self.sketch().map_or(self.domain(), BitRandomizer::attributes)
+        self.encoding().attributes()
     }
 
     /// The sketch that values are hashed into, where there is one.
     pub fn sketch(&self) -> Option<&CountSketch> {
-        match self {
-            Self::Sketch(sketch) => Some(sketch),
-            Self::FragmentedSketch(fragments) => Some(fragments.backstop()),
-            Self::OneHot(_) | Self::RepeatedOneHot(_) | Self::FragmentedOneHot(_) => None,
-            Self::Record(_) | Self::FragmentedRecord(_) => None,
-        }
+        self.encoding().sketch()
     }
 
     /// The mechanism of records with several attributes, where that is what a value is.
     pub fn record(&self) -> Option<&Record> {
-        match self {
-            Self::Record(record) => Some(record),
-            Self::FragmentedRecord(fragments) => Some(fragments.backstop()),
-            Self::OneHot(_) | Self::RepeatedOneHot(_) | Self::FragmentedOneHot(_) => None,
-            Self::Sketch(_) | Self::FragmentedSketch(_) => None,
-        }
+        self.encoding().record()
     }
 
     /// What all that a respondent sends in one epoch says together.
     pub fn guarantee(&self) -> LocalGuarantee<Removal> {
-        each!(self, mechanism => mechanism.guarantee())
+        match self {
+            Self::Runs(runs) => runs.guarantee(),
+            Self::Fragments(fragments) => fragments.guarantee(),
+        }
     }
 
     /// What everything says that a respondent ever sends while the answer stays the same: with report fragments the
@@ -118,10 +90,8 @@ impl Mechanism {
     /// [`Mechanism::series`].
     pub fn floor(&self) -> LocalGuarantee<Removal> {
         match self {
-            Self::FragmentedOneHot(fragments) => fragments.backstop().guarantee(),
-            Self::FragmentedSketch(fragments) => fragments.backstop().guarantee(),
-            Self::FragmentedRecord(fragments) => fragments.backstop().guarantee(),
-            Self::OneHot(_) | Self::RepeatedOneHot(_) | Self::Sketch(_) | Self::Record(_) => self.guarantee(),
+            Self::Runs(runs) => runs.guarantee(),
+            Self::Fragments(fragments) => fragments.backstop().guarantee(),
         }
     }
 
@@ -129,37 +99,24 @@ impl Mechanism {
     /// spends again.
     pub fn series(&self) -> Option<AnswerSeries> {
         match self {
-            Self::FragmentedOneHot(fragments) => Some(fragments.series()),
-            Self::FragmentedSketch(fragments) => Some(fragments.series()),
-            Self::FragmentedRecord(fragments) => Some(fragments.series()),
-            Self::OneHot(_) | Self::RepeatedOneHot(_) | Self::Sketch(_) | Self::Record(_) => None,
+            Self::Runs(_) => None,
+            Self::Fragments(fragments) => Some(fragments.series()),
         }
     }
 
     /// What one exposed report fragment says; without report fragments that is the whole report.
     pub fn fragment_guarantee(&self) -> Result<LocalGuarantee<Removal>, Error> {
         match self {
-            Self::FragmentedOneHot(fragments) => fragments.exposed(1),
-            Self::FragmentedSketch(fragments) => fragments.exposed(1),
-            Self::FragmentedRecord(fragments) => fragments.exposed(1),
-            Self::OneHot(_) | Self::RepeatedOneHot(_) | Self::Sketch(_) | Self::Record(_) => {
-                Ok(self.guarantee())
-            }
+            Self::Runs(runs) => Ok(runs.guarantee()),
+            Self::Fragments(fragments) => fragments.exposed(1),
         }
     }
 
     /// The coins between a bit and the analyzer's sums.
     pub fn coins(&self) -> Coins {
         match self {
-            Self::OneHot(one_hot) => Coins::Runs { coin: one_hot.coin(), runs: 1 },
-            Self::RepeatedOneHot(repeated) => {
-                Coins::Runs { coin: repeated.run().coin(), runs: repeated.runs() }
-            }
-            Self::FragmentedOneHot(fragments) => fragments.coins(),
-            Self::Sketch(sketch) => Coins::Runs { coin: sketch.coin(), runs: 1 },
-            Self::FragmentedSketch(fragments) => fragments.coins(),
-            Self::Record(record) => Coins::Runs { coin: record.coin(), runs: 1 },
-            Self::FragmentedRecord(fragments) => fragments.coins(),
+            Self::Runs(runs) => Coins::Runs { coin: runs.run().coin(), runs: runs.runs() },
+            Self::Fragments(fragments) => fragments.coins(),
         }
     }
 
@@ -192,46 +149,64 @@ impl Mechanism {
         }
     }
 
-    /// At the respondent: the attribute fragments of a report on a value, or of the empty report R_0, into a buffer
-    /// that is cleared first. Fragments of several draws follow one another, so an attribute may occur more than once.
+    /// At the respondent: the attribute fragments of a report on a value, or, of `None`, of the empty report R_0. Fragments of
+    /// several draws follow one another, so an attribute may occur more than once.
+    ///
+    /// Behind a backstop this draws one and forgets it: right for a survey of a single epoch, and for no other.
+    ///
+    /// ```
+    /// use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
+    /// use throng_dp::{Epsilon, Mechanism, OneHot, Value};
+    ///
+    /// let mechanism = Mechanism::plain(OneHot::new(1000, Epsilon::new(20.0)?)?);
+    /// let mut rng = ChaCha20Rng::from_seed([7; 32]); // a respondent uses the operating system's
+    /// let fragments = mechanism.randomize(Some(&Value::from(42)), &mut rng)?;
+    /// assert_eq!(fragments.attributes(), [42]); // at epsilon 20 hardly any bit is flipped
+    ///
+    /// let mut tally = mechanism.tally()?; // at the analyzer
+    /// tally.add_fragments(fragments.attributes())?;
+    /// tally.add_respondents(1);
+    /// assert_eq!(mechanism.estimate(&tally)?.counts()[42].round(), 1.0);
+    /// # Ok::<(), throng_dp::Error>(())
+    /// ```
+    pub fn randomize(
+        &self,
+        value: Option<&Value>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Fragments, Error> {
+        let mut fragments = Fragments::default();
+        self.randomize_into(value, &mut fragments, rng)?;
+        Ok(fragments)
+    }
+
+    /// The same into a buffer that is used again and again.
     pub fn randomize_into(
         &self,
         value: Option<&Value>,
-        fragments: &mut Vec<u32>,
+        fragments: &mut Fragments,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<(), Error> {
-        let index = || value.map(|value| value.index(self.domain())).transpose();
-        let one = || value.map(Value::one).transpose();
-        let record = || value.map(Value::record).transpose();
-        match self {
-            Self::OneHot(one_hot) => return one_hot.randomize_into(index()?.as_ref(), fragments, rng),
-            Self::RepeatedOneHot(repeated) => {
-                replace(fragments, repeated.randomize(index()?.as_ref(), rng)?.iter().flatten());
-            }
-            Self::FragmentedOneHot(tau) => {
-                replace(fragments, tau.randomize(index()?.as_ref(), rng)?.iter().flatten());
-            }
-            Self::Sketch(sketch) => replace(fragments, &sketch.randomize(one()?.as_ref(), rng)?.bits),
-            Self::FragmentedSketch(tau) => {
-                let reports = tau.randomize(one()?.as_ref(), rng)?;
-                replace(fragments, reports.iter().flat_map(|report| &report.bits));
-            }
-            Self::Record(sampled) => replace(fragments, &sampled.randomize(record()?, rng)?),
-            Self::FragmentedRecord(tau) => {
-                replace(fragments, tau.randomize(record()?, rng)?.iter().flatten());
-            }
-        }
+        let attributes = fragments.refill(self.coins().draws());
+        let reports = match self {
+            Self::Runs(runs) if runs.runs() == 1 => return runs.run().bits_into(value, attributes, rng),
+            Self::Runs(runs) => runs.randomize(value, rng)?,
+            Self::Fragments(tau) => tau.randomize(value, rng)?,
+        };
+        reports.iter().for_each(|report| attributes.extend_from_slice(report.bits()));
         Ok(())
     }
 
     /// At the analyzer: sums over no fragment yet.
     pub fn tally(&self) -> Result<Tally, Error> {
-        each!(self, mechanism => mechanism.tally())
+        self.encoding().tally()
     }
 
     /// At the analyzer: what the sums say about the crowd.
     pub fn estimate(&self, tally: &Tally) -> Result<Estimates, Error> {
-        each!(self, mechanism => mechanism.estimate(tally))
+        match self {
+            Self::Runs(runs) => runs.estimate(tally),
+            Self::Fragments(fragments) => fragments.estimate(tally),
+        }
     }
 
     /// The same from the sums of several instances, which may have counted different respondents, and of some of which
@@ -259,22 +234,7 @@ impl Mechanism {
         if self.sketch().is_some() && !even {
             return Err(Error::PartOfSketch);
         }
-        let noise = coins.noise_of(draws);
-        match self {
-            Self::OneHot(one_hot) => one_hot.estimate_sums(&sums, respondents, &noise),
-            Self::RepeatedOneHot(repeated) => repeated.run().estimate_sums(&sums, respondents, &noise),
-            Self::FragmentedOneHot(fragments) => {
-                fragments.backstop().estimate_sums(&sums, respondents, &noise)
-            }
-            Self::Sketch(sketch) => sketch.estimate_sums(&sums, respondents, &noise),
-            Self::FragmentedSketch(fragments) => {
-                fragments.backstop().estimate_sums(&sums, respondents, &noise)
-            }
-            Self::Record(record) => record.estimate_sums(&sums, respondents, &noise),
-            Self::FragmentedRecord(fragments) => {
-                fragments.backstop().estimate_sums(&sums, respondents, &noise)
-            }
-        }
+        self.encoding().estimate_sums(&sums, respondents, &coins.noise_of(draws))
     }
 
     /// Whether all that these instances have, by their positions among those that receive fragments, can be estimated
@@ -287,39 +247,11 @@ impl Mechanism {
     }
 }
 
-impl Coins {
-    /// What they amount to for an estimator.
-    pub fn noise(&self) -> BitNoise {
-        self.noise_of(self.draws())
-    }
-
-    /// The same for so many of the fragments of a bit.
-    pub fn noise_of(&self, draws: u32) -> BitNoise {
-        match *self {
-            Self::Runs { coin, .. } => BitNoise::repeated(coin, draws),
-            Self::Fragments { backstop, fragment, .. } => BitNoise::fragmented(backstop, fragment, draws),
-        }
-    }
-
-    /// How often each bit is sent.
-    pub fn draws(&self) -> u32 {
-        match *self {
-            Self::Runs { runs, .. } => runs,
-            Self::Fragments { tau, .. } => tau,
-        }
-    }
-}
-
-fn replace<'a>(fragments: &mut Vec<u32>, by: impl IntoIterator<Item = &'a u32>) {
-    fragments.clear();
-    fragments.extend(by);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::rng;
-    use crate::{Attributes, Epsilon, SketchShape};
+    use crate::{Attributes, OneHot, SketchShape};
 
     fn epsilon(value: f64) -> Epsilon {
         Epsilon::new(value).unwrap()
@@ -331,15 +263,13 @@ mod tests {
         let sketch = CountSketch::split(shape, epsilon(4.0), 2).unwrap();
         let record = Record::new(Attributes::new(&[20, 30]).unwrap(), epsilon(3.0)).unwrap();
         vec![
-            Mechanism::OneHot(one_hot.clone()),
-            Mechanism::RepeatedOneHot(
-                Repeated::split(epsilon(3.0), 2, |epsilon| OneHot::new(50, epsilon)).unwrap(),
-            ),
-            Mechanism::FragmentedOneHot(ReportFragments::new(one_hot, epsilon(2.0), 3).unwrap()),
-            Mechanism::Sketch(sketch.clone()),
-            Mechanism::FragmentedSketch(ReportFragments::new(sketch, epsilon(2.0), 3).unwrap()),
-            Mechanism::Record(record.clone()),
-            Mechanism::FragmentedRecord(ReportFragments::new(record, epsilon(2.0), 3).unwrap()),
+            Mechanism::plain(one_hot.clone()),
+            Mechanism::runs(epsilon(3.0), 2, |epsilon| OneHot::new(50, epsilon)).unwrap(),
+            Mechanism::fragments(one_hot, epsilon(2.0), 3).unwrap(),
+            Mechanism::plain(sketch.clone()),
+            Mechanism::fragments(sketch, epsilon(2.0), 3).unwrap(),
+            Mechanism::plain(record.clone()),
+            Mechanism::fragments(record, epsilon(2.0), 3).unwrap(),
         ]
     }
 
@@ -357,13 +287,15 @@ mod tests {
     fn reports_have_the_expected_number_of_fragments() {
         for mechanism in mechanisms() {
             let mut rng = rng(5);
-            let mut fragments = vec![9; 9];
+            let mut fragments = Fragments::new(vec![9; 9], 9);
             let counts: Vec<f64> = (0..4000u64)
                 .map(|i| {
                     let value = value(&mechanism, i % 50);
                     mechanism.randomize_into(Some(&value), &mut fragments, &mut rng).unwrap();
-                    assert!(fragments.iter().all(|&a| u64::from(a) < mechanism.attributes()));
-                    fragments.len() as f64
+                    assert_eq!(fragments.tau(), mechanism.coins().draws());
+                    let attributes = fragments.attributes();
+                    assert!(attributes.iter().all(|&a| u64::from(a) < mechanism.attributes()));
+                    attributes.len() as f64
                 })
                 .collect();
             let mean = counts.iter().sum::<f64>() / 4000.0;
@@ -378,11 +310,11 @@ mod tests {
         for mechanism in mechanisms() {
             let mut rng = rng(6);
             let mut tally = mechanism.tally().unwrap();
-            let mut fragments = Vec::new();
+            let mut fragments = Fragments::default();
             for i in 0..3000 {
                 let value = if i % 3 == 0 { None } else { Some(value(&mechanism, 7)) };
                 mechanism.randomize_into(value.as_ref(), &mut fragments, &mut rng).unwrap();
-                tally.add_fragments(&fragments).unwrap();
+                tally.add_fragments(fragments.attributes()).unwrap();
                 tally.add_respondents(1);
             }
             let estimates = mechanism.estimate(&tally).unwrap();
@@ -441,8 +373,7 @@ mod tests {
     #[test]
     fn values_outside_the_domain_are_refused() {
         for mechanism in mechanisms() {
-            let refused =
-                |value| mechanism.randomize_into(Some(&value), &mut Vec::new(), &mut rng(1)).unwrap_err();
+            let refused = |value| mechanism.randomize(Some(&value), &mut rng(1)).unwrap_err();
             if mechanism.record().is_some() {
                 assert_eq!(refused(vec![Some(0), Some(30)].into()), Error::OutsideDomain { size: 30 });
                 assert_eq!(refused(vec![Some(0)].into()), Error::RecordLength { got: 1, expected: 2 });

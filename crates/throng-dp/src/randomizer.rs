@@ -1,5 +1,6 @@
 //! Randomizers and their estimators: the two halves of each mechanism, on one page per mechanism.
 
+pub mod attributes;
 pub mod binary;
 pub mod count_sketch;
 pub mod gradient;

@@ -1,6 +1,7 @@
 //! What a respondent sends in one epoch: one body for every instance.
 
 use rand_core::CryptoRng;
+use throng_dp::{Fragments, Mechanism, Value};
 use throng_wire::{Digest, Fragment, KeyList, Path, Route, SignedSurvey};
 use zeroize::Zeroizing;
 
@@ -29,19 +30,35 @@ pub struct SealedBody {
     pub bytes: Vec<u8>,
 }
 
+/// The answer on a value, or of somebody who has nothing to say: value -> report -> fragments -> bodies. `mechanism` is the
+/// survey's. Behind a backstop it draws one and forgets it, which is right for a single epoch only: over several, the
+/// fragments come from a [`crate::StoredBackstop`] and are [`Answer::seal`]ed.
+pub fn answer(
+    survey: &SignedSurvey,
+    lists: &[KeyList],
+    mechanism: &Mechanism,
+    label: u32,
+    schedule: &Schedule,
+    value: Option<&Value>,
+    rng: &mut (impl CryptoRng + ?Sized),
+) -> Result<Answer, Error> {
+    let fragments = mechanism.randomize(value, rng)?;
+    Answer::seal(survey, lists, label, schedule, &fragments, rng)
+}
+
 impl Answer {
     /// Routes the fragments of one epoch to the instances and seals them to the keys of these lists. An instance that gets
     /// none, by chance or because it is not in the label's trust profile, gets a body of chaff like any other.
-    /// `fragments` are as `Encoder` gives them; each bit is sent in `tau` of them at most.
     pub fn seal(
         survey: &SignedSurvey,
         lists: &[KeyList],
         label: u32,
         schedule: &Schedule,
-        (fragments, tau): (&[u32], u32),
+        fragments: &Fragments,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Self, Error> {
-        let routed = Zeroizing::new(Routing::of(survey.survey(), label, tau)?.route(fragments, rng));
+        let routed = Routing::of(survey.survey(), label, fragments.tau())?.route(fragments.attributes(), rng);
+        let routed = Zeroizing::new(routed);
         let mut bodies = Vec::with_capacity(routed.len());
         for (instance, attributes) in (1..).zip(routed.iter()) {
             let path = Path::new(survey, label, schedule.epoch(), instance, lists)?;
@@ -69,26 +86,23 @@ impl std::fmt::Debug for SealedBody {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::When;
     use crate::testing::{FRAGMENTED, PROFILES, RECORD, SURVEY, World, world};
-    use crate::{Encoder, When};
     use chacha20::ChaCha20Rng;
     use chacha20::rand_core::SeedableRng;
-    use throng_dp::Value;
     use throng_wire::{Opened, Peeled, Place, Route, Stop, peel};
 
-    fn answer(survey: &str, value: Option<impl Into<Value>>, seed: u8) -> Answer {
+    fn answer_to(survey: &str, value: Option<impl Into<Value>>, seed: u8) -> Answer {
         answer_under(survey, 0, value, seed)
     }
 
     fn answer_under(survey: &str, label: u32, value: Option<impl Into<Value>>, seed: u8) -> Answer {
         let world = world(survey);
-        let encoder = Encoder::of_survey(world.survey.survey()).unwrap();
+        let mechanism = world.survey.survey().mechanism().unwrap();
         let rng = &mut ChaCha20Rng::from_seed([seed; 32]);
-        let mut fragments = Vec::new();
-        encoder.encode(value.map(Into::into).as_ref(), &mut fragments, rng).unwrap();
         let schedule = Schedule::new(world.survey.survey(), When::NextEpoch, 0).unwrap();
-        let tau = encoder.mechanism().coins().draws();
-        Answer::seal(&world.survey, &world.lists, label, &schedule, (&fragments, tau), rng).unwrap()
+        let value = value.map(Into::into);
+        answer(&world.survey, &world.lists, &mechanism, label, &schedule, value.as_ref(), rng).unwrap()
     }
 
     /// Promise 4: with chaff neither number nor lengths depend on the value, or on there being one.
@@ -97,16 +111,16 @@ mod tests {
         let shape = |answer: &Answer| -> Vec<(Route, usize)> {
             answer.bodies.iter().map(|body| (body.route, body.bytes.len())).collect()
         };
-        let reference = answer(RECORD, None::<Value>, 1);
+        let reference = answer_to(RECORD, None::<Value>, 1);
         for (seed, record) in [(2, [None; 3]), (3, [Some(0), None, None]), (4, [Some(8), Some(1), Some(772)])]
         {
-            assert_eq!(shape(&answer(RECORD, Some(record.to_vec()), seed)), shape(&reference));
+            assert_eq!(shape(&answer_to(RECORD, Some(record.to_vec()), seed)), shape(&reference));
         }
         for survey in [SURVEY, FRAGMENTED] {
-            let reference = answer(survey, None::<u64>, 1);
+            let reference = answer_to(survey, None::<u64>, 1);
             assert_eq!(reference.bodies.len(), 3);
             for (seed, value) in [(2, None), (3, Some(0)), (4, Some(783)), (5, Some(7)), (6, Some(7))] {
-                let other = answer(survey, value, seed);
+                let other = answer_to(survey, value, seed);
                 assert_eq!(shape(&other), shape(&reference));
                 assert!(
                     other.bodies.iter().zip(&reference.bodies).all(|(one, two)| one.digest != two.digest)
@@ -172,8 +186,8 @@ mod tests {
         let rng = &mut ChaCha20Rng::from_seed([8; 32]);
         let fragments: Vec<u32> = (0..9).map(|number| 80 * number).collect();
         for (label, outside) in [(1, &[][..]), (2, &[1]), (3, &[0, 2])] {
-            let answer =
-                Answer::seal(&world.survey, &world.lists, label, &schedule, (&fragments, 1), rng).unwrap();
+            let sent = Fragments::new(fragments.clone(), 1);
+            let answer = Answer::seal(&world.survey, &world.lists, label, &schedule, &sent, rng).unwrap();
             let arrived = arrived(&world, &answer);
             assert!(outside.iter().all(|&place: &usize| arrived[place].is_empty()), "{label}: {arrived:?}");
             let mut all = arrived.concat();
@@ -189,7 +203,8 @@ mod tests {
         let schedule = Schedule::new(world.survey.survey(), When::NextEpoch, 0).unwrap();
         let rng = &mut ChaCha20Rng::from_seed([7; 32]);
         let fragments: Vec<u32> = (0..9).map(|number| 80 * number).collect();
-        let answer = Answer::seal(&world.survey, &world.lists, 0, &schedule, (&fragments, 1), rng).unwrap();
+        let sent = Fragments::new(fragments.clone(), 1);
+        let answer = Answer::seal(&world.survey, &world.lists, 0, &schedule, &sent, rng).unwrap();
         let mut arrived = arrived(&world, &answer).concat();
         arrived.sort_unstable();
         assert_eq!(arrived, fragments);
@@ -218,9 +233,8 @@ mod tests {
         let mut thirds = [[[0_u32; 3]; 3]; 3];
         for number in 0..ANSWERS {
             let kind = number % 3;
-            let fragments = [&[][..], &[300], &[300, 301]][kind];
-            let answer =
-                Answer::seal(&world.survey, &world.lists, 0, &schedule, (fragments, 1), rng).unwrap();
+            let fragments = Fragments::new([&[][..], &[300], &[300, 301]][kind].to_vec(), 1);
+            let answer = Answer::seal(&world.survey, &world.lists, 0, &schedule, &fragments, rng).unwrap();
             let part = |body: usize, parts: u64| {
                 (parts * (answer.bodies[body].send_at_ms - first_ms) / length_ms) as usize
             };
@@ -246,7 +260,7 @@ mod tests {
 
     #[test]
     fn what_is_shown_has_no_bytes() {
-        let shown = format!("{:?}", answer(SURVEY, Some(7), 1));
+        let shown = format!("{:?}", answer_to(SURVEY, Some(7), 1));
         assert!(shown.contains("digest") && !shown.contains("bytes"), "{shown}");
     }
 }

@@ -8,77 +8,44 @@ use std::fmt;
 use rand_core::CryptoRng;
 use throng_dp::fragmenting::KEY_LEN;
 use throng_dp::randomizer::count_sketch::SketchReport;
-use throng_dp::{Backstop, BitRandomizer, Error as DpError, Mechanism, PermanentCoins, Value};
+use throng_dp::{
+    Backstop, EncodedReport, EncodingKind, Error as DpError, Fragments, Mechanism, PermanentCoins, Value,
+};
 use zeroize::Zeroizing;
 
 use crate::Error;
 
 /// Permanent coins that can be written down and read back. They were drawn before there was an answer and depend on none;
 /// with what was sent they can tell it: keep them like the value itself. Erased when dropped, and never shown.
-pub struct StoredCoins(Kind<PermanentCoins<Vec<u32>>, PermanentCoins<SketchReport>>);
+pub struct StoredCoins(PermanentCoins<EncodedReport>);
 
 /// A backstop that can be written down and read back. It says as much about the value as epsilon_backstop
 /// allows: keep it like the value itself. Erased when dropped, and never shown.
-pub struct StoredBackstop(Kind<Backstop<Vec<u32>>, Backstop<SketchReport>>);
-
-enum Kind<T, S> {
-    OneHot(T),
-    Sketch(S),
-    /// About one sampled attribute, in all epochs.
-    Record(T),
-}
+pub struct StoredBackstop(Backstop<EncodedReport>);
 
 impl StoredCoins {
-    pub(crate) fn draw(
-        mechanism: &Mechanism,
-        rng: &mut (impl CryptoRng + ?Sized),
-    ) -> Result<Option<Self>, DpError> {
-        Ok(match mechanism {
-            Mechanism::FragmentedOneHot(fragments) => Some(Self(Kind::OneHot(fragments.draw_coins(rng)?))),
-            Mechanism::FragmentedSketch(fragments) => Some(Self(Kind::Sketch(fragments.draw_coins(rng)?))),
-            Mechanism::FragmentedRecord(fragments) => Some(Self(Kind::Record(fragments.draw_coins(rng)?))),
-            Mechanism::OneHot(_)
-            | Mechanism::RepeatedOneHot(_)
-            | Mechanism::Sketch(_)
-            | Mechanism::Record(_) => None,
-        })
+    /// Draws permanent coins, which depend on no answer: once for a survey, then they are stored. `None` where a mechanism has
+    /// no backstops.
+    pub fn draw(mechanism: &Mechanism, rng: &mut (impl CryptoRng + ?Sized)) -> Result<Option<Self>, DpError> {
+        match mechanism {
+            Mechanism::Fragments(fragments) => Ok(Some(Self(fragments.draw_coins(rng)?))),
+            Mechanism::Runs(_) => Ok(None),
+        }
     }
 
-    pub(crate) fn backstop(
-        &self,
-        mechanism: &Mechanism,
-        value: Option<&Value>,
-    ) -> Result<StoredBackstop, DpError> {
-        Ok(StoredBackstop(match (mechanism, &self.0) {
-            (Mechanism::FragmentedOneHot(fragments), Kind::OneHot(coins)) => {
-                let index = value.map(|value| value.index(fragments.backstop().size())).transpose()?;
-                Kind::OneHot(fragments.backstop_of(coins, index.as_ref())?)
-            }
-            (Mechanism::FragmentedSketch(fragments), Kind::Sketch(coins)) => {
-                let one = value.map(Value::one).transpose()?;
-                Kind::Sketch(fragments.backstop_of(coins, one.as_ref())?)
-            }
-            (Mechanism::FragmentedRecord(fragments), Kind::Record(coins)) => {
-                let record = value.map(Value::record).transpose()?;
-                Kind::Record(fragments.backstop_of(coins, record)?)
-            }
-            _ => return Err(DpError::ForeignBackstop),
-        }))
+    /// The backstop that these coins give an answer, or having nothing to say: always the same one.
+    pub fn backstop(&self, mechanism: &Mechanism, value: Option<&Value>) -> Result<StoredBackstop, DpError> {
+        match mechanism {
+            Mechanism::Fragments(fragments) => Ok(StoredBackstop(fragments.backstop_of(&self.0, value)?)),
+            Mechanism::Runs(_) => Err(DpError::ForeignBackstop),
+        }
     }
 
     /// The bytes to store: kind (1), the threshold of the coin (16), the key (32), then for a sketch the number of sampled
     /// rows (4) and the rows (4 each), then the number of bits that are set with nothing to say (4) and these (4 each).
     pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
-        match &self.0 {
-            Kind::OneHot(coins) => {
-                written(COINS | ONE_HOT, coins.threshold(), coins.key(), &[coins.silent()])
-            }
-            Kind::Record(coins) => written(COINS | RECORD, coins.threshold(), coins.key(), &[coins.silent()]),
-            Kind::Sketch(coins) => {
-                let SketchReport { rows, bits } = coins.silent();
-                written(COINS | SKETCH, coins.threshold(), coins.key(), &[rows, bits])
-            }
-        }
+        let silent = self.0.silent();
+        written(COINS | number(silent.kind()), self.0.threshold(), self.0.key(), silent)
     }
 
     /// Reads what `to_bytes` wrote. Whether it belongs to a mechanism is found out when it is used.
@@ -86,71 +53,34 @@ impl StoredCoins {
         let (kind, threshold, rest) = start(bytes)?;
         let known = kind.checked_sub(COINS).ok_or(NOT_KNOWN)?;
         let (key, rest) = rest.split_first_chunk::<KEY_LEN>().ok_or(TOO_SHORT)?;
-        let (vec, sketch) = (
-            |silent| PermanentCoins::from_stored(silent, Zeroizing::new(*key), threshold),
-            |silent| PermanentCoins::from_stored(silent, Zeroizing::new(*key), threshold),
-        );
-        Ok(Self(lists(known, rest)?.map(vec, sketch)))
+        Ok(Self(PermanentCoins::from_stored(report(known, rest)?, Zeroizing::new(*key), threshold)))
     }
 }
 
 impl StoredBackstop {
-    pub(crate) fn fragment(
+    /// The fragments of one epoch, fresh ones from this backstop.
+    pub fn fragments(
         &self,
         mechanism: &Mechanism,
-        out: &mut Vec<u32>,
         rng: &mut (impl CryptoRng + ?Sized),
-    ) -> Result<(), DpError> {
-        out.clear();
-        match (mechanism, &self.0) {
-            (Mechanism::FragmentedOneHot(fragments), Kind::OneHot(backstop)) => {
-                let reports = fragments.fragment(backstop, rng)?;
-                reports.iter().for_each(|report| out.extend(fragments.backstop().fragments(report)));
-            }
-            (Mechanism::FragmentedSketch(fragments), Kind::Sketch(backstop)) => {
-                let reports = fragments.fragment(backstop, rng)?;
-                reports.iter().for_each(|report| out.extend(fragments.backstop().fragments(report)));
-            }
-            (Mechanism::FragmentedRecord(fragments), Kind::Record(backstop)) => {
-                let reports = fragments.fragment(backstop, rng)?;
-                reports.iter().for_each(|report| out.extend(fragments.backstop().fragments(report)));
-            }
-            _ => return Err(DpError::ForeignBackstop),
-        }
-        Ok(())
+    ) -> Result<Fragments, DpError> {
+        let Mechanism::Fragments(fragments) = mechanism else { return Err(DpError::ForeignBackstop) };
+        let reports = fragments.fragment(&self.0, rng)?;
+        let attributes = reports.iter().flat_map(|report| report.bits()).copied().collect();
+        Ok(Fragments::new(attributes, fragments.tau()))
     }
 
     /// The bytes to store: kind (1), the threshold of its coin (16), then for a sketch the number of sampled
     /// rows (4) and the rows (4 each), then the number of set bits (4) and the bits (4 each).
     pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
-        match &self.0 {
-            Kind::OneHot(backstop) => written(ONE_HOT, backstop.threshold(), &[], &[backstop.report()]),
-            Kind::Record(backstop) => written(RECORD, backstop.threshold(), &[], &[backstop.report()]),
-            Kind::Sketch(backstop) => {
-                let SketchReport { rows, bits } = backstop.report();
-                written(SKETCH, backstop.threshold(), &[], &[rows, bits])
-            }
-        }
+        let report = self.0.report();
+        written(number(report.kind()), self.0.threshold(), &[], report)
     }
 
     /// Reads what `to_bytes` wrote. Whether it belongs to a mechanism is found out when it is used.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         let (kind, threshold, rest) = start(bytes)?;
-        let (vec, sketch) = (
-            |report| Backstop::from_stored(report, threshold),
-            |report| Backstop::from_stored(report, threshold),
-        );
-        Ok(Self(lists(kind, rest)?.map(vec, sketch)))
-    }
-}
-
-impl<T, S> Kind<T, S> {
-    fn map<A, B>(self, one: impl FnOnce(T) -> A, sketch: impl FnOnce(S) -> B) -> Kind<A, B> {
-        match self {
-            Self::OneHot(it) => Kind::OneHot(one(it)),
-            Self::Sketch(it) => Kind::Sketch(sketch(it)),
-            Self::Record(it) => Kind::Record(one(it)),
-        }
+        Ok(Self(Backstop::from_stored(report(kind, rest)?, threshold)))
     }
 }
 
@@ -166,7 +96,11 @@ impl fmt::Debug for StoredBackstop {
     }
 }
 
-fn written(kind: u8, threshold: u128, key: &[u8], lists: &[&Vec<u32>]) -> Zeroizing<Vec<u8>> {
+fn written(kind: u8, threshold: u128, key: &[u8], report: &EncodedReport) -> Zeroizing<Vec<u8>> {
+    let lists: &[&[u32]] = match report.kind() {
+        EncodingKind::Sketch => &[report.rows(), report.bits()],
+        EncodingKind::OneHot | EncodingKind::Record => &[report.bits()],
+    };
     // The size is reserved, so that no half-written copy is left in memory.
     let length = 17 + key.len() + lists.iter().map(|list| 4 + 4 * list.len()).sum::<usize>();
     let mut bytes = Zeroizing::new(Vec::with_capacity(length));
@@ -187,19 +121,19 @@ fn start(bytes: &[u8]) -> Result<(u8, u128, &[u8]), Error> {
     Ok((kind, u128::from_be_bytes(*threshold), rest))
 }
 
-/// The lists of numbers to the end of the bytes.
-fn lists(kind: u8, bytes: &[u8]) -> Result<Kind<Vec<u32>, SketchReport>, Error> {
+/// The report whose lists of numbers are the rest of the bytes.
+fn report(kind: u8, bytes: &[u8]) -> Result<EncodedReport, Error> {
     let (first, rest) = numbers(bytes).ok_or(TOO_SHORT)?;
-    let (kind, rest) = match kind {
-        ONE_HOT => (Kind::OneHot(first), rest),
+    let (report, rest) = match kind {
+        ONE_HOT => (EncodedReport::one_hot(first), rest),
         SKETCH => {
             let (bits, rest) = numbers(rest).ok_or(TOO_SHORT)?;
-            (Kind::Sketch(SketchReport { rows: first, bits }), rest)
+            (EncodedReport::sketch(SketchReport { rows: first, bits }), rest)
         }
-        RECORD => (Kind::Record(first), rest),
+        RECORD => (EncodedReport::record(first), rest),
         _ => return Err(NOT_KNOWN),
     };
-    if rest.is_empty() { Ok(kind) } else { Err(Error::Backstop("it is too long")) }
+    if rest.is_empty() { Ok(report) } else { Err(Error::Backstop("it is too long")) }
 }
 
 /// A list of numbers after their count, and the bytes that follow.
@@ -214,6 +148,14 @@ fn numbers(bytes: &[u8]) -> Option<(Vec<u32>, &[u8])> {
 const TOO_SHORT: Error = Error::Backstop("it is too short");
 const NOT_KNOWN: Error = Error::Backstop("it is of no known kind");
 
+fn number(kind: EncodingKind) -> u8 {
+    match kind {
+        EncodingKind::OneHot => ONE_HOT,
+        EncodingKind::Sketch => SKETCH,
+        EncodingKind::Record => RECORD,
+    }
+}
+
 const ONE_HOT: u8 = 1;
 const SKETCH: u8 = 2;
 const RECORD: u8 = 3;
@@ -223,28 +165,26 @@ const COINS: u8 = 16;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Encoder;
     use throng_testing::parsing::check_bytes;
     use chacha20::ChaCha20Rng;
     use chacha20::rand_core::SeedableRng;
-    use throng_dp::{Attributes, CountSketch, Epsilon, OneHot, Record, ReportFragments, SketchShape};
+    use throng_dp::{Attributes, CountSketch, Epsilon, OneHot, Record, SketchShape};
 
-    fn encoders() -> [Encoder; 3] {
+    fn mechanisms() -> [Mechanism; 3] {
         let epsilon = |value| Epsilon::new(value).unwrap();
         let one_hot = OneHot::new(500, epsilon(3.0)).unwrap();
         let shape = SketchShape { domain: 500, rows: 8, cells: 64, seed: 3 };
         let sketch = CountSketch::new(shape, epsilon(3.0)).unwrap();
         let record = Record::new(Attributes::new(&[400, 100]).unwrap(), epsilon(3.0)).unwrap();
         [
-            Mechanism::FragmentedOneHot(ReportFragments::new(one_hot, epsilon(2.0), 4).unwrap()),
-            Mechanism::FragmentedSketch(ReportFragments::new(sketch, epsilon(2.0), 4).unwrap()),
-            Mechanism::FragmentedRecord(ReportFragments::new(record, epsilon(2.0), 4).unwrap()),
+            Mechanism::fragments(one_hot, epsilon(2.0), 4).unwrap(),
+            Mechanism::fragments(sketch, epsilon(2.0), 4).unwrap(),
+            Mechanism::fragments(record, epsilon(2.0), 4).unwrap(),
         ]
-        .map(Encoder::new)
     }
 
-    fn value(encoder: &Encoder) -> Value {
-        match encoder.mechanism().record() {
+    fn value(mechanism: &Mechanism) -> Value {
+        match mechanism.record() {
             Some(_) => Value::from(vec![Some(77), None]),
             None => Value::from(77),
         }
@@ -252,10 +192,10 @@ mod tests {
 
     #[test]
     fn what_is_stored_is_read_back_and_draws_alike() {
-        for encoder in encoders() {
-            assert!(encoder.has_backstop());
+        for mechanism in mechanisms() {
+            assert!(matches!(mechanism, Mechanism::Fragments(_)));
             let rng = &mut ChaCha20Rng::from_seed([1; 32]);
-            let coins = encoder.draw_coins(rng).unwrap().unwrap();
+            let coins = StoredCoins::draw(&mechanism, rng).unwrap().unwrap();
             let bytes = coins.to_bytes();
             let again = StoredCoins::from_bytes(&bytes).unwrap();
             assert_eq!(again.to_bytes(), bytes);
@@ -265,20 +205,17 @@ mod tests {
             }
             assert!(StoredCoins::from_bytes(&[&bytes[..], &[0]].concat()).is_err());
             assert!(StoredBackstop::from_bytes(&bytes).is_err(), "coins are no backstop");
-            let value = value(&encoder);
+            let value = value(&mechanism);
             for value in [None, Some(&value)] {
-                let backstop = encoder.backstop(&coins, value).unwrap();
+                let backstop = coins.backstop(&mechanism, value).unwrap();
                 let bytes = backstop.to_bytes();
-                assert_eq!(encoder.backstop(&again, value).unwrap().to_bytes(), bytes);
+                assert_eq!(again.backstop(&mechanism, value).unwrap().to_bytes(), bytes);
                 let read = StoredBackstop::from_bytes(&bytes).unwrap();
                 assert_eq!(read.to_bytes(), bytes);
                 let draw = |backstop: &StoredBackstop| {
-                    let mut fragments = vec![1, 2, 3];
-                    encoder
-                        .encode_from(backstop, &mut fragments, &mut ChaCha20Rng::from_seed([2; 32]))
-                        .unwrap();
-                    fragments
+                    backstop.fragments(&mechanism, &mut ChaCha20Rng::from_seed([2; 32])).unwrap()
                 };
+                assert_eq!(draw(&read).tau(), 4);
                 assert_eq!(draw(&read), draw(&backstop));
                 for length in 0..bytes.len() {
                     assert!(StoredBackstop::from_bytes(&bytes[..length]).is_err(), "{length}");
@@ -292,23 +229,22 @@ mod tests {
 
     #[test]
     fn any_bytes_are_refused_or_read_exactly() {
-        for encoder in encoders() {
+        for mechanism in mechanisms() {
             let rng = &mut ChaCha20Rng::from_seed([3; 32]);
-            let coins = encoder.draw_coins(rng).unwrap().unwrap();
-            let value = value(&encoder);
+            let coins = StoredCoins::draw(&mechanism, rng).unwrap().unwrap();
+            let value = value(&mechanism);
             check_bytes(&coins.to_bytes(), |bytes| {
                 let read = StoredCoins::from_bytes(bytes).ok()?;
-                let used = encoder.backstop(&read, Some(&value));
+                let used = read.backstop(&mechanism, Some(&value));
                 assert!(matches!(used, Ok(_) | Err(DpError::ForeignBackstop)), "{used:?}");
                 Some(read.to_bytes().to_vec())
             });
-            let backstop = encoder.backstop(&coins, None).unwrap();
+            let backstop = coins.backstop(&mechanism, None).unwrap();
             check_bytes(&backstop.to_bytes(), |bytes| {
                 let read = StoredBackstop::from_bytes(bytes).ok()?;
                 // What is none of this mechanism's is refused when it is used, and never drawn from.
-                let mut fragments = Vec::new();
-                let used = encoder.encode_from(&read, &mut fragments, &mut ChaCha20Rng::from_seed([4; 32]));
-                assert!(matches!(used, Ok(()) | Err(DpError::ForeignBackstop)), "{used:?}");
+                let used = read.fragments(&mechanism, &mut ChaCha20Rng::from_seed([4; 32]));
+                assert!(matches!(used, Ok(_) | Err(DpError::ForeignBackstop)), "{used:?}");
                 Some(read.to_bytes().to_vec())
             });
         }
@@ -316,26 +252,28 @@ mod tests {
 
     #[test]
     fn coins_of_another_mechanism_are_refused() {
-        let [one_hot, sketch, record] = encoders();
+        let [one_hot, sketch, record] = mechanisms();
         let rng = &mut ChaCha20Rng::from_seed([1; 32]);
-        let coins = one_hot.draw_coins(rng).unwrap().unwrap();
-        let backstop = one_hot.backstop(&coins, Some(&Value::from(1))).unwrap();
+        let coins = StoredCoins::draw(&one_hot, rng).unwrap().unwrap();
+        let backstop = coins.backstop(&one_hot, Some(&Value::from(1))).unwrap();
         // A record has as many bits as the one-hot vector, and the same coin; still it is another survey's.
         for other in [&sketch, &record] {
-            assert_eq!(other.backstop(&coins, None).unwrap_err(), DpError::ForeignBackstop);
-            let refused = other.encode_from(&backstop, &mut Vec::new(), rng);
+            assert_eq!(coins.backstop(other, None).unwrap_err(), DpError::ForeignBackstop);
+            let refused = backstop.fragments(other, rng);
             assert_eq!(refused, Err(DpError::ForeignBackstop));
         }
-        let mut refused = |encoder: &Encoder, value| {
-            let coins = encoder.draw_coins(rng).unwrap().unwrap();
-            encoder.backstop(&coins, Some(&value)).unwrap_err()
+        let mut refused = |mechanism: &Mechanism, value| {
+            let coins = StoredCoins::draw(mechanism, rng).unwrap().unwrap();
+            coins.backstop(mechanism, Some(&value)).unwrap_err()
         };
         assert_eq!(refused(&one_hot, Value::from(500)), DpError::OutsideDomain { size: 500 });
         assert_eq!(refused(&record, vec![Some(0), Some(100)].into()), DpError::OutsideDomain { size: 100 });
-        for (encoder, value) in [(&one_hot, vec![Some(0)].into()), (&record, 0.into())] {
-            assert!(matches!(refused(encoder, value), DpError::ValueKind(_)));
+        for (mechanism, value) in [(&one_hot, vec![Some(0)].into()), (&record, 0.into())] {
+            assert!(matches!(refused(mechanism, value), DpError::ValueKind(_)));
         }
-        let plain = Encoder::new(Mechanism::OneHot(OneHot::new(5, Epsilon::new(1.0).unwrap()).unwrap()));
-        assert!(!plain.has_backstop() && plain.draw_coins(rng).unwrap().is_none());
+        let plain = Mechanism::plain(OneHot::new(5, Epsilon::new(1.0).unwrap()).unwrap());
+        assert!(StoredCoins::draw(&plain, rng).unwrap().is_none());
+        assert_eq!(coins.backstop(&plain, None).unwrap_err(), DpError::ForeignBackstop);
+        assert_eq!(backstop.fragments(&plain, rng), Err(DpError::ForeignBackstop));
     }
 }

@@ -3,17 +3,16 @@
 //!
 //! | question | where |
 //! |---|---|
-//! | which fragments are sent? | [`Encoder`], [`StoredCoins`], [`StoredBackstop`] |
+//! | which fragments are sent? | [`throng_dp::Mechanism`]; over several epochs [`StoredCoins`], [`StoredBackstop`] |
 //! | to which instance does each of them go? | [`Routing`] |
 //! | under which label? | [`label`] |
 //! | when? | [`Schedule`] |
-//! | what is sent? | [`Answer`] |
+//! | what is sent? | [`answer()`], [`Answer`] |
 //!
 //! Pure: randomness and time are arguments. Files, sockets and the clock are in `throng`.
 
 pub mod answer;
 pub mod backstop;
-mod encoder;
 mod error;
 pub mod label;
 pub mod routing;
@@ -21,9 +20,8 @@ pub mod schedule;
 #[cfg(test)]
 mod testing;
 
-pub use answer::{Answer, SealedBody};
+pub use answer::{Answer, SealedBody, answer};
 pub use backstop::{StoredBackstop, StoredCoins};
-pub use encoder::Encoder;
 pub use error::Error;
 pub use routing::Routing;
 pub use schedule::{Schedule, When};

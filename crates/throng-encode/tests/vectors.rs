@@ -8,7 +8,7 @@ use chacha20::rand_core::{Rng, SeedableRng};
 use serde_json::{Value as Json, json};
 use throng_dp::sampling::Bernoulli;
 use throng_dp::{Epsilon, Value};
-use throng_encode::{Encoder, Routing, Schedule, StoredBackstop, When, label};
+use throng_encode::{Routing, Schedule, StoredBackstop, StoredCoins, When, label};
 use throng_wire::Survey;
 
 fn vectors() -> Json {
@@ -63,13 +63,13 @@ fn values_become_the_fragments_of_another_implementation() {
     for case in cases {
         let what = &case["what"];
         let survey = Survey::from_toml(case["survey_toml"].as_str().unwrap()).unwrap();
-        let encoder = Encoder::of_survey(&survey).unwrap();
-        let (value, mut fragments) = (value(case), Vec::new());
-        match encoder.draw_coins(&mut rng(case, "report")).unwrap() {
+        let mechanism = survey.mechanism().unwrap();
+        let value = value(case);
+        let fragments = match StoredCoins::draw(&mechanism, &mut rng(case, "report")).unwrap() {
             Some(coins) => {
-                let backstop = encoder.backstop(&coins, value.as_ref()).unwrap();
+                let backstop = coins.backstop(&mechanism, value.as_ref()).unwrap();
                 let (_, silent) =
-                    row_and_bits(&encoder.backstop(&coins, None).unwrap(), case.get("row").is_some());
+                    row_and_bits(&coins.backstop(&mechanism, None).unwrap(), case.get("row").is_some());
                 let (row, bits) = row_and_bits(&backstop, case.get("row").is_some());
                 let of_row = |bits: &[u32]| {
                     json!(bits.iter().map(|bit| bit - row.unwrap_or(0) * 24).collect::<Vec<_>>())
@@ -77,16 +77,16 @@ fn values_become_the_fragments_of_another_implementation() {
                 assert_eq!(of_row(&silent), case["silent"], "{what}");
                 assert_eq!(of_row(&bits), case["bits"], "{what}");
                 assert_eq!(json!(row), case["row"], "{what}");
-                encoder.encode_from(&backstop, &mut fragments, &mut rng(case, "fragments")).unwrap();
+                backstop.fragments(&mechanism, &mut rng(case, "fragments")).unwrap()
             }
-            None => encoder.encode(value.as_ref(), &mut fragments, &mut rng(case, "report")).unwrap(),
-        }
-        assert_eq!(json!(fragments), case["fragments"], "{what}");
+            None => mechanism.randomize(value.as_ref(), &mut rng(case, "report")).unwrap(),
+        };
+        assert_eq!(json!(fragments.attributes()), case["fragments"], "{what}");
 
         let number = label::draw(&survey, case["label"].as_str(), &mut rng(case, "label")).unwrap();
         assert_eq!(json!(number), case["label_number"], "{what}");
-        let tau = encoder.mechanism().coins().draws();
-        let routed = Routing::of(&survey, number, tau).unwrap().route(&fragments, &mut rng(case, "routing"));
+        let routing = Routing::of(&survey, number, fragments.tau()).unwrap();
+        let routed = routing.route(fragments.attributes(), &mut rng(case, "routing"));
         assert_eq!(json!(routed), case["instances"], "{what}");
 
         let when = if case["when"] == "next" { When::NextEpoch } else { When::CurrentEpoch };

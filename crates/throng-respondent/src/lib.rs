@@ -36,13 +36,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use getrandom::rand_core::CryptoRng;
-use throng_dp::Epsilon;
 pub use throng_dp::Value;
-use throng_encode::{Answer, Encoder, Schedule, StoredBackstop};
+use throng_dp::{Epsilon, Mechanism};
+use throng_encode::{Answer, Schedule, StoredBackstop};
 use throng_survey::CheckedClaim;
 use throng_wire::survey::{AnswerChanges, Enrolment, Survey};
 use throng_wire::{Credential, EpochStatement, Place, Signed, SurveyHash};
-use zeroize::Zeroizing;
 
 use throng_host::bundle::Bundle;
 use throng_host::entropy::system_rng;
@@ -213,18 +212,17 @@ impl Respondent {
         let credential = self.credential_for(survey, &hash, rng)?;
 
         // Value -> report -> fragments. Nothing is written before the ledger has agreed.
-        let encoder = Encoder::of_survey(survey)?;
+        let mechanism = survey.mechanism()?;
         let drawer = Drawer { state: &self.state, secret: &self.secret, ledger: &self.ledger };
         let changes = survey.answer_changes().unwrap_or_default();
-        let backstop = drawer.backstop(&hash, changes, &encoder, value.as_ref(), rng)?;
-        let mut fragments = Zeroizing::new(Vec::new());
-        match &backstop {
-            Some(backstop) => encoder.encode_from(&backstop.what, &mut fragments, rng)?,
-            None => encoder.encode(value.as_ref(), &mut fragments, rng)?,
-        }
+        let backstop = drawer.backstop(&hash, changes, &mechanism, value.as_ref(), rng)?;
+        let fragments = match &backstop {
+            Some(backstop) => backstop.what.fragments(&mechanism, rng)?,
+            None => mechanism.randomize(value.as_ref(), rng)?,
+        };
         let label = drawer.label(&hash, survey, how.label.as_deref(), rng)?;
         let answer_name = drawer.answer_name(&hash, value.as_ref());
-        let spending = spending(survey, &encoder, backstop.as_ref(), answer_name, &label);
+        let spending = spending(survey, &mechanism, backstop.as_ref(), answer_name, &label);
         self.ledger.check(&spending)?;
         let as_first =
             changes == AnswerChanges::Never && backstop.as_ref().is_some_and(|kept| !kept.is_new());
@@ -236,9 +234,8 @@ impl Respondent {
         }
 
         // Fragments -> bodies -> draft, ledger, outbox; in this order.
-        let tau = encoder.mechanism().coins().draws();
         let sealed =
-            Answer::seal(bundle.survey(), bundle.key_lists(), label.what, &schedule, (&fragments, tau), rng)?;
+            Answer::seal(bundle.survey(), bundle.key_lists(), label.what, &schedule, &fragments, rng)?;
         let lists = survey.places().filter_map(|place| Some((place, bundle.key_list_digest(place)?)));
         let lists: BTreeMap<_, _> = lists.collect();
         let answer = StoredAnswer::new(sealed, &survey.name, survey.epoch_end_s(epoch), credential, lists)?;
@@ -386,16 +383,16 @@ fn complete(bundle: &Bundle) -> Result<()> {
 /// What an answer spends of the person's own limit.
 fn spending(
     survey: &Survey,
-    encoder: &Encoder,
+    mechanism: &Mechanism,
     backstop: Option<&Kept<StoredBackstop>>,
     answer: Option<String>,
     label: &Kept<u32>,
 ) -> Spending {
-    let floor = encoder.mechanism().floor().epsilon().value();
+    let floor = mechanism.floor().epsilon().value();
     let label_spent = epsilon_label(survey).map(|epsilon| Permanent { id: label.id.clone(), epsilon });
     let mut spending =
         Spending { epsilon_local: 0.0, permanent: label_spent.into_iter().collect(), given: None };
-    match (backstop, survey.answer_changes(), encoder.mechanism().series()) {
+    match (backstop, survey.answer_changes(), mechanism.series()) {
         (Some(coins), Some(AnswerChanges::Allowed), Some(series)) => {
             spending.given = Some(Given::new(coins.id.clone(), answer, &series));
         }

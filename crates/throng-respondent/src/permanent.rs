@@ -4,8 +4,8 @@
 
 use anyhow::{Context, Result, bail};
 use getrandom::rand_core::CryptoRng;
-use throng_dp::Value;
-use throng_encode::{Encoder, StoredBackstop, StoredCoins, label};
+use throng_dp::{Mechanism, Value};
+use throng_encode::{StoredBackstop, StoredCoins, label};
 use throng_wire::survey::AnswerChanges;
 use throng_wire::{Survey, SurveyHash};
 use zeroize::Zeroizing;
@@ -49,13 +49,13 @@ impl Drawer<'_> {
         self,
         survey: &SurveyHash,
         changes: AnswerChanges,
-        encoder: &Encoder,
+        mechanism: &Mechanism,
         value: Option<&Value>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Option<Kept<StoredBackstop>>> {
         match changes {
-            AnswerChanges::Allowed => self.backstop_of_coins(survey, encoder, value, rng),
-            AnswerChanges::Never => self.first_backstop(survey, encoder, value, rng),
+            AnswerChanges::Allowed => self.backstop_of_coins(survey, mechanism, value, rng),
+            AnswerChanges::Never => self.first_backstop(survey, mechanism, value, rng),
         }
     }
 
@@ -63,17 +63,17 @@ impl Drawer<'_> {
     fn backstop_of_coins(
         self,
         survey: &SurveyHash,
-        encoder: &Encoder,
+        mechanism: &Mechanism,
         value: Option<&Value>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Option<Kept<StoredBackstop>>> {
         let id = self.secret.name(&[b"throng-v1 permanent coins\0", survey.as_bytes()]);
         if let Some(bytes) = self.find(&id)? {
-            let what = encoder.backstop(&StoredCoins::from_bytes(&bytes)?, value)?;
+            let what = StoredCoins::from_bytes(&bytes)?.backstop(mechanism, value)?;
             return Ok(Some(Kept { id, what, new: None }));
         }
-        let Some(coins) = encoder.draw_coins(rng)? else { return Ok(None) };
-        Ok(Some(Kept { what: encoder.backstop(&coins, value)?, new: Some(coins.to_bytes()), id }))
+        let Some(coins) = StoredCoins::draw(mechanism, rng)? else { return Ok(None) };
+        Ok(Some(Kept { what: coins.backstop(mechanism, value)?, new: Some(coins.to_bytes()), id }))
     }
 
     /// The backstop of the first answer, whatever this one is. It is all that is kept: beside it, the coins that it was made
@@ -81,15 +81,15 @@ impl Drawer<'_> {
     fn first_backstop(
         self,
         survey: &SurveyHash,
-        encoder: &Encoder,
+        mechanism: &Mechanism,
         value: Option<&Value>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Option<Kept<StoredBackstop>>> {
         let id = self.secret.name(&[b"throng-v1 first backstop\0", survey.as_bytes()]);
         let found = self.find(&id)?;
-        let Some(coins) = encoder.draw_coins(rng)? else { return Ok(None) };
+        let Some(coins) = StoredCoins::draw(mechanism, rng)? else { return Ok(None) };
         // Of a later answer this is found out and forgotten: whether the survey asks for such a value.
-        let what = encoder.backstop(&coins, value)?;
+        let what = coins.backstop(mechanism, value)?;
         Ok(Some(match found {
             Some(bytes) => Kept { id, what: StoredBackstop::from_bytes(&bytes)?, new: None },
             None => Kept { new: Some(what.to_bytes()), id, what },
@@ -174,12 +174,12 @@ mod tests {
     use crate::state_dir::tests::plant;
     use chacha20::ChaCha20Rng;
     use chacha20::rand_core::SeedableRng;
-    use throng_dp::{Epsilon, Mechanism, OneHot, ReportFragments};
+    use throng_dp::{Epsilon, OneHot};
 
-    fn encoder() -> Encoder {
+    fn mechanism() -> Mechanism {
         let epsilon = |value| Epsilon::new(value).unwrap();
         let one_hot = OneHot::new(300, epsilon(2.0)).unwrap();
-        Encoder::new(Mechanism::FragmentedOneHot(ReportFragments::new(one_hot, epsilon(1.0), 2).unwrap()))
+        Mechanism::fragments(one_hot, epsilon(1.0), 2).unwrap()
     }
 
     /// Ten thousand uses, and the directory opened again in between: one file for each survey, and one backstop for each
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn coins_are_drawn_once_for_a_survey_whatever_is_answered() {
         let folder = tempfile::tempdir().unwrap();
-        let (encoder, rng) = (encoder(), &mut ChaCha20Rng::from_seed([1; 32]));
+        let (mechanism, rng) = (mechanism(), &mut ChaCha20Rng::from_seed([1; 32]));
         let ledger = PersonalLedger::new(None);
         NamingSecret::generate(rng).write(&StateDir::open(folder.path()).unwrap()).unwrap();
         let cases = [(1, Some(7)), (1, Some(8)), (1, None), (2, Some(7)), (1, Some(0))]
@@ -202,7 +202,7 @@ mod tests {
                 let (survey, value) = &cases[case];
                 let hash = SurveyHash::new([*survey; 32]);
                 let allowed = AnswerChanges::Allowed;
-                let kept = drawer.backstop(&hash, allowed, &encoder, value.as_ref(), rng).unwrap().unwrap();
+                let kept = drawer.backstop(&hash, allowed, &mechanism, value.as_ref(), rng).unwrap().unwrap();
                 let bytes = kept.what.to_bytes();
                 assert_eq!(kept.is_new(), round == 0 && [0, 3].contains(&use_number), "{case}");
                 kept.store(&state).unwrap();
@@ -230,13 +230,13 @@ mod tests {
     fn the_first_backstop_is_kept_alone() {
         let folder = tempfile::tempdir().unwrap();
         let state = StateDir::open(folder.path()).unwrap();
-        let (encoder, rng) = (encoder(), &mut ChaCha20Rng::from_seed([1; 32]));
+        let (mechanism, rng) = (mechanism(), &mut ChaCha20Rng::from_seed([1; 32]));
         let (secret, ledger) = (NamingSecret::generate(rng), PersonalLedger::new(None));
         let drawer = Drawer { state: &state, secret: &secret, ledger: &ledger };
         let hash = SurveyHash::new([1; 32]);
         let mut draw = |value: Option<u64>| {
             let value = value.map(Value::One);
-            drawer.backstop(&hash, AnswerChanges::Never, &encoder, value.as_ref(), rng)
+            drawer.backstop(&hash, AnswerChanges::Never, &mechanism, value.as_ref(), rng)
         };
         // What is not stored is not kept: another draw is another one.
         let lost = draw(Some(7)).unwrap().unwrap();
@@ -282,7 +282,7 @@ mod tests {
     fn any_permanent_draw_is_refused_or_read_exactly() {
         let folder = tempfile::tempdir().unwrap();
         let state = StateDir::open(folder.path()).unwrap();
-        let (encoder, rng) = (encoder(), &mut ChaCha20Rng::from_seed([1; 32]));
+        let (mechanism, rng) = (mechanism(), &mut ChaCha20Rng::from_seed([1; 32]));
         let (secret, ledger) = (NamingSecret::generate(rng), PersonalLedger::new(None));
         let drawer = Drawer { state: &state, secret: &secret, ledger: &ledger };
         let (hash, survey) = (SurveyHash::new([1; 32]), labelled());
@@ -294,10 +294,10 @@ mod tests {
             Some(read.what.to_be_bytes().to_vec())
         });
         for changes in [AnswerChanges::Allowed, AnswerChanges::Never] {
-            let backstop = drawer.backstop(&hash, changes, &encoder, None, &mut rng()).unwrap().unwrap();
+            let backstop = drawer.backstop(&hash, changes, &mechanism, None, &mut rng()).unwrap().unwrap();
             check_bytes(&backstop.new.unwrap(), |bytes| {
                 plant(&state, &path(&backstop.id), KIND, bytes);
-                let read = drawer.backstop(&hash, changes, &encoder, None, &mut rng()).ok()??;
+                let read = drawer.backstop(&hash, changes, &mechanism, None, &mut rng()).ok()??;
                 match changes {
                     // Of coins, the backstop of having nothing to say is a part: what was read is another question.
                     AnswerChanges::Allowed => Some(bytes.to_vec()),

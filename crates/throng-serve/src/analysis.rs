@@ -29,6 +29,7 @@ pub use tally_files::TallyFiles;
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
+use throng_account::TO_THE_END;
 use throng_account::ledger::Entry;
 use throng_account::terms::Kept;
 use throng_analyze::{Crowd, Release};
@@ -60,7 +61,7 @@ pub fn release(
 pub fn promised(survey: &SignedSurvey, crowd: &Crowd) -> Result<(Kept, Entry)> {
     let terms = terms(survey.survey(), crowd.route.label)?;
     let planned = survey.survey().crowd.respondents_min;
-    let kept = terms.guarantee_at_least(crowd.respondents, planned).map_err(|error| {
+    let kept = terms.guarantee_at_least(crowd.respondents, planned, TO_THE_END).map_err(|error| {
         anyhow!(Refusal(format!("nothing is guaranteed of a crowd of {}: {error}", crowd.respondents)))
     })?;
     let (survey, epoch) = (survey.hash().to_string(), crowd.route.epoch);

@@ -13,6 +13,7 @@ mod query;
 mod releases;
 mod surveys;
 
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
@@ -28,7 +29,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use throng_account::while_wanted;
+use throng_account::GoOn;
 use throng_dp::{CentralGuarantee, Removal};
 use throng_wire::SignedSurvey;
 use tokio::sync::Semaphore;
@@ -210,12 +211,16 @@ impl Wanted {
         }
     }
 
-    /// Asks the accountant, for as long as it is wanted.
-    fn account<T>(&self, advice: &str, work: impl FnOnce() -> T) -> Result<T, Problem> {
-        let wanted = self.clone();
-        match while_wanted(move || wanted.check("").is_ok(), work) {
-            Some(done) => Ok(done),
-            None => Err(self.check(advice).err().unwrap_or_else(broken)),
+    /// Asks the accountant, for as long as it is wanted. What comes of work that was given up is not told, whatever it is.
+    fn account<T>(&self, advice: &str, work: impl FnOnce(GoOn<'_>) -> T) -> Result<T, Problem> {
+        let gave_up = Cell::new(false);
+        let done = work(&|| {
+            gave_up.set(gave_up.get() || self.check("").is_err());
+            !gave_up.get()
+        });
+        match gave_up.get() {
+            false => Ok(done),
+            true => Err(self.check(advice).err().unwrap_or_else(broken)),
         }
     }
 }

@@ -32,7 +32,7 @@ pub use claim::{CheckedClaim, floor, terms};
 pub use digest::{Digest, HashedMap, HashedSet, Hasher, SurveyHash};
 pub use error::Error;
 pub use place::Place;
-pub use plan::{Planned, Target, plan};
+pub use plan::{Planned, Target, plan, plan_while};
 pub use stated::Stated;
 pub use survey::Survey;
 pub use verifying_key::VerifyingKey;

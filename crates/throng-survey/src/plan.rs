@@ -8,7 +8,7 @@ mod target;
 use std::fmt;
 
 use serde::Serialize;
-use throng_account::Error as AccountError;
+use throng_account::{Error as AccountError, GoOn, TO_THE_END};
 use throng_account::planner::cost::{self, Cost};
 use throng_account::planner::{self, Choice, Encoding, Plan, Question};
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal, Replacement};
@@ -34,14 +34,19 @@ pub use target::{Asked, EncodingChoice, LabelTarget, Target};
 /// # Ok::<(), throng_survey::Error>(())
 /// ```
 pub fn plan(target: &Target) -> Result<Planned, Error> {
+    plan_while(target, TO_THE_END)
+}
+
+/// The same for as long as `go_on` says yes.
+pub fn plan_while(target: &Target, go_on: GoOn<'_>) -> Result<Planned, Error> {
     let question = question(target)?;
-    let plan = planner::plan(&question).map_err(unmet)?;
+    let plan = planner::plan_while(&question, go_on).map_err(unmet)?;
     let survey = Survey { labels: labels::survey(target), ..survey(target, &question, &plan) };
     // What cannot be written down is no plan.
     survey.to_toml()?;
-    let mut planned = Planned::of(&question, &plan, target.hops, survey)?;
+    let mut planned = Planned::of(&question, &plan, target.hops, survey, go_on)?;
     if let Some(share) = target.crowd_for_share {
-        planned.respondents_for_share = planner::respondents_for_share(&question, share)?;
+        planned.respondents_for_share = planner::respondents_for_share(&question, share, go_on)?;
     }
     Ok(planned)
 }
@@ -171,7 +176,13 @@ impl From<Cost> for Prio3 {
 }
 
 impl Planned {
-    fn of(question: &Question, plan: &Plan, hops: u32, survey: Survey) -> Result<Self, Error> {
+    fn of(
+        question: &Question,
+        plan: &Plan,
+        hops: u32,
+        survey: Survey,
+        go_on: GoOn<'_>,
+    ) -> Result<Self, Error> {
         let collusions = plan.exposure.collusions()?;
         let removal = CentralGuarantee::<Removal>::new(question.epsilon_central, question.delta);
         let replacement = CentralGuarantee::<Replacement>::from(removal);
@@ -187,7 +198,7 @@ impl Planned {
             delta: question.delta.value(),
             neighbors: "removal",
             bound: "exact",
-            if_honest: honest::of(&survey)?,
+            if_honest: honest::of(&survey, go_on)?,
             replacement: Between {
                 epsilon_central: replacement.epsilon().value(),
                 delta: replacement.delta().to_three_digits(),
@@ -218,15 +229,15 @@ impl Planned {
                 .iter()
                 .map(|left| left.with_release.value())
                 .collect(),
-            one_more_fragment: planner::fragment_cost(question).ok().map(|cost| OneMore {
+            one_more_fragment: planner::fragment_cost(question, go_on).ok().map(|cost| OneMore {
                 envelopes_per_instance: cost.envelopes.1,
                 standard_error: cost.standard_error.1,
                 epsilon_if_one_instance_compromised: cost.exposed.1.value(),
             }),
             respondents_for_share: None,
             reasons: plan.reasons.clone(),
-            exceeded_probability: consent::exceeded(&survey)?,
-            consent: format!("{} {}", consent::summary(question, plan, &survey)?, liar::consent(&liar)),
+            exceeded_probability: consent::exceeded(&survey, go_on)?,
+            consent: format!("{} {}", consent::summary(question, plan, &survey, go_on)?, liar::consent(&liar)),
             survey,
         })
     }

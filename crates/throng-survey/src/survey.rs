@@ -11,7 +11,7 @@ mod text;
 mod warnings;
 
 use serde::{Deserialize, Serialize};
-use throng_dp::{Attributes, CountSketch, Epsilon, Mechanism, OneHot, Record, ReportFragments, SketchShape};
+use throng_dp::{Attributes, CountSketch, Epsilon, Mechanism, OneHot, Record, SketchShape};
 
 use crate::digest::SurveyHash;
 use crate::place::Place;
@@ -314,35 +314,19 @@ impl Survey {
             }
         };
         let floor = Epsilon::new(floor)?;
-        Ok(match &self.encoding {
-            Encoding::OneHot { domain } => {
-                let one_hot = OneHot::new(*domain, floor)?;
-                match fragments {
-                    None => Mechanism::OneHot(one_hot),
-                    Some((epsilon, tau)) => {
-                        Mechanism::FragmentedOneHot(ReportFragments::new(one_hot, epsilon, tau)?)
-                    }
-                }
-            }
+        let encoding: throng_dp::Encoding = match &self.encoding {
+            Encoding::OneHot { domain } => OneHot::new(*domain, floor)?.into(),
             &Encoding::Sketch { domain, rows, cells, seed } => {
-                let sketch = CountSketch::new(SketchShape { domain, rows, cells, seed }, floor)?;
-                match fragments {
-                    None => Mechanism::Sketch(sketch),
-                    Some((epsilon, tau)) => {
-                        Mechanism::FragmentedSketch(ReportFragments::new(sketch, epsilon, tau)?)
-                    }
-                }
+                CountSketch::new(SketchShape { domain, rows, cells, seed }, floor)?.into()
             }
             Encoding::Record { attributes } => {
                 let sizes: Vec<u64> = attributes.iter().map(|attribute| attribute.values).collect();
-                let record = Record::new(Attributes::new(&sizes)?, floor)?;
-                match fragments {
-                    None => Mechanism::Record(record),
-                    Some((epsilon, tau)) => {
-                        Mechanism::FragmentedRecord(ReportFragments::new(record, epsilon, tau)?)
-                    }
-                }
+                Record::new(Attributes::new(&sizes)?, floor)?.into()
             }
+        };
+        Ok(match fragments {
+            None => Mechanism::plain(encoding),
+            Some((epsilon, tau)) => Mechanism::fragments(encoding, epsilon, tau)?,
         })
     }
 }

@@ -24,8 +24,7 @@ use prio::vdaf::prio3::{Prio3Histogram, Prio3InputShare, Prio3PublicShare, optim
 use prio::vdaf::{Aggregatable, Aggregator, Client, VerifyTransition};
 use throng_account::planner::{self, Choice, Distribution, Encoding, Plan, Question, cost};
 use throng_dp::sampling::below;
-use throng_dp::{Delta, Epsilon, Value};
-use throng_encode::Encoder;
+use throng_dp::{Delta, Epsilon, Mechanism, Value};
 use throng_wire::peel::{Peeled, open_body, open_fragment, peel};
 use throng_wire::seal::{open, seal};
 use throng_wire::survey::{Instance, Parties, Party};
@@ -136,11 +135,10 @@ impl Ours {
     }
 
     /// The fragments of a value, each for an instance that is drawn.
-    fn bodies(&self, value: u64, encoder: &Encoder, rng: &mut ChaCha20Rng) -> Vec<Vec<u8>> {
-        let mut fragments = Vec::new();
-        encoder.encode(Some(&Value::from(value)), &mut fragments, rng).expect("a value of the domain");
+    fn bodies(&self, value: u64, mechanism: &Mechanism, rng: &mut ChaCha20Rng) -> Vec<Vec<u8>> {
+        let fragments = mechanism.randomize(Some(&Value::from(value)), rng).expect("a value of the domain");
         let mut routed = vec![Vec::new(); INSTANCES as usize];
-        for attribute in fragments {
+        for &attribute in fragments.attributes() {
             routed[below(u64::from(INSTANCES), rng) as usize].push(Fragment::new(attribute));
         }
         let bodies = self.paths.iter().zip(routed).map(|(path, fragments)| path.body(&fragments, rng));
@@ -149,11 +147,11 @@ impl Ours {
 
     fn turn(&self, turn: u64) -> [f64; STEPS] {
         let mut rng = ChaCha20Rng::seed_from_u64(turn);
-        let encoder = Encoder::of_survey(self.survey.survey()).expect("a valid survey");
+        let mechanism = self.survey.survey().mechanism().expect("a valid survey");
         let domain = self.survey.survey().domain();
         let mut bodies = Vec::new();
         let respondent = time_us(RESPONDENTS_PER_TURN, |index| {
-            bodies.push(self.bodies(index as u64 % domain, &encoder, &mut rng));
+            bodies.push(self.bodies(index as u64 % domain, &mechanism, &mut rng));
         });
         let route = self.paths[0].route();
         let mut opened = Vec::new();

@@ -41,7 +41,7 @@ fn values(c: &mut Criterion) {
 fn rows(c: &mut Criterion) {
     let data = Dataset::built_in("flights").expect("it comes with the program");
     let shape = SketchShape { rows: 16, ..SketchShape::new(data.domain(), 1) };
-    let mechanism = Mechanism::Sketch(CountSketch::new(shape, epsilon(8.0)).expect("a small sketch"));
+    let mechanism = Mechanism::plain(CountSketch::new(shape, epsilon(8.0)).expect("a small sketch"));
     let mut group = c.benchmark_group("aggregate_per_row");
     group.sample_size(20).throughput(Throughput::Elements(u64::from(shape.rows)));
     for threads in THREADS {
@@ -63,7 +63,7 @@ fn epsilon(value: f64) -> Epsilon {
 }
 
 fn one_hot(domain: u64, local: f64) -> Mechanism {
-    Mechanism::OneHot(OneHot::new(domain, epsilon(local)).expect("it is a constant of this bench"))
+    Mechanism::plain(OneHot::new(domain, epsilon(local)).expect("it is a constant of this bench"))
 }
 
 fn simulate(mechanism: &Mechanism, data: &Dataset, mode: Mode, threads: usize) -> Simulated {

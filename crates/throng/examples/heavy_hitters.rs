@@ -22,7 +22,7 @@ use throng_dp::{Epsilon, Mechanism, OneHot};
 
 fn main() -> Result<()> {
     let data = Dataset::generate(&Generator::default())?;
-    let mechanism = Mechanism::OneHot(OneHot::new(data.domain(), Epsilon::new(12.99)?)?);
+    let mechanism = Mechanism::plain(OneHot::new(data.domain(), Epsilon::new(12.99)?)?);
     println!(
         "{} respondents, {} values, {:.3e} fragments expected",
         HumanCount(data.respondents()),

@@ -10,7 +10,7 @@
 //!
 //! // Three respondents hold the first value, nobody the second, five the third.
 //! let crowd = Dataset::of_counts("crowd", vec![3, 0, 5])?;
-//! let mechanism = Mechanism::OneHot(OneHot::new(crowd.domain(), Epsilon::new(20.0)?)?);
+//! let mechanism = Mechanism::plain(OneHot::new(crowd.domain(), Epsilon::new(20.0)?)?);
 //! let counts = crowd.counts();
 //! let simulation = Simulation { mechanism: &mechanism, counts, mode: Mode::Respondent, seed: 7, threads: 1 };
 //! let estimates = simulation.run(|_| ())?.estimates;

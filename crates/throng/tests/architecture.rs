@@ -1,4 +1,4 @@
-//! The walls between the crates, as ARCHITECTURE.md states them, read from the manifests.
+//! The walls between the crates, as ARCHITECTURE.md states them, read from the manifests, and those between modules, read from what they name.
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
@@ -89,6 +89,180 @@ fn only_throng_touches_the_outside_world() {
         }
     }
     assert!(files > 20, "the sources were not found");
+}
+
+/// Top-level modules that still depend on one another in a circle, by crate. A circle that is mended leaves this list.
+const CIRCLES: &[(&str, &[&str])] = &[
+    ("throng", &["cli", "commands"]),
+    ("throng-analyze", &["batch", "instance_tally"]),
+    ("throng-host", &["atomic_file", "faults"]),
+    ("throng-serve", &["analysis", "dashboard", "studio"]),
+    ("throng-survey", &["error", "place"]),
+];
+
+/// The top-level modules of a crate form no circle: each can be read with those that it uses, and without those that use it.
+/// Tests do not count.
+#[test]
+fn no_module_depends_on_itself_through_others() {
+    let mut found = BTreeSet::new();
+    for entry in fs::read_dir(crates()).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let circles = circles(&module_uses(&path.join("src")));
+        found.extend(circles.into_iter().map(|circle| (name.clone(), circle)));
+    }
+    let of = |&(name, modules): &(&str, &[&str])| {
+        (name.to_owned(), modules.iter().copied().map(str::to_owned).collect::<BTreeSet<_>>())
+    };
+    let known: BTreeSet<_> = CIRCLES.iter().map(of).collect();
+    let new: Vec<_> = found.difference(&known).collect();
+    assert!(new.is_empty(), "modules that depend on one another in a circle: {new:?}");
+    let mended: Vec<_> = known.difference(&found).collect();
+    assert!(mended.is_empty(), "CIRCLES lists what is mended: {mended:?}");
+}
+
+/// Which of its sibling modules each top-level module of a crate names.
+fn module_uses(src: &Path) -> BTreeMap<String, BTreeSet<String>> {
+    let lib = without_tests(&fs::read_to_string(src.join("lib.rs")).unwrap());
+    let mut modules = BTreeSet::new();
+    let mut exported = BTreeMap::new();
+    for item in lib.split_inclusive([';', '}']) {
+        let item = item.trim().trim_start_matches("pub(crate) ").trim_start_matches("pub ");
+        if let Some(module) = item.strip_prefix("mod ") {
+            modules.insert(module.trim_end_matches(';').to_owned());
+        }
+    }
+    for (at, _) in lib.match_indices("use ") {
+        // `pub use module::{One, Other};`: who names `crate::One` uses the module.
+        let statement = lib[at + 4..].split(';').next().unwrap_or_default();
+        if let Some((module, names)) = statement.split_once("::") {
+            for name in
+                names.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|name| !name.is_empty())
+            {
+                exported.entry(name.to_owned()).or_insert_with(|| module.to_owned());
+            }
+        }
+    }
+    let mut uses: BTreeMap<String, BTreeSet<String>> =
+        modules.iter().map(|module| (module.clone(), BTreeSet::new())).collect();
+    let mut folders = vec![src.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let place = path.strip_prefix(src).unwrap().with_extension("");
+            let place: Vec<&str> = place.iter().filter_map(|part| part.to_str()).collect();
+            if path.extension().is_none_or(|extension| extension != "rs") || place.contains(&"tests") {
+                continue;
+            }
+            let Some(used) = uses.get_mut(place[0]) else { continue };
+            let source = without_tests(&fs::read_to_string(&path).unwrap());
+            // From `a/b.rs` the root of the crate is two up.
+            let names = ["crate::".to_owned(), "super::".repeat(place.len())];
+            for name in names.iter().flat_map(|root| names_below(&source, root)) {
+                let module = if modules.contains(&name) { Some(&name) } else { exported.get(&name) };
+                used.extend(
+                    module.filter(|module| *module != place[0] && modules.contains(*module)).cloned(),
+                );
+            }
+        }
+    }
+    uses
+}
+
+/// What follows a root: `root::name`, and each of `root::{name, other::{..}}`.
+fn names_below(source: &str, root: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let word = |text: &str| -> String {
+        text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+    };
+    for (at, _) in source.match_indices(root) {
+        // Not the end of a longer path.
+        if source[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':') {
+            continue;
+        }
+        let rest = &source[at + root.len()..];
+        let Some(group) = rest.strip_prefix('{') else {
+            names.push(word(rest));
+            continue;
+        };
+        let (mut depth, mut fresh) = (1, true);
+        for (place, c) in group.char_indices() {
+            if fresh && !c.is_whitespace() {
+                names.push(word(&group[place..]));
+                fresh = false;
+            }
+            match c {
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                ',' => fresh = depth == 1,
+                _ => {}
+            }
+            if depth == 0 {
+                break;
+            }
+        }
+    }
+    names.retain(|name| !name.is_empty() && name != "super");
+    names
+}
+
+/// A source without comments, and without modules that are compiled for tests alone, which come last or are files.
+fn without_tests(source: &str) -> String {
+    let mut kept = String::new();
+    let mut in_test = false;
+    for line in source.lines().filter(|line| !line.trim_start().starts_with("//")) {
+        if line.trim() == "#[cfg(test)]" {
+            in_test = true;
+        } else if in_test && line.starts_with("mod ") && line.ends_with('{') {
+            break;
+        } else if !(in_test && (line.starts_with("#[") || line.starts_with("mod "))) {
+            kept.push_str(line);
+            kept.push('\n');
+            in_test = false;
+        } else {
+            in_test = line.starts_with("#[");
+        }
+    }
+    kept
+}
+
+/// The sets of modules that all reach one another.
+fn circles(uses: &BTreeMap<String, BTreeSet<String>>) -> BTreeSet<BTreeSet<String>> {
+    let reached = |from: &String| -> BTreeSet<String> {
+        let (mut seen, mut next) = (BTreeSet::new(), vec![from]);
+        while let Some(module) = next.pop() {
+            next.extend(uses[module].iter().filter(|used| seen.insert((*used).clone())));
+        }
+        seen
+    };
+    let reached: BTreeMap<&String, BTreeSet<String>> =
+        uses.keys().map(|module| (module, reached(module))).collect();
+    let with = |module: &String| -> BTreeSet<String> {
+        uses.keys()
+            .filter(|other| reached[module].contains(*other) && reached[other].contains(module))
+            .cloned()
+            .collect()
+    };
+    uses.keys().map(with).filter(|circle| circle.len() > 1).collect()
+}
+
+#[test]
+fn circles_are_found_in_what_modules_name() {
+    let source =
+        "use crate::{Error, a::{B, c::D}, e};\nuse crate::f::G;\nlet h = crate::h::i();\nother_crate::j::K";
+    assert_eq!(names_below(source, "crate::"), ["Error", "a", "e", "f", "h"]);
+    let source = "use super::super::{a, b::C};\nuse super::d;\n";
+    assert_eq!(names_below(source, "super::super::"), ["a", "b"]);
+    assert_eq!(names_below(source, "super::"), ["d"]);
+    let source = "mod a;\n#[cfg(test)]\n#[path = \"x.rs\"]\nmod b;\n// use crate::c;\nmod d;\n#[cfg(test)]\nmod tests {\n";
+    assert_eq!(without_tests(source), "mod a;\nmod d;\n");
+    let uses = [("a", &["b", "d"][..]), ("b", &["c"]), ("c", &["a"]), ("d", &[]), ("e", &["a"])];
+    let uses = uses.map(|(from, to)| (from.to_owned(), to.iter().map(|to| to.to_string()).collect()));
+    assert_eq!(circles(&uses.into()), [["a", "b", "c"].map(str::to_owned).into()].into());
 }
 
 /// Every test below `crates/`, by the file that it is in: functions under `#[test]` or `#[tokio::test]`. Helpers are none.

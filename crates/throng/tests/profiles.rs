@@ -8,7 +8,7 @@ use throng_account::ledger::{Entry, Ledger, Recorded};
 use throng_account::terms::Kept;
 use throng_analyze::{Counted, InstanceTally, Rejected, Release};
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Value};
-use throng_encode::{Encoder, Routing};
+use throng_encode::Routing;
 use throng_survey::{CheckedClaim, terms};
 use throng_wire::{Digest, Route, Survey};
 
@@ -45,13 +45,13 @@ const ATTRIBUTE_FRAGMENTS: &str = r#"{ kind = "attribute-fragments", epsilon_loc
 
 /// What everybody's fragments came to at each instance. Person p holds the square root of p modulo the square of the domain.
 fn answered(survey: &Survey, label: u32, seed: u64) -> Vec<InstanceTally> {
-    let encoder = Encoder::of_survey(survey).unwrap();
-    let routing = Routing::of(survey, label, encoder.mechanism().coins().draws()).unwrap();
-    let mut tallies = vec![encoder.mechanism().tally().unwrap(); INSTANCES as usize];
-    let (mut rng, mut fragments) = (ChaCha20Rng::seed_from_u64(seed), Vec::new());
+    let mechanism = survey.mechanism().unwrap();
+    let routing = Routing::of(survey, label, mechanism.coins().draws()).unwrap();
+    let mut tallies = vec![mechanism.tally().unwrap(); INSTANCES as usize];
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
     for person in 0..PEOPLE {
-        encoder.encode(Some(&Value::from(value(person))), &mut fragments, &mut rng).unwrap();
-        for (tally, routed) in tallies.iter_mut().zip(routing.route(&fragments, &mut rng)) {
+        let fragments = mechanism.randomize(Some(&Value::from(value(person))), &mut rng).unwrap();
+        for (tally, routed) in tallies.iter_mut().zip(routing.route(fragments.attributes(), &mut rng)) {
             tally.add_fragments(&routed).unwrap();
         }
     }

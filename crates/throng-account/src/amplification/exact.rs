@@ -37,7 +37,8 @@ pub use fragments::{fragments_merged_epsilon_a0, fragments_separate_epsilon};
 pub use hidden_hash::{research_hidden_hash_epsilon, research_hidden_hash_epsilon_local};
 pub use noise::{delta_a, delta_max_over_a};
 pub use replacement::replacement_epsilon_a0;
-pub use sketch::{cms_revealed_epsilon, cms_revealed_epsilon_local, cms_split_revealed_epsilon};
+pub(crate) use sketch::row_epsilon;
+pub use sketch::{cms_revealed_epsilon, cms_revealed_epsilon_local};
 
 pub(super) use tilt::Tilt;
 pub use whole_report::{rappor_whole_epsilon, rappor_whole_epsilon_local};

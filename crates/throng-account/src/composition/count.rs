@@ -6,9 +6,9 @@ use throng_dp::{Epsilon, Neighbors};
 
 use super::connect::{self, Dot};
 use super::loss::LossPair;
-use crate::Error;
 use crate::amplification::exact::Curve;
 use crate::remembered::Remembered;
+use crate::{Error, TO_THE_END};
 
 impl<N: Neighbors> LossPair<N> {
     /// How many of n randomized bits are 1, whatever the others hold ([`Curve`]): of one respondent's bit this is removal,
@@ -18,8 +18,8 @@ impl<N: Neighbors> LossPair<N> {
         let curve = Curve::new(n, epsilon_local)?;
         let tail = coarse(tail);
         let asked = (n, epsilon_local.value().to_bits(), tail.to_bits());
-        let dots =
-            COUNTS.once(asked, || Ok(connect::sample(&|epsilon| curve.delta(epsilon), tail)?.into()))?;
+        let dots = COUNTS
+            .once(asked, TO_THE_END, || Ok(connect::sample(&|epsilon| curve.delta(epsilon), tail)?.into()))?;
         Ok(Self::from_dots(&dots))
     }
 }

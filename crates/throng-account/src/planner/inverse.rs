@@ -2,13 +2,14 @@
 
 use throng_dp::Epsilon;
 
-use super::{Choice, Plan, Question, one_hot, record, sketch};
+use super::{Choice, Plan, Question, one_hot, plan_while, record, sketch};
 use crate::Error;
 use crate::attacker::{Compromised, Left};
+use crate::patience::GoOn;
 
 /// The least crowd (of the form 1, 2 or 5 times a power of ten) in which a value held by `share` of it can be told
 /// from zero, or `None` below 10^11.
-pub fn respondents_for_share(question: &Question, share: f64) -> Result<Option<u64>, Error> {
+pub fn respondents_for_share(question: &Question, share: f64, go_on: GoOn<'_>) -> Result<Option<u64>, Error> {
     question.check()?;
     if !(share > 0.0 && share <= 1.0) {
         return Err(Error::Parameter {
@@ -17,7 +18,7 @@ pub fn respondents_for_share(question: &Question, share: f64) -> Result<Option<u
             expected: "give a number above 0 and at most 1",
         });
     }
-    least_crowd(&Question { respondents: 1, ..question.clone() }, share)
+    least_crowd(&Question { respondents: 1, ..question.clone() }, share, go_on)
 }
 
 /// What one more report fragment changes.
@@ -32,9 +33,9 @@ pub struct FragmentCost {
 }
 
 /// Compares a plan with the same plan with one more report fragment.
-pub fn fragment_cost(question: &Question) -> Result<FragmentCost, Error> {
+pub fn fragment_cost(question: &Question, go_on: GoOn<'_>) -> Result<FragmentCost, Error> {
     let more = Question { report_fragments: question.report_fragments.saturating_add(1), ..question.clone() };
-    let (before, after) = (super::plan(question)?, super::plan(&more)?);
+    let (before, after) = (plan_while(question, go_on)?, plan_while(&more, go_on)?);
     let exposed = |plan: &Plan| -> Result<Epsilon, Error> {
         Ok(match plan.exposure.left(Compromised::AnalyzerAndInstances(1))? {
             Left::Local { exposed, .. } => exposed.epsilon(),
@@ -50,49 +51,53 @@ pub fn fragment_cost(question: &Question) -> Result<FragmentCost, Error> {
 }
 
 /// The least crowd, not below the question's own, that can tell a share of itself from zero.
-pub(super) fn least_crowd(question: &Question, share: f64) -> Result<Option<u64>, Error> {
+pub(super) fn least_crowd(question: &Question, share: f64, go_on: GoOn<'_>) -> Result<Option<u64>, Error> {
     let crowds: Vec<u64> = steps().filter(|&n| n >= question.respondents).collect();
-    Ok(first(&crowds, |&respondents| {
+    first(&crowds, |&respondents| {
         let larger = Question { respondents, ..question.clone() };
-        larger.honest() >= 2 && detectable(&larger).is_some_and(|count| count <= share * respondents as f64)
-    }))
+        let enough = |count| count <= share * respondents as f64;
+        Ok(larger.honest() >= 2 && detectable(&larger, go_on)?.is_some_and(enough))
+    })
 }
 
 /// The least epsilon_central, in steps of 1, 2, 5, at which the question's crowd can tell anything from zero.
-pub(super) fn least_epsilon(question: &Question) -> Result<Option<Epsilon>, Error> {
+pub(super) fn least_epsilon(question: &Question, go_on: GoOn<'_>) -> Result<Option<Epsilon>, Error> {
     let mut epsilons = Vec::new();
     for step in [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0] {
         epsilons.extend(Some(Epsilon::new(step)?).filter(|&epsilon| epsilon > question.epsilon_central));
     }
-    Ok(first(&epsilons, |&epsilon_central| {
+    first(&epsilons, |&epsilon_central| {
         let weaker = Question { epsilon_central, ..question.clone() };
-        detectable(&weaker).is_some_and(|count| count <= question.respondents as f64)
-    }))
+        Ok(detectable(&weaker, go_on)?.is_some_and(|count| count <= question.respondents as f64))
+    })
 }
 
 /// The first of the steps that is `enough`, by halving: from there on all are. What is answered was tried.
-fn first<T: Copy>(steps: &[T], enough: impl Fn(&T) -> bool) -> Option<T> {
+fn first<T: Copy>(steps: &[T], enough: impl Fn(&T) -> Result<bool, Error>) -> Result<Option<T>, Error> {
     let (mut low, mut high, mut found) = (0, steps.len(), None);
     while low < high {
         let middle = low + (high - low) / 2;
-        if enough(&steps[middle]) {
+        if enough(&steps[middle])? {
             (high, found) = (middle, Some(steps[middle]));
         } else {
             low = middle + 1;
         }
     }
-    found
+    Ok(found)
 }
 
 /// The smallest count that a plan could tell from zero, whether or not it is feasible otherwise.
-fn detectable(question: &Question) -> Option<f64> {
+fn detectable(question: &Question, go_on: GoOn<'_>) -> Result<Option<f64>, Error> {
     let plan = match question.encoding {
-        Choice::Sketch => sketch::best(question),
-        Choice::OneHot => one_hot(question),
-        Choice::Record { attributes } => record(question, attributes),
-        Choice::Recommend => one_hot(question).or_else(|_| sketch::best(question)),
+        Choice::Sketch => sketch::best(question, go_on),
+        Choice::OneHot => one_hot(question, go_on),
+        Choice::Record { attributes } => record(question, attributes, go_on),
+        Choice::Recommend => one_hot(question, go_on).or_else(|_| sketch::best(question, go_on)),
     };
-    plan.ok().map(|plan| plan.accuracy.detectable)
+    match plan {
+        Err(Error::Cancelled) => Err(Error::Cancelled),
+        plan => Ok(plan.ok().map(|plan| plan.accuracy.detectable)),
+    }
 }
 
 /// 2, 5, 10, 20, 50, ..., 10^11.

@@ -5,6 +5,7 @@ use throng_dp::estimate::{Collisions, Spread};
 use super::{Encoding, Plan, Question, build, tidy};
 use crate::Error;
 use crate::amplification::exact;
+use crate::patience::{GoOn, still_wanted};
 
 /// How the values are distributed.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,12 +63,13 @@ fn power_sums(k: u64, s: f64) -> (f64, f64) {
 /// # Privacy
 /// The row of a report is taken to be visible (proved): the crowd of a respondent is those with the same row. So more
 /// rows cost privacy noise, and fewer cost collisions.
-pub(super) fn best(question: &Question) -> Result<Plan, Error> {
+pub(super) fn best(question: &Question, go_on: GoOn<'_>) -> Result<Plan, Error> {
     let n = question.respondents as f64;
     let squares = n * n * question.distribution.coincidence(question.domain)?;
     let mut best: Option<Plan> = None;
     let mut why_not = None;
     for rows in ROWS {
+        still_wanted(go_on)?;
         let floor = match exact::cms_revealed_epsilon_local(
             question.honest(),
             question.epsilon_central,
@@ -83,7 +85,7 @@ pub(super) fn best(question: &Question) -> Result<Plan, Error> {
         for cells in CELLS {
             let (h, m) = (f64::from(rows), f64::from(cells));
             let encoding = Encoding::Sketch { rows, cells };
-            let plan = build(question, encoding, u64::from(cells), floor, |n, noise| {
+            let plan = build((question, go_on), encoding, u64::from(cells), floor, |n, noise| {
                 let correction = m / (m - 1.0);
                 let collisions = Collisions {
                     floor: (n * (1.0 - 1.0 / h) + squares / h) / (m - 1.0),
@@ -103,6 +105,7 @@ pub(super) fn best(question: &Question) -> Result<Plan, Error> {
                         best = Some(plan);
                     }
                 }
+                Err(Error::Cancelled) => return Err(Error::Cancelled),
                 Err(reason) => why_not = Some(nearest(why_not, reason)),
             }
         }

@@ -1,6 +1,7 @@
 //! Plans that hold, that say why not, and what they would take.
 
 use super::*;
+use crate::TO_THE_END;
 use crate::deletion::Deletion;
 use crate::terms::Terms;
 
@@ -158,7 +159,7 @@ fn more_fragments_expose_less_at_one_instance() {
         other => panic!("{other:?}"),
     };
     assert!(exposed(1) < exposed(3) && exposed(3) <= plan.exposure.epsilon_floor);
-    let cost = fragment_cost(&question).unwrap();
+    let cost = fragment_cost(&question, TO_THE_END).unwrap();
     assert_eq!(cost.envelopes.0, plan.envelopes);
     assert!((cost.standard_error.1 / cost.standard_error.0 - 1.0).abs() < 0.01, "{cost:?}");
 }
@@ -262,10 +263,11 @@ fn records_are_planned_like_one_bit_and_scaled_up() {
 fn what_crowd_records_need_is_answered_too() {
     let mut question = question(1.0, 1e-6, 2, 111);
     question.encoding = Choice::Record { attributes: 5 };
-    let needed = respondents_for_share(&question, 0.1).unwrap().unwrap();
+    let needed = respondents_for_share(&question, 0.1, TO_THE_END).unwrap().unwrap();
     let enough = plan(&Question { respondents: needed, ..question.clone() }).unwrap();
     assert!(enough.accuracy.detectable <= 0.1 * needed as f64);
-    let one = respondents_for_share(&Question { encoding: Choice::OneHot, ..question.clone() }, 0.1);
+    let one =
+        respondents_for_share(&Question { encoding: Choice::OneHot, ..question.clone() }, 0.1, TO_THE_END);
     assert!(needed > one.unwrap().unwrap());
     question.respondents = 100;
     assert!(matches!(plan(&question), Err(Error::Infeasible { .. })));
@@ -280,7 +282,7 @@ fn what_cannot_be_seen_is_refused_with_what_could() {
         }
         other => panic!("{other:?}"),
     }
-    let needed = respondents_for_share(&question(1.0, 1e-6, 2, 1000), 0.01).unwrap().unwrap();
+    let needed = respondents_for_share(&question(1.0, 1e-6, 2, 1000), 0.01, TO_THE_END).unwrap().unwrap();
     let enough = plan(&question(1.0, 1e-6, needed, 1000)).unwrap();
     assert!(enough.accuracy.detectable <= 0.01 * needed as f64);
 }

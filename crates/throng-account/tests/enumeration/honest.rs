@@ -40,7 +40,7 @@ fn only_the_honest_hide_anybody() {
         (6, 1.0, 2.0, 0.02),
         (10, 0.35, 1.0, 1e-3),
     ] {
-        let mechanism = Mechanism::OneHot(OneHot::new(2, epsilon(local)).unwrap());
+        let mechanism = Mechanism::plain(OneHot::new(2, epsilon(local)).unwrap());
         let terms = Terms {
             coins: mechanism.coins(),
             answers_kept: false,

@@ -1,7 +1,7 @@
 //! Estimates from some of the instances: mean and variance over all outcomes of the coins.
 
 use throng_dp::estimate::InstanceSums;
-use throng_dp::{Mechanism, OneHot, ReportFragments, Tally};
+use throng_dp::{Mechanism, OneHot, Tally};
 
 use super::epsilon;
 use super::views::Law;
@@ -41,9 +41,9 @@ fn estimates_from_some_instances_have_the_stated_mean_and_variance() {
         let (backstop, fragment) = (2.0, 1.5);
         let whole = OneHot::new(instances as u64, epsilon(backstop)).unwrap();
         let mechanism = if tau == 1 {
-            Mechanism::OneHot(whole)
+            Mechanism::plain(whole)
         } else {
-            Mechanism::FragmentedOneHot(ReportFragments::new(whole, epsilon(fragment), tau as u32).unwrap())
+            Mechanism::fragments(whole, epsilon(fragment), tau as u32).unwrap()
         };
         let everywhere = (1u32 << instances) - 1;
         // All counted everywhere; then one of them at the first instance alone, and one at all others.

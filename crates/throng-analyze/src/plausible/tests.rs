@@ -4,8 +4,7 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use throng_dp::fragmenting::Assignment;
 use throng_dp::{
-    Attributes, Coins, CountSketch, Epsilon, Mechanism, OneHot, Record, ReportFragments, SketchShape, Tally,
-    Value,
+    Attributes, Coins, CountSketch, Epsilon, Mechanism, OneHot, Record, SketchShape, Tally, Value,
 };
 
 use super::law::Law;
@@ -21,15 +20,15 @@ fn one_hot(size: u64, of: f64) -> OneHot {
 }
 
 fn fragmented(size: u64, tau: u32) -> Mechanism {
-    Mechanism::FragmentedOneHot(ReportFragments::new(one_hot(size, 2.5), epsilon(1.2), tau).unwrap())
+    Mechanism::fragments(one_hot(size, 2.5), epsilon(1.2), tau).unwrap()
 }
 
 fn record() -> Mechanism {
-    Mechanism::Record(Record::new(Attributes::new(&[2, 3]).unwrap(), epsilon(2.0)).unwrap())
+    Mechanism::plain(Record::new(Attributes::new(&[2, 3]).unwrap(), epsilon(2.0)).unwrap())
 }
 
 fn sketch(shape: SketchShape, of: f64, rows: u32) -> Mechanism {
-    Mechanism::Sketch(CountSketch::split(shape, epsilon(of), rows).unwrap())
+    Mechanism::plain(CountSketch::split(shape, epsilon(of), rows).unwrap())
 }
 
 fn small_sketch(rows: u32) -> Mechanism {
@@ -146,9 +145,9 @@ fn below(law: &Pmf, count: u64) -> f64 {
 
 fn mechanisms() -> Vec<(Mechanism, u32, u32)> {
     vec![
-        (Mechanism::OneHot(one_hot(5, 2.0)), 1, 1),
-        (Mechanism::OneHot(one_hot(5, 2.0)), 1, 3),
-        (Mechanism::OneHot(one_hot(2, 3.0)), 1, 4),
+        (Mechanism::plain(one_hot(5, 2.0)), 1, 1),
+        (Mechanism::plain(one_hot(5, 2.0)), 1, 3),
+        (Mechanism::plain(one_hot(2, 3.0)), 1, 4),
         (fragmented(4, 3), 3, 2),
         (fragmented(4, 2), 2, 3),
         (record(), 1, 2),
@@ -189,7 +188,7 @@ fn totals_of_honest_crowds_stay_within_their_law() {
 /// In bodies that are too small some fragments are left out, and totals are lower than the coins say.
 #[test]
 fn what_does_not_fit_into_a_body_is_not_taken_for_lost() {
-    let (mechanism, crowd) = (Mechanism::OneHot(one_hot(6, 0.8)), 12);
+    let (mechanism, crowd) = (Mechanism::plain(one_hot(6, 0.8)), 12);
     let law = Law::new(&mechanism, Assignment::new(1, 1).unwrap(), &[0]);
     let whole = law_of(&mechanism, (1, 1), &[0], None, &|_| true);
     for bodies in 0..6usize {
@@ -248,7 +247,7 @@ fn counts_of_honest_crowds_stay_within_their_law() {
 /// The bounds are not idle: of the worst data, what is allowed is exceeded nearly as often as is said.
 #[test]
 fn limits_are_near_their_laws() {
-    let (mechanism, crowd) = (Mechanism::OneHot(one_hot(6, 2.0)), 40usize);
+    let (mechanism, crowd) = (Mechanism::plain(one_hot(6, 2.0)), 40usize);
     let law = Law::new(&mechanism, Assignment::new(1, 2).unwrap(), &[1]);
     let sum = |value, of: &dyn Fn(u32) -> bool| {
         let one = law_of(&mechanism, (1, 2), &[1], value, of);
@@ -262,7 +261,7 @@ fn limits_are_near_their_laws() {
     let low = least(|s| crowd as f64 * blank(s), 200, probability);
     let tail = below(&sum(None, &|_| true), low + 2);
     assert!(tail > probability, "{low}: {tail}");
-    let few = Mechanism::OneHot(one_hot(6, 0.6));
+    let few = Mechanism::plain(one_hot(6, 0.6));
     let law = Law::new(&few, Assignment::new(1, 1).unwrap(), &[0]);
     let one = law_of(&few, (1, 1), &[0], Some(3), &|attribute| attribute == 3);
     let all = (0..crowd).fold(vec![1.0], |sum, _| convolve(&sum, &one));
@@ -280,9 +279,9 @@ fn honest(
 ) -> Vec<Tally> {
     let mut rng = ChaCha20Rng::from_seed([seed; 32]);
     let mut tallies: Vec<Tally> = (0..instances).map(|_| mechanism.tally().unwrap()).collect();
-    let mut fragments = Vec::new();
     for person in 0..crowd {
-        mechanism.randomize_into(value(person).as_ref(), &mut fragments, &mut rng).unwrap();
+        let fragments = mechanism.randomize(value(person).as_ref(), &mut rng).unwrap();
+        let mut fragments = fragments.attributes().to_vec();
         fragments.sort_unstable();
         for same in fragments.chunk_by(|one, other| one == other) {
             // Which of a bit's fragments are set does not matter: their coins are alike.
@@ -321,9 +320,9 @@ fn check(
 fn honest_crowds_are_not_marked() {
     let shape = SketchShape { domain: 300, rows: 8, cells: 16, seed: 3 };
     let kinds = [
-        (Mechanism::OneHot(one_hot(20, 3.0)), 1, 3),
+        (Mechanism::plain(one_hot(20, 3.0)), 1, 3),
         (fragmented(12, 4), 4, 3),
-        (Mechanism::Record(Record::new(Attributes::new(&[4, 8]).unwrap(), epsilon(3.0)).unwrap()), 1, 2),
+        (Mechanism::plain(Record::new(Attributes::new(&[4, 8]).unwrap(), epsilon(3.0)).unwrap()), 1, 2),
         (sketch(shape, 4.0, 2), 1, 2),
     ];
     for (mechanism, tau, instances) in kinds {
@@ -376,7 +375,7 @@ fn more_people_than_there_are_do_not_hold_a_value() {
 /// A liar who adds more than there is room for in the law of an instance's total.
 #[test]
 fn totals_that_no_crowd_has_are_marked() {
-    let mechanism = Mechanism::OneHot(one_hot(6, 4.0));
+    let mechanism = Mechanism::plain(one_hot(6, 4.0));
     let value = |person: u64| Some(Value::from(person % 6));
     let mut tallies = honest(&mechanism, (1, 2), 60, value, 3);
     assert_eq!(check(&mechanism, (1, 2), 40, &tallies), Plausibility::default());
@@ -403,7 +402,7 @@ fn totals_that_no_crowd_has_are_marked() {
 /// A count that all could have sent together, and hardly ever do: at epsilon_local 0.6 a bit of theirs is set with probability 0.65.
 #[test]
 fn counts_that_a_crowd_hardly_ever_sends_are_withheld() {
-    let mechanism = Mechanism::OneHot(one_hot(4, 0.6));
+    let mechanism = Mechanism::plain(one_hot(4, 0.6));
     let mut tally = honest(&mechanism, (1, 1), 200, |_| Some(Value::from(1)), 7).remove(0);
     assert!(check(&mechanism, (1, 1), 4, &[tally.clone()]).withheld.is_empty());
     let missing = 190 - tally.count(1).unwrap();
@@ -418,7 +417,7 @@ fn counts_that_a_crowd_hardly_ever_sends_are_withheld() {
 #[test]
 fn marks_begin_one_fragment_beyond_the_law() {
     let (size, crowd) = (6, 40);
-    let mechanism = Mechanism::OneHot(one_hot(size, 2.0));
+    let mechanism = Mechanism::plain(one_hot(size, 2.0));
     let tallies = |total: u64, instances: u64| -> Vec<Tally> {
         let empty = (0..instances).map(|_| mechanism.tally().unwrap());
         let mut tallies: Vec<Tally> = empty.collect();
@@ -465,7 +464,7 @@ fn marks_begin_one_fragment_beyond_the_law() {
 #[test]
 fn every_value_has_its_share_of_false_alarms() {
     let shape = SketchShape { domain: 1000, rows: 4, cells: 64, seed: 9 };
-    for mechanism in [Mechanism::OneHot(one_hot(600, 0.6)), sketch(shape, 0.6, 1)] {
+    for mechanism in [Mechanism::plain(one_hot(600, 0.6)), sketch(shape, 0.6, 1)] {
         let cells: Vec<u32> = match mechanism.sketch() {
             Some(hashes) => (0..4).map(|row| row * 64 + hashes.cell(row, 7).unwrap()).collect(),
             None => vec![7],
@@ -493,8 +492,7 @@ fn every_value_has_its_share_of_false_alarms() {
 /// against the larger one. Crowds that are not the same people have no sum.
 #[test]
 fn instances_that_counted_different_crowds_are_not_held_against_one_another() {
-    let mechanism =
-        Mechanism::FragmentedOneHot(ReportFragments::new(one_hot(4, 8.0), epsilon(6.0), 2).unwrap());
+    let mechanism = Mechanism::fragments(one_hot(4, 8.0), epsilon(6.0), 2).unwrap();
     let tallies = |counts: [u64; 2]| {
         let tally = |(count, respondents)| {
             let mut tally = mechanism.tally().unwrap();
@@ -508,7 +506,7 @@ fn instances_that_counted_different_crowds_are_not_held_against_one_another() {
     let why = check(&mechanism, (2, 2), 40, &tallies([30, 21])).withheld[&0];
     assert_eq!((why.mark, why.fragments, why.at_most, why.respondents), (Mark::Impossible, 21, 20, 20));
     // 60 hold a value at one instance, and 60 at the other.
-    let plain = Mechanism::OneHot(one_hot(4, 8.0));
+    let plain = Mechanism::plain(one_hot(4, 8.0));
     let mut both: Vec<Tally> = (0..2).map(|_| plain.tally().unwrap()).collect();
     for (tally, value) in both.iter_mut().zip([0, 1]) {
         tally.add_count(value, 60).unwrap();

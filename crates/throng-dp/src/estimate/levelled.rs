@@ -2,7 +2,7 @@
 
 use super::Tally;
 use crate::Error;
-use crate::fragmenting::Assignment;
+use crate::assignment::Assignment;
 
 /// What one of the instances that receive fragments counted.
 #[derive(Clone, Copy, Debug)]
@@ -119,7 +119,7 @@ mod tests {
     use crate::randomizer::count_sketch::CountSketch;
     use crate::randomizer::one_hot::OneHot;
     use crate::randomizer::record::Record;
-    use crate::{Attributes, Epsilon, Estimates, Mechanism, ReportFragments, SketchShape, Value};
+    use crate::{Attributes, Epsilon, Estimates, Mechanism, SketchShape, Value};
     use std::collections::BTreeMap;
 
     fn epsilon(value: f64) -> Epsilon {
@@ -198,11 +198,11 @@ mod tests {
     #[test]
     fn estimates_of_different_crowds_are_unbiased_with_at_most_the_stated_variance() {
         let one_hot = OneHot::new(4, epsilon(1.5)).unwrap();
-        let behind = |tau| ReportFragments::new(one_hot.clone(), epsilon(1.0), tau).unwrap();
+        let behind = |tau| Mechanism::fragments(one_hot.clone(), epsilon(1.0), tau).unwrap();
         let cases = [
-            (Mechanism::OneHot(one_hot.clone()), (None, 1.5, 1)),
-            (Mechanism::FragmentedOneHot(behind(2)), (Some(1.5), 1.0, 2)),
-            (Mechanism::FragmentedOneHot(behind(3)), (Some(1.5), 1.0, 3)),
+            (Mechanism::plain(one_hot.clone()), (None, 1.5, 1)),
+            (behind(2), (Some(1.5), 1.0, 2)),
+            (behind(3), (Some(1.5), 1.0, 3)),
         ];
         let crowds: [&[Person]; 3] = [
             &[(0b111, true), (0b111, true), (0b111, false), (0b111, false)],
@@ -271,12 +271,12 @@ mod tests {
         let sketch = CountSketch::split(shape, epsilon(4.0), 1).unwrap();
         let record = Record::new(Attributes::new(&[20, 30]).unwrap(), epsilon(3.0)).unwrap();
         for mechanism in [
-            Mechanism::OneHot(one_hot.clone()),
-            Mechanism::FragmentedOneHot(ReportFragments::new(one_hot, epsilon(2.0), 4).unwrap()),
-            Mechanism::Sketch(sketch.clone()),
-            Mechanism::FragmentedSketch(ReportFragments::new(sketch, epsilon(2.0), 4).unwrap()),
-            Mechanism::Record(record.clone()),
-            Mechanism::FragmentedRecord(ReportFragments::new(record, epsilon(2.0), 4).unwrap()),
+            Mechanism::plain(one_hot.clone()),
+            Mechanism::fragments(one_hot, epsilon(2.0), 4).unwrap(),
+            Mechanism::plain(sketch.clone()),
+            Mechanism::fragments(sketch, epsilon(2.0), 4).unwrap(),
+            Mechanism::plain(record.clone()),
+            Mechanism::fragments(record, epsilon(2.0), 4).unwrap(),
         ] {
             let (merged, tallies) = answered(&mechanism, 3, &[300; 3], 7);
             let parts = parts(&tallies, &[0, 1, 2]);
@@ -293,7 +293,7 @@ mod tests {
     /// Sums that everybody's fragments come to at each instance, and merged. Instance i counts the first crowds[i] people.
     fn answered(mechanism: &Mechanism, instances: u32, crowds: &[u64], seed: u64) -> (Tally, Vec<Tally>) {
         let assignment = Assignment::new(mechanism.coins().draws(), instances).unwrap();
-        let (mut rng, mut fragments) = (crate::testing::rng(seed), Vec::new());
+        let mut rng = crate::testing::rng(seed);
         let mut merged = mechanism.tally().unwrap();
         let mut tallies = vec![merged.clone(); instances as usize];
         for person in 0..crowds.iter().copied().max().unwrap() {
@@ -301,10 +301,10 @@ mod tests {
                 Some(_) => Value::from(vec![Some((person % 20) as u32), Some((person % 30) as u32)]),
                 None => Value::from(person % 5),
             };
-            mechanism.randomize_into(Some(&value), &mut fragments, &mut rng).unwrap();
-            merged.add_fragments(&fragments).unwrap();
+            let fragments = mechanism.randomize(Some(&value), &mut rng).unwrap();
+            merged.add_fragments(fragments.attributes()).unwrap();
             let mut seen = BTreeMap::new();
-            for &attribute in &fragments {
+            for &attribute in fragments.attributes() {
                 let t = seen.entry(attribute).or_insert(0);
                 let at = assignment.position(attribute, *t) as usize;
                 *t += 1;
@@ -335,16 +335,15 @@ mod tests {
             let at = |row| (row * shape.cells + sketch.cell(row, value).unwrap()) % 3;
             (0..shape.rows).filter(|&row| at(row) == 1).count()
         };
-        let mechanism = Mechanism::Sketch(sketch.clone());
+        let mechanism = Mechanism::plain(sketch.clone());
         let (crowds, epochs) = ([400, 300, 400], 200u32);
         let mut moments = [(0.0, 0.0, 0u32); 5];
-        let mut fragments = Vec::new();
         for seed in 0..epochs {
             let mut rng = crate::testing::rng(seed.into());
             let mut tallies = vec![mechanism.tally().unwrap(); 3];
             for person in 0..400 {
-                mechanism.randomize_into(None, &mut fragments, &mut rng).unwrap();
-                for &attribute in &fragments {
+                let fragments = mechanism.randomize(None, &mut rng).unwrap();
+                for &attribute in fragments.attributes() {
                     let at = attribute as usize % 3;
                     if person < crowds[at] {
                         tallies[at].add_fragment(attribute).unwrap();
@@ -378,7 +377,7 @@ mod tests {
     #[test]
     fn a_sketch_over_different_crowds_is_unbiased() {
         let shape = SketchShape { domain: 50, rows: 4, cells: 16, seed: 5 };
-        let mechanism = Mechanism::Sketch(CountSketch::split(shape, epsilon(1.0), 1).unwrap());
+        let mechanism = Mechanism::plain(CountSketch::split(shape, epsilon(1.0), 1).unwrap());
         let crowds = [400, 300, 400];
         let (mut sum, mut squares, epochs) = (0.0, 0.0, 200u32);
         for seed in 0..epochs {
@@ -400,8 +399,8 @@ mod tests {
     fn a_sketch_is_estimated_from_even_parts_alone() {
         let shape = SketchShape { domain: 50, rows: 4, cells: 16, seed: 5 };
         let sketch = CountSketch::split(shape, epsilon(3.0), 1).unwrap();
-        let single = Mechanism::Sketch(sketch.clone());
-        let behind = Mechanism::FragmentedSketch(ReportFragments::new(sketch, epsilon(2.0), 6).unwrap());
+        let single = Mechanism::plain(sketch.clone());
+        let behind = Mechanism::fragments(sketch, epsilon(2.0), 6).unwrap();
         for (mechanism, positions, estimable) in [
             (&single, &[0, 1, 2][..], true),
             (&single, &[0, 1], false),
@@ -417,7 +416,7 @@ mod tests {
 
     #[test]
     fn what_was_not_counted_by_the_survey_is_refused() {
-        let mechanism = Mechanism::OneHot(OneHot::new(4, epsilon(1.5)).unwrap());
+        let mechanism = Mechanism::plain(OneHot::new(4, epsilon(1.5)).unwrap());
         let (_, tallies) = answered(&mechanism, 3, &[4; 3], 1);
         assert!(mechanism.estimate_from(&[], 3).is_err());
         assert!(mechanism.estimate_from(&parts(&tallies, &[1, 1]), 3).is_err());

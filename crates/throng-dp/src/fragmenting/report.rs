@@ -4,11 +4,11 @@ use rand_core::CryptoRng;
 use std::fmt;
 use zeroize::Zeroize;
 
-use crate::estimate::{Estimates, Tally};
+use crate::estimate::{Coins, Estimates, Tally};
 use crate::randomizer::repeated::{add_parts, check_parts};
 use crate::randomizer::{BitRandomizer, Estimator, Randomizer, check_tally};
 use crate::sampling::{Bernoulli, Flips};
-use crate::{Coins, Epsilon, Error, LocalGuarantee};
+use crate::{Epsilon, Error, LocalGuarantee};
 
 /// A mechanism whose report is `tau` fragments, each a fresh randomization of the same backstop.
 ///

@@ -3,10 +3,10 @@
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
+use super::attributes::Attributes;
 use super::set_valued::{SetValued, Spend};
 use super::{BitRandomizer, ExactDistribution, Probability, Randomizer, with_bits};
 use crate::estimate::{BitNoise, Estimates, Tally};
-use crate::fragmenting::Attributes;
 use crate::sampling::{Bernoulli, Flips};
 use crate::{Epsilon, Error, LocalGuarantee, Removal};
 

@@ -31,6 +31,11 @@ impl<R: BitRandomizer> Repeated<R> {
         Ok(Self { run: run(epsilon.share(runs)?)?, runs })
     }
 
+    /// A single run: the mechanism itself.
+    pub fn once(run: R) -> Self {
+        Self { run, runs: 1 }
+    }
+
     /// The mechanism of one run.
     pub fn run(&self) -> &R {
         &self.run

@@ -127,7 +127,7 @@ const NOT_APPLICABLE: &str = "the accountant has no epsilon_central for this, so
 #[cfg(test)]
 mod tests {
     use super::*;
-    use throng_dp::{Attributes, CountSketch, OneHot, Record, Repeated, ReportFragments, SketchShape};
+    use throng_dp::{Attributes, CountSketch, OneHot, Record, SketchShape};
 
     fn epsilon(value: f64) -> Epsilon {
         Epsilon::new(value).unwrap()
@@ -173,7 +173,7 @@ mod tests {
     /// The exact accountant is nearly reached, the paper's bounds are far: with an error probability of 1e-6.
     #[test]
     fn the_exact_bound_is_tight_and_the_papers_are_loose() {
-        let found = found(&crowd(4000, 3999, Mechanism::OneHot(one_hot(4.0)), Mode::Aggregate), 3_000_000);
+        let found = found(&crowd(4000, 3999, Mechanism::plain(one_hot(4.0)), Mode::Aggregate), 3_000_000);
         assert_eq!(found.verdict(), Verdict::Kept, "{found:?}");
         let exact = claimed(&found, "exact");
         assert!(found.lower > 0.85 * exact && found.lower <= exact, "{found:?}");
@@ -183,7 +183,7 @@ mod tests {
     /// Everyone reports for themselves: the same law.
     #[test]
     fn a_crowd_that_reports_one_by_one_is_as_private() {
-        let found = found(&crowd(40, 39, Mechanism::OneHot(one_hot(2.0)), Mode::Respondent), 150_000);
+        let found = found(&crowd(40, 39, Mechanism::plain(one_hot(2.0)), Mode::Respondent), 150_000);
         let exact = claimed(&found, "exact");
         assert!(found.lower > 0.6 * exact && found.lower <= exact, "{found:?}");
     }
@@ -191,14 +191,14 @@ mod tests {
     /// A crowd that is half as large as stated breaks the exact bound, and no others are needed to see it.
     #[test]
     fn a_crowd_that_is_stated_too_large_is_caught() {
-        let found = found(&crowd(1000, 499, Mechanism::OneHot(one_hot(4.0)), Mode::Aggregate), 1_000_000);
+        let found = found(&crowd(1000, 499, Mechanism::plain(one_hot(4.0)), Mode::Aggregate), 1_000_000);
         assert_eq!(found.bounds[0].verdict, Verdict::Broken, "{found:?}");
     }
 
     /// The bounds stand, and what the survey says on top of them does not.
     #[test]
     fn a_survey_that_claims_less_than_it_spends_is_caught() {
-        let crowd = crowd(4000, 3999, Mechanism::OneHot(one_hot(4.0)), Mode::Aggregate);
+        let crowd = crowd(4000, 3999, Mechanism::plain(one_hot(4.0)), Mode::Aggregate);
         let exact = claimed(&found(&crowd, 30_000), "exact");
         for (share, verdict) in [(1.0, Verdict::Kept), (0.8, Verdict::Broken)] {
             let claim = CentralGuarantee::new(epsilon(share * exact), Delta::new(0.01).unwrap());
@@ -217,7 +217,7 @@ mod tests {
     /// A claim is tried at its own delta, and at larger ones, of which it says as much; at smaller ones it says nothing.
     #[test]
     fn a_claim_is_tried_at_its_own_delta_too() {
-        let crowd = crowd(1000, 999, Mechanism::OneHot(one_hot(3.0)), Mode::Aggregate);
+        let crowd = crowd(1000, 999, Mechanism::plain(one_hot(3.0)), Mode::Aggregate);
         let claim = CentralGuarantee::new(epsilon(0.5), Delta::new(1e-4).unwrap());
         let deltas = vec![Delta::new(0.01).unwrap(), Delta::new(1e-5).unwrap()];
         let questions = Questions { claim: Some(claim), deltas, ..questions(30_000) };
@@ -234,15 +234,12 @@ mod tests {
         let shape = SketchShape { domain: 1000, rows: 4, cells: 16, seed: 1 };
         let sketch = |local: f64| CountSketch::new(shape, epsilon(local)).unwrap();
         let record = |local| Record::new(Attributes::new(&[3, 2]).unwrap(), epsilon(local)).unwrap();
-        let fragments: fn(OneHot) -> Mechanism = |backstop| {
-            Mechanism::FragmentedOneHot(
-                ReportFragments::new(backstop, Epsilon::new(6.0).unwrap(), 4).unwrap(),
-            )
-        };
+        let fragments: fn(OneHot) -> Mechanism =
+            |backstop| Mechanism::fragments(backstop, Epsilon::new(6.0).unwrap(), 4).unwrap();
         let kinds: [(&dyn Fn(f64) -> Mechanism, f64); 3] = [
             (&|local| fragments(one_hot(local)), 0.7),
-            (&|local| Mechanism::Sketch(sketch(local)), 0.7),
-            (&|local| Mechanism::Record(record(local)), 0.3),
+            (&|local| Mechanism::plain(sketch(local)), 0.7),
+            (&|local| Mechanism::plain(record(local)), 0.3),
         ];
         for (made, share) in kinds {
             let right = crowd(2000, 1999, made(4.0), Mode::Aggregate);
@@ -258,8 +255,8 @@ mod tests {
         }
         // Behind a backstop, a sketch and a record are drawn as well.
         let fragmented = [
-            Mechanism::FragmentedSketch(ReportFragments::new(sketch(4.0), epsilon(3.0), 2).unwrap()),
-            Mechanism::FragmentedRecord(ReportFragments::new(record(4.0), epsilon(3.0), 2).unwrap()),
+            Mechanism::fragments(sketch(4.0), epsilon(3.0), 2).unwrap(),
+            Mechanism::fragments(record(4.0), epsilon(3.0), 2).unwrap(),
         ];
         for mechanism in fragmented {
             let found = found(&crowd(300, 299, mechanism, Mode::Aggregate), 300_000);
@@ -272,10 +269,8 @@ mod tests {
     fn fragments_and_records_one_by_one_have_the_same_law() {
         let backstop = OneHot::new(3, epsilon(2.0)).unwrap();
         let record = Record::new(Attributes::new(&[2, 2]).unwrap(), epsilon(2.0)).unwrap();
-        for mechanism in [
-            Mechanism::FragmentedOneHot(ReportFragments::new(backstop, epsilon(2.0), 2).unwrap()),
-            Mechanism::Record(record),
-        ] {
+        for mechanism in [Mechanism::fragments(backstop, epsilon(2.0), 2).unwrap(), Mechanism::plain(record)]
+        {
             let at_once = Crowd { holders: 10, ..crowd(40, 39, mechanism.clone(), Mode::Aggregate) };
             let one_by_one = Crowd { mode: Mode::Respondent, ..at_once.clone() };
             let means = [at_once, one_by_one].map(|crowd| {
@@ -293,8 +288,8 @@ mod tests {
 
     #[test]
     fn what_has_no_accountant_is_refused_with_what_to_give() {
-        let repeated = Repeated::split(epsilon(2.0), 2, |each| OneHot::new(3, each)).unwrap();
-        let crowd = crowd(100, 99, Mechanism::RepeatedOneHot(repeated), Mode::Aggregate);
+        let repeated = Mechanism::runs(epsilon(2.0), 2, |each| OneHot::new(3, each)).unwrap();
+        let crowd = crowd(100, 99, repeated, Mode::Aggregate);
         let error = crowd.audit(&questions(1000), Stream { seed: 1, measurement: 0 }).unwrap_err();
         let error = format!("{error:#}");
         assert!(error.contains("--epsilon-local") && error.contains("several runs"), "{error}");
@@ -303,7 +298,7 @@ mod tests {
     #[test]
     fn the_row_of_a_sketch_is_seen_by_law_alone() {
         let shape = SketchShape { domain: 9, rows: 2, cells: 4, seed: 1 };
-        let sketch = Mechanism::Sketch(CountSketch::new(shape, epsilon(1.0)).unwrap());
+        let sketch = Mechanism::plain(CountSketch::new(shape, epsilon(1.0)).unwrap());
         let error = Counts::new(&crowd(100, 99, sketch, Mode::Respondent)).err().unwrap().to_string();
         assert!(error.contains("--mode aggregate"), "{error}");
     }

@@ -2,9 +2,7 @@
 
 use anyhow::{Result, bail};
 use chacha20::ChaCha8Rng;
-use throng_analyze::Analyzer;
-use throng_dp::{Coins, Value};
-use throng_encode::Encoder;
+use throng_dp::{Coins, Fragments, Mechanism, Value};
 
 use super::central::Crowd;
 use super::game::{Game, Statistic, World};
@@ -15,7 +13,7 @@ use throng_simulate::simulation::binomial::Binomial;
 /// The number of fragments of a value's own bits. Of a sketch it is that of one cell, beside the number of those who report
 /// on the same row, which is taken to be seen (docs/accounting.md, Section 4).
 pub(super) struct Counts {
-    encoder: Encoder,
+    mechanism: Mechanism,
     value: Value,
     own: Own,
     law: Law,
@@ -75,26 +73,24 @@ impl Counts {
                 bail!("fragments of a sketch do not say who reports on which row; use --mode aggregate")
             }
         };
-        let encoder = Encoder::new(crowd.mechanism.clone());
-        Ok(Self { encoder, value, own, law, others, scale })
+        Ok(Self { mechanism: crowd.mechanism.clone(), value, own, law, others, scale })
     }
 
     /// The number that is looked at, in one game.
-    fn number(&self, value: Option<&Value>, fragments: &mut Vec<u32>, rng: &mut ChaCha8Rng) -> Result<f64> {
+    fn number(&self, value: Option<&Value>, fragments: &mut Fragments, rng: &mut ChaCha8Rng) -> Result<f64> {
         if let Others::Reports { with, without } = self.others {
-            let mut analyzer = Analyzer::new(self.encoder.mechanism().clone())?;
+            let mut tally = self.mechanism.tally()?;
             let holders = (0..with).map(|_| Some(&self.value));
             let rest = (0..without).map(|_| None);
             for value in holders.chain(rest).chain([value]) {
-                self.encoder.encode(value, fragments, rng)?;
-                analyzer.add_fragments(fragments)?;
+                self.mechanism.randomize_into(value, fragments, rng)?;
+                tally.add_fragments(fragments.attributes())?;
             }
-            let own =
-                (0..).zip(analyzer.tally().counts()).filter(|&(attribute, _)| self.own.holds(attribute));
+            let own = (0..).zip(tally.counts()).filter(|&(attribute, _)| self.own.holds(attribute));
             return Ok(own.map(|(_, count)| count).sum::<u64>() as f64);
         }
-        self.encoder.encode(value, fragments, rng)?;
-        let own = self.own.count(fragments);
+        self.mechanism.randomize_into(value, fragments, rng)?;
+        let own = self.own.count(fragments.attributes());
         Ok(match &self.others {
             Others::InRow { set, clear } => {
                 let (set, clear) = (set.draw(rng), clear.draw(rng));
@@ -122,7 +118,7 @@ impl Game for Counts {
             World::First => Some(&self.value),
             World::Second => None,
         };
-        let mut fragments = Vec::new();
+        let mut fragments = Fragments::default();
         for _ in 0..games {
             let number = self.number(value, &mut fragments, rng)?;
             counts[0][self.scale.outcome(number)] += 1;

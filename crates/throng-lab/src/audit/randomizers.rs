@@ -10,7 +10,7 @@ use throng_dp::fragmenting::fragment_epsilon;
 use throng_dp::normal::upper_tail;
 use throng_dp::{
     Attributes, CountSketch, Epsilon, Gradient, Mechanism, Neighbors, OneHot, PrivUnit, Randomizer, Record,
-    Removal, Repeated, Replacement, ReportFragments, SketchShape,
+    Removal, Replacement, SketchShape,
 };
 
 use super::gradients::{Caps, OtherCap, OwnCap, Signs, SignsOfFewSeeds};
@@ -132,21 +132,13 @@ impl RandomizerName {
         let sketch = || CountSketch::new(SketchShape { domain: 1000, rows, cells, seed: 1 }, budget);
         let record = || Record::new(Attributes::new(sizes)?, budget);
         Ok(match self {
-            Self::OneHot => Mechanism::OneHot(one_hot()?),
-            Self::Repeated => {
-                Mechanism::RepeatedOneHot(Repeated::split(budget, RUNS, |each| OneHot::new(values, each))?)
-            }
-            Self::Fragments | Self::Backstop => {
-                Mechanism::FragmentedOneHot(ReportFragments::new(one_hot()?, fragment, TAU)?)
-            }
-            Self::Sketch => Mechanism::Sketch(sketch()?),
-            Self::SketchFragments => {
-                Mechanism::FragmentedSketch(ReportFragments::new(sketch()?, fragment, TAU)?)
-            }
-            Self::Record => Mechanism::Record(record()?),
-            Self::RecordFragments => {
-                Mechanism::FragmentedRecord(ReportFragments::new(record()?, fragment, TAU)?)
-            }
+            Self::OneHot => Mechanism::plain(one_hot()?),
+            Self::Repeated => Mechanism::runs(budget, RUNS, |each| OneHot::new(values, each))?,
+            Self::Fragments | Self::Backstop => Mechanism::fragments(one_hot()?, fragment, TAU)?,
+            Self::Sketch => Mechanism::plain(sketch()?),
+            Self::SketchFragments => Mechanism::fragments(sketch()?, fragment, TAU)?,
+            Self::Record => Mechanism::plain(record()?),
+            Self::RecordFragments => Mechanism::fragments(record()?, fragment, TAU)?,
             Self::Sign | Self::PrivUnit => bail!("gradients are no values of a survey"),
         })
     }

@@ -8,15 +8,15 @@
 use anyhow::Result;
 use chacha20::ChaCha8Rng;
 use throng_dp::fragmenting::exposed_epsilon;
-use throng_dp::{BitRandomizer, Coins, Epsilon, Mechanism, Value};
-use throng_encode::Encoder;
+use throng_dp::{BitRandomizer, Coins, Epsilon, Fragments, Mechanism, Value};
+use throng_encode::StoredCoins;
 
 use super::game::{Game, Statistic, World};
 
 /// The reports of one respondent on a value, or on nothing.
 #[derive(Debug)]
 pub struct Reports {
-    encoder: Encoder,
+    mechanism: Mechanism,
     value: Value,
     own: Own,
     epochs: Epochs,
@@ -98,7 +98,7 @@ impl Reports {
             let outcomes = 1 << mechanism.attributes();
             looked_at.push((Number::Which, Statistic { name: "which bits", outcomes }));
         }
-        Ok(Self { encoder: Encoder::new(mechanism), value, own, epochs, elsewhere, places, looked_at })
+        Ok(Self { mechanism, value, own, epochs, elsewhere, places, looked_at })
     }
 
     /// The same, and nothing but the value's own bits and their place is looked at: for mechanisms over hardly any others.
@@ -130,28 +130,23 @@ impl Reports {
     fn fragments(
         &self,
         value: Option<&Value>,
-        (fragments, more): (&mut Vec<u32>, &mut Vec<u32>),
+        (fragments, epoch): (&mut Vec<u32>, &mut Fragments),
         rng: &mut ChaCha8Rng,
     ) -> Result<()> {
-        let Epochs::Several(epochs) = self.epochs else {
-            return Ok(self.encoder.encode(value, fragments, rng)?);
-        };
         fragments.clear();
-        match self.encoder.draw_coins(rng)? {
-            Some(coins) => {
-                let backstop = self.encoder.backstop(&coins, value)?;
-                (0..epochs).try_for_each(|_| {
-                    self.encoder.encode_from(&backstop, more, rng)?;
-                    fragments.extend_from_slice(more);
-                    Ok(())
-                })
+        let coins = match self.epochs {
+            Epochs::One => None,
+            Epochs::Several(_) => StoredCoins::draw(&self.mechanism, rng)?,
+        };
+        let backstop = coins.map(|coins| coins.backstop(&self.mechanism, value)).transpose()?;
+        for _ in 0..self.epochs.times() {
+            match &backstop {
+                Some(backstop) => *epoch = backstop.fragments(&self.mechanism, rng)?,
+                None => self.mechanism.randomize_into(value, epoch, rng)?,
             }
-            None => (0..epochs).try_for_each(|_| {
-                self.encoder.encode(value, more, rng)?;
-                fragments.extend_from_slice(more);
-                Ok(())
-            }),
+            fragments.extend_from_slice(epoch.attributes());
         }
+        Ok(())
     }
 }
 
@@ -192,9 +187,9 @@ impl Game for Reports {
             World::First => Some(&self.value),
             World::Second => None,
         };
-        let (mut fragments, mut more) = (Vec::new(), Vec::new());
+        let (mut fragments, mut epoch) = (Vec::new(), Fragments::default());
         for _ in 0..games {
-            self.fragments(value, (&mut fragments, &mut more), rng)?;
+            self.fragments(value, (&mut fragments, &mut epoch), rng)?;
             self.look_at(&fragments, counts);
         }
         Ok(())
@@ -308,9 +303,7 @@ const SCALE_OUTCOMES: usize = 64;
 #[cfg(test)]
 mod tests {
     use throng_dp::fragmenting::fragment_epsilon;
-    use throng_dp::{
-        Attributes, CountSketch, Neighbors, OneHot, Record, Removal, ReportFragments, SketchShape,
-    };
+    use throng_dp::{Attributes, CountSketch, Neighbors, OneHot, Record, Removal, SketchShape};
 
     use super::*;
     use crate::audit::Verdict;
@@ -333,10 +326,10 @@ mod tests {
             rng: &mut ChaCha8Rng,
         ) -> Result<()> {
             let World::First = world else { return self.0.play(world, games, counts, rng) };
-            let (mut fragments, mut more) = (Vec::new(), Vec::new());
+            let (mut fragments, mut epoch) = (Vec::new(), Fragments::default());
             for _ in 0..games {
                 loop {
-                    self.0.fragments(Some(&self.0.value), (&mut fragments, &mut more), rng)?;
+                    self.0.fragments(Some(&self.0.value), (&mut fragments, &mut epoch), rng)?;
                     // No bit is set of other rows, and of this one maybe none.
                     if self.0.places.outcome(fragments.iter().copied().min()) <= 1 {
                         break;
@@ -365,12 +358,12 @@ mod tests {
         };
         let fragments = || {
             let each = fragment_epsilon(Epsilon::new(EPSILON).unwrap(), 2).unwrap();
-            Mechanism::FragmentedSketch(ReportFragments::new(sketch(8, 4), each, 2).unwrap())
+            Mechanism::fragments(sketch(8, 4), each, 2).unwrap()
         };
         let all = |mechanism| Reports::new(mechanism, Epochs::One).unwrap();
-        let fewest = || Reports::own_bits(Mechanism::Sketch(sketch(2, 2)), Epochs::One).unwrap();
+        let fewest = || Reports::own_bits(Mechanism::plain(sketch(2, 2)), Epochs::One).unwrap();
         let kinds: [&dyn Fn() -> Reports; 3] =
-            [&|| all(Mechanism::Sketch(sketch(8, 4))), &|| all(fragments()), &fewest];
+            [&|| all(Mechanism::plain(sketch(8, 4))), &|| all(fragments()), &fewest];
         for reports in kinds {
             let right = measured(reports(), |reports| Trial::game(reports, GAMES_MAX));
             assert_eq!(right.verdict, Verdict::Kept, "{right:?}");
@@ -385,8 +378,8 @@ mod tests {
     #[test]
     fn places_are_rows_attributes_or_parts_of_a_histogram() {
         let epsilon = Epsilon::new(1.0).unwrap();
-        let record = Mechanism::Record(Record::new(Attributes::new(&[3, 2, 4]).unwrap(), epsilon).unwrap());
-        let histogram = |values| Mechanism::OneHot(OneHot::new(values, epsilon).unwrap());
+        let record = Mechanism::plain(Record::new(Attributes::new(&[3, 2, 4]).unwrap(), epsilon).unwrap());
+        let histogram = |values| Mechanism::plain(OneHot::new(values, epsilon).unwrap());
         for (mechanism, lowest, place) in [
             (record.clone(), None, 0),
             (record.clone(), Some(2), 1),

@@ -10,7 +10,7 @@ use throng_account::amplification::exact;
 use throng_account::gaussian::Gaussian;
 use throng_analyze::{Accuracy, rmse};
 use throng_dp::estimate::clip;
-use throng_dp::{CountSketch, Delta, Epsilon, Estimates, Mechanism, OneHot, ReportFragments, SketchShape};
+use throng_dp::{CountSketch, Delta, Encoding, Epsilon, Estimates, Mechanism, OneHot, SketchShape};
 
 use throng_simulate::dataset::{Dataset, Generator};
 use throng_simulate::simulation::{self, Mode, Simulation};
@@ -163,22 +163,16 @@ impl Measured {
 
 /// One bit per value, in `tau` report fragments (1: none, and ε_fragment is not used).
 pub(super) fn one_hot(domain: u64, floor: Epsilon, fragment: Epsilon, tau: u32) -> Result<Mechanism> {
-    let whole = OneHot::new(domain, floor)?;
-    Ok(if tau == 1 {
-        Mechanism::OneHot(whole)
-    } else {
-        Mechanism::FragmentedOneHot(ReportFragments::new(whole, fragment, tau)?)
-    })
+    in_fragments(OneHot::new(domain, floor)?, fragment, tau)
 }
 
 /// The same in a sketch.
 pub(super) fn sketch(shape: SketchShape, floor: Epsilon, fragment: Epsilon, tau: u32) -> Result<Mechanism> {
-    let whole = CountSketch::new(shape, floor)?;
-    Ok(if tau == 1 {
-        Mechanism::Sketch(whole)
-    } else {
-        Mechanism::FragmentedSketch(ReportFragments::new(whole, fragment, tau)?)
-    })
+    in_fragments(CountSketch::new(shape, floor)?, fragment, tau)
+}
+
+fn in_fragments(whole: impl Into<Encoding>, fragment: Epsilon, tau: u32) -> Result<Mechanism> {
+    Ok(if tau == 1 { Mechanism::plain(whole) } else { Mechanism::fragments(whole, fragment, tau)? })
 }
 
 /// The largest ε_local that the exact accountant certifies.

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use throng_account::amplification::exact;
 use throng_account::composition::counts_epsilon;
-use throng_dp::{CountSketch, Epsilon, Mechanism, OneHot, Repeated, SketchShape};
+use throng_dp::{CountSketch, Epsilon, Mechanism, OneHot, SketchShape};
 
 use super::conclusion::concluded;
 use super::lab::{Data, Lab};
@@ -22,8 +22,7 @@ pub(super) fn runs(lab: &Lab) -> Result<Section> {
         let mut single = f64::INFINITY;
         for (runs, rmse) in PARTS.into_iter().zip(printed) {
             lab.say(format!("{runs} runs at epsilon_local {local}"));
-            let mechanism =
-                Mechanism::RepeatedOneHot(Repeated::split(total, runs, |share| OneHot::new(domain, share))?);
+            let mechanism = Mechanism::runs(total, runs, |share| OneHot::new(domain, share))?;
             let measured = lab.measure(&dataset, &mechanism)?;
             let ours = measured.rmse_clipped(&dataset);
             let each = Epsilon::new(local / f64::from(runs))?;
@@ -64,7 +63,7 @@ pub(super) fn hashes(lab: &Lab) -> Result<Section> {
     for per_report in PARTS {
         lab.say(format!("{per_report} hash functions"));
         let mechanism = |(local, _): (f64, _)| {
-            Ok(Mechanism::Sketch(CountSketch::split(shape, Epsilon::new(local)?, per_report)?))
+            Ok(Mechanism::plain(CountSketch::split(shape, Epsilon::new(local)?, per_report)?))
         };
         let mechanisms: Vec<Mechanism> = HASHES.into_iter().map(mechanism).collect::<Result<_>>()?;
         all.push(lab.measure_sketches(&dataset, &mechanisms.iter().collect::<Vec<_>>())?);

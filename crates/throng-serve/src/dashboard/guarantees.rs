@@ -3,6 +3,7 @@
 use axum::extract::{RawQuery, State};
 use serde::Serialize;
 use serde_json::{Value, json};
+use throng_account::GoOn;
 use throng_account::attacker::{Compromised, Exposure, Left};
 use throng_account::bound::{BOUNDS, Bound};
 use throng_dp::{CentralGuarantee, Coins, LocalGuarantee, Neighbors, Removal, Replacement};
@@ -41,7 +42,7 @@ pub(super) async fn what_if(
                 bound: query.text("bound").map_or(planned.bound, str::to_owned),
             };
             let label = query.number("label")?;
-            wanted.account(ADVICE, || WhatIf::of(survey, asked, label))?.map(Json)
+            wanted.account(ADVICE, |go_on| WhatIf::of(survey, asked, label, go_on))?.map(Json)
         })
         .await
 }
@@ -136,7 +137,7 @@ enum Remaining {
 }
 
 impl WhatIf {
-    fn of(survey: &Survey, asked: Asked, label: Option<u32>) -> Result<Self, Problem> {
+    fn of(survey: &Survey, asked: Asked, label: Option<u32>, go_on: GoOn<'_>) -> Result<Self, Problem> {
         let refused = |error: &dyn ToString| bad(error.to_string());
         let claim = match label {
             Some(label) => CheckedClaim::under(survey, label),
@@ -147,7 +148,7 @@ impl WhatIf {
         terms.honest_fraction = asked.honest_fraction;
         terms.bound = Bound::named(&asked.bound).map_err(|error| refused(&error))?;
         let crowd = &survey.crowd;
-        let kept = terms.guarantee_at_least(asked.respondents, crowd.respondents_min);
+        let kept = terms.guarantee_at_least(asked.respondents, crowd.respondents_min, go_on);
         let (kept, reason) = match kept {
             Ok(kept) => (Some(kept), None),
             Err(error) => (None, Some(error.to_string())),
@@ -297,6 +298,8 @@ mod tests {
     use std::sync::Arc;
     use std::time::{Duration, Instant};
 
+    use throng_account::TO_THE_END;
+
     use super::*;
     use crate::dashboard::{PATIENCE, Wanted};
 
@@ -306,7 +309,7 @@ mod tests {
         let waiting = Arc::new(());
         let answer = |patience| {
             let wanted = Wanted { waiting: Arc::downgrade(&waiting), until: Instant::now() + patience };
-            wanted.account(ADVICE, || WhatIf::of(&survey, Asked::planned(&survey), None))
+            wanted.account(ADVICE, |go_on| WhatIf::of(&survey, Asked::planned(&survey), None, go_on))
         };
         assert!(answer(PATIENCE).is_ok());
         let late = answer(Duration::ZERO).err().unwrap();
@@ -328,7 +331,7 @@ mod tests {
             let (analyzer, honest_fraction, respondents) = (true, 0.9, 100_000);
             let asked =
                 Asked { bad_instances, analyzer, honest_fraction, respondents, bound: "exact".into() };
-            WhatIf::of(&survey, asked, label).ok()
+            WhatIf::of(&survey, asked, label, TO_THE_END).ok()
         };
         for (label, bad, receiving, seen) in [
             (Some(1), 1, &[1, 2, 3][..], 2),

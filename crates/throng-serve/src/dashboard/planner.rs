@@ -69,7 +69,7 @@ pub(super) struct PlanPage {
 /// A plan, for as long as somebody waits for it and not for ever: to find out what a crowd would have to be that is much too
 /// small takes long.
 fn worked_out(target: &Target, wanted: &Wanted) -> Result<Planned, Problem> {
-    wanted.account(ADVICE, || throng_survey::plan(target))?.map_err(|error| refused(&error))
+    wanted.account(ADVICE, |go_on| throng_survey::plan_while(target, go_on))?.map_err(|error| refused(&error))
 }
 
 /// The target that is asked for, each parameter within what this server has time and room for, and how many values there are.

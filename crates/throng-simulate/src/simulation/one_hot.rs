@@ -2,7 +2,6 @@
 
 use anyhow::Result;
 use rayon::prelude::*;
-use throng_analyze::Analyzer;
 
 use super::cells::CellNoise;
 use super::streams::{Purpose, Streams};
@@ -27,14 +26,14 @@ pub(super) fn run(
             Ok(sums)
         })
         .collect::<Result<_>>()?;
-    let mut analyzer = Analyzer::new(simulation.mechanism.clone())?;
+    let mut tally = simulation.mechanism.tally()?;
     let mut fragments = 0;
     for (attribute, sum) in (0..).zip(sums.into_iter().flatten()) {
-        analyzer.add_count(attribute, sum)?;
+        tally.add_count(attribute, sum)?;
         fragments += sum;
     }
-    analyzer.add_respondents(respondents);
-    Ok(Simulated { estimates: analyzer.estimates()?, fragments })
+    tally.add_respondents(respondents);
+    Ok(Simulated { estimates: simulation.mechanism.estimate(&tally)?, fragments })
 }
 
 /// Values that share a stream. Part of what a seed means.

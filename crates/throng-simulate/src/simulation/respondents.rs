@@ -7,9 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result};
-use throng_analyze::Analyzer;
-use throng_dp::Value;
-use throng_encode::Encoder;
+use throng_dp::{Fragments, Tally, Value};
 
 use super::streams::{Purpose, Streams};
 use super::{Simulated, Simulation};
@@ -19,7 +17,7 @@ pub(super) fn run(
     streams: &Streams,
     progress: &(impl Fn(u64) -> Result<()> + Sync),
 ) -> Result<Simulated> {
-    let encoder = Encoder::new(simulation.mechanism.clone());
+    let mechanism = simulation.mechanism;
     let crowd = Crowd::new(simulation.counts);
     let total = Mutex::new(None);
     let next_block = AtomicU64::new(0);
@@ -29,24 +27,24 @@ pub(super) fn run(
             || Some(BLOCK * next_block.fetch_add(1, Ordering::Relaxed)).filter(|&at| at < crowd.size());
         // A sketch's tally is large; a worker that finds nothing left to do makes none.
         let Some(mut first) = next() else { return Ok(()) };
-        let mut analyzer = Analyzer::new(simulation.mechanism.clone())?;
-        let (mut fragments, mut batch) = (Vec::new(), Vec::new());
+        let mut tally = mechanism.tally()?;
+        let (mut fragments, mut batch) = (Fragments::default(), Vec::new());
         loop {
             let size = BLOCK.min(crowd.size() - first);
             let mut rng = streams.rng(Purpose::Reports, first / BLOCK);
             for value in crowd.values_from(first).take(size as usize) {
                 // At the respondent: the value becomes fragments, and only they go on.
-                encoder.encode(Some(&Value::from(value)), &mut fragments, &mut rng)?;
-                batch.extend_from_slice(&fragments);
+                mechanism.randomize_into(Some(&Value::from(value)), &mut fragments, &mut rng)?;
+                batch.extend_from_slice(fragments.attributes());
                 if batch.len() >= BATCH {
                     // At the analyzer: fragments that belong to nobody.
-                    analyzer.add_fragments(&batch)?;
+                    tally.add_fragments(&batch)?;
                     batch.clear();
                 }
             }
-            analyzer.add_fragments(&batch)?;
+            tally.add_fragments(&batch)?;
             batch.clear();
-            analyzer.add_respondents(size);
+            tally.add_respondents(size);
             progress(size)?;
             match next() {
                 Some(next) => first = next,
@@ -55,14 +53,14 @@ pub(super) fn run(
         }
         let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *total {
-            Some(total) => Analyzer::merge(total, &analyzer)?,
-            nothing => *nothing = Some(analyzer),
+            Some(total) => Tally::merge(total, &tally)?,
+            nothing => *nothing = Some(tally),
         }
         Ok(())
     };
     rayon::broadcast(|context| work(context.index())).into_iter().collect::<Result<()>>()?;
-    let analyzer = total.into_inner().unwrap_or_else(PoisonError::into_inner).context("nobody answered")?;
-    Ok(Simulated { estimates: analyzer.estimates()?, fragments: analyzer.tally().counts().sum() })
+    let tally = total.into_inner().unwrap_or_else(PoisonError::into_inner).context("nobody answered")?;
+    Ok(Simulated { estimates: mechanism.estimate(&tally)?, fragments: tally.counts().sum() })
 }
 
 /// The respondents in the order of their values, found by number.

@@ -1,5 +1,6 @@
 //! What a plan means, in words that belong in a consent form.
 
+use throng_account::GoOn;
 use throng_account::exceeded::exceeded_at_most;
 use throng_account::planner::{Encoding, Plan, Question};
 use throng_account::terms::Terms;
@@ -9,7 +10,12 @@ use crate::survey::AnswerChanges;
 use crate::{Error, Survey};
 
 /// A few sentences for people who will be asked.
-pub(super) fn summary(question: &Question, plan: &Plan, survey: &Survey) -> Result<String, Error> {
+pub(super) fn summary(
+    question: &Question,
+    plan: &Plan,
+    survey: &Survey,
+    go_on: GoOn<'_>,
+) -> Result<String, Error> {
     let central = question.epsilon_central.value();
     let sampled = match plan.encoding {
         Encoding::Record { attributes } if attributes > 1 => format!(
@@ -55,21 +61,25 @@ pub(super) fn summary(question: &Question, plan: &Plan, survey: &Survey) -> Resu
         question.respondents,
         sure(central),
         odds(central),
-        one_in(exceeded(survey)?),
-        over_time(survey)?,
+        one_in(exceeded(survey, go_on)?),
+        over_time(survey, go_on)?,
         100.0 * question.honest_fraction,
         odds(plan.exposure.epsilon_floor.value()),
     ))
 }
 
 /// The probability that a release tells more than the claimed epsilon, at most, under every label.
-pub(super) fn exceeded(survey: &Survey) -> Result<f64, Error> {
+pub(super) fn exceeded(survey: &Survey, go_on: GoOn<'_>) -> Result<f64, Error> {
     let crowd = survey.crowd.respondents_min;
-    Ok(terms(survey)?.iter().map(|terms| terms.exceeded(crowd)).fold(0.0, f64::max))
+    let mut most = 0.0_f64;
+    for terms in terms(survey)? {
+        most = most.max(terms.exceeded(crowd, go_on)?);
+    }
+    Ok(most)
 }
 
 /// What all publications together say to someone who answers every time.
-fn over_time(survey: &Survey) -> Result<String, Error> {
+fn over_time(survey: &Survey, go_on: GoOn<'_>) -> Result<String, Error> {
     let crowd = survey.crowd.respondents_min;
     let mut promises = Vec::new();
     let mut longer = None;
@@ -79,7 +89,7 @@ fn over_time(survey: &Survey) -> Result<String, Error> {
         else {
             continue;
         };
-        let kept = together(&terms(survey)?, crowd, epochs, survey.claim.delta);
+        let kept = together(&terms(survey)?, crowd, (epochs, survey.claim.delta), go_on);
         match kept.filter(|(epsilon, _)| sure(*epsilon) < 100.0) {
             Some((epsilon, exceeded)) => promises.push(format!(
                 "after a {name} ({epochs} publications) at most {} % (a factor of {}), but for a probability of at \
@@ -122,9 +132,9 @@ fn over_time(survey: &Survey) -> Result<String, Error> {
 /// None if nothing can be said.
 ///
 /// The ledger's epsilon at so many times delta, and a little on top: the probability is that of exceeding both.
-fn together(terms: &[Terms], crowd: u64, epochs: u32, delta: f64) -> Option<(f64, f64)> {
+fn together(terms: &[Terms], crowd: u64, (epochs, delta): (u32, f64), go_on: GoOn<'_>) -> Option<(f64, f64)> {
     let delta = Delta::new(f64::from(epochs) * delta).ok()?;
-    let all = terms.iter().map(|terms| terms.series(crowd, epochs, delta));
+    let all = terms.iter().map(|terms| terms.series(crowd, epochs, delta, go_on));
     let epsilons = all.collect::<Result<Vec<_>, _>>().ok()?;
     let most = epsilons.iter().map(|kept| kept.epsilon().value()).fold(0.0, f64::max);
     let kept = CentralGuarantee::<throng_dp::Removal>::new(Epsilon::new(most).ok()?, delta);

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use throng_account::Error as AccountError;
 use throng_account::terms::Terms;
+use throng_account::{Error as AccountError, GoOn};
 
 use throng_account::rounding::at_most;
 use crate::{Error, Survey, terms};
@@ -29,11 +29,11 @@ impl IfHonest {
 }
 
 /// For all of the crowd and for half of it, whatever was planned for: under the label of which least can be said.
-pub(super) fn of(survey: &Survey) -> Result<[IfHonest; 2], Error> {
-    Ok([at(survey, 1.0)?, at(survey, 0.5)?])
+pub(super) fn of(survey: &Survey, go_on: GoOn<'_>) -> Result<[IfHonest; 2], Error> {
+    Ok([at(survey, 1.0, go_on)?, at(survey, 0.5, go_on)?])
 }
 
-fn at(survey: &Survey, honest_fraction: f64) -> Result<IfHonest, Error> {
+fn at(survey: &Survey, honest_fraction: f64, go_on: GoOn<'_>) -> Result<IfHonest, Error> {
     let mut worst = Some(0.0_f64);
     let mut known = BTreeSet::new();
     for label in survey.label_numbers() {
@@ -42,7 +42,7 @@ fn at(survey: &Survey, honest_fraction: f64) -> Result<IfHonest, Error> {
             continue;
         }
         let terms = Terms { honest_fraction, ..terms(survey, label)? };
-        worst = match terms.guarantee(survey.crowd.respondents_min) {
+        worst = match terms.guarantee_while(survey.crowd.respondents_min, go_on) {
             Ok(kept) => worst.map(|worst| worst.max(kept.central.epsilon().value())),
             Err(AccountError::NotApplicable(_)) => None,
             Err(other) => return Err(other.into()),

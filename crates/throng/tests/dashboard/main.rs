@@ -11,6 +11,7 @@ use std::fs;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use throng_account::TO_THE_END;
 use throng_serve::analysis::{TallyFiles, plot_title};
 use throng_host::page::SECURITY;
 use throng_analyze::Picture;
@@ -445,7 +446,8 @@ fn what_if_is_what_the_accountant_says() {
         let mut terms = terms(survey, 0).unwrap();
         terms.honest_fraction = honest;
         terms.bound = Bound::named(bound).unwrap();
-        let kept: Kept = terms.guarantee_at_least(respondents, survey.crowd.respondents_min).unwrap();
+        let kept: Kept =
+            terms.guarantee_at_least(respondents, survey.crowd.respondents_min, TO_THE_END).unwrap();
         let epsilon = kept.central.epsilon().value();
         assert_eq!(page["epsilon_central"], epsilon, "{query}");
         assert_eq!(

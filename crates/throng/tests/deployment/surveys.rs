@@ -6,8 +6,7 @@ use std::path::Path;
 
 use serde_json::json;
 use throng_serve::analysis::TallyFiles;
-use throng_analyze::Analyzer;
-use throng_dp::Value;
+use throng_dp::{Tally, Value};
 use throng_wire::{Place, Route, Survey};
 
 use crate::crowd::{ATTRIBUTE_FRAGMENTS, ONE_HOT, REPORT_FRAGMENTS, side_by_side, survey};
@@ -15,7 +14,7 @@ use crate::town::{Town, sender};
 
 /// Everybody answers in one epoch, with what seeds say, and everything is released. Returns the epoch, and what encoders in
 /// memory make of the same values and seeds, by label.
-pub(crate) fn answered(town: &mut Town, people: u64, labels: u32) -> (u64, BTreeMap<u32, Analyzer>) {
+pub(crate) fn answered(town: &mut Town, people: u64, labels: u32) -> (u64, BTreeMap<u32, Tally>) {
     let domain = town.deployment.bundle.survey().survey().domain();
     // One of them has nothing to say.
     answered_with(town, people, labels, |person| (person > 0).then_some((person % domain).into()))
@@ -27,20 +26,20 @@ pub(crate) fn answered_with(
     people: u64,
     labels: u32,
     value: impl Fn(u64) -> Option<Value>,
-) -> (u64, BTreeMap<u32, Analyzer>) {
+) -> (u64, BTreeMap<u32, Tally>) {
     let survey = town.deployment.bundle.survey().survey().clone();
     let sender = sender();
     // On a machine that has much else to do an epoch may end too early; then the next one is as good.
     loop {
         let epoch = town.next_epoch();
-        let mut memory: BTreeMap<u32, Analyzer> = BTreeMap::new();
+        let mut memory: BTreeMap<u32, Tally> = BTreeMap::new();
         let all = (0..people).try_for_each(|person| {
             let label = if labels == 0 { 0 } else { 1 + person as u32 % labels };
             let seed = 1000 * epoch + person;
             let fragments = town.answer(&sender, person as usize, (label, epoch), value(person), seed)?;
-            let analyzer = memory.entry(label).or_insert_with(|| Analyzer::of_survey(&survey).unwrap());
-            analyzer.add_fragments(&fragments).unwrap();
-            analyzer.add_respondents(1);
+            let tally = memory.entry(label).or_insert_with(|| survey.mechanism().unwrap().tally().unwrap());
+            tally.add_fragments(fragments.attributes()).unwrap();
+            tally.add_respondents(1);
             Ok::<(), throng_host::net::client::SendError>(())
         });
         if all.is_ok() {
@@ -66,9 +65,10 @@ fn verified(release: &serde_json::Value) {
     assert!(verdict.holds, "{verdict}");
 }
 
-/// The same of an analyzer in memory.
-pub(crate) fn in_memory(analyzer: &Analyzer) -> Vec<String> {
-    analyzer.estimates().unwrap().counts().iter().map(|count| format!("{count:.3}")).collect()
+/// The same of a tally in memory.
+pub(crate) fn in_memory(survey: &Survey, tally: &Tally) -> Vec<String> {
+    let estimates = survey.mechanism().unwrap().estimate(tally).unwrap();
+    estimates.counts().iter().map(|count| format!("{count:.3}")).collect()
 }
 
 fn a_full_epoch(survey: &Survey) {
@@ -80,7 +80,7 @@ fn a_full_epoch(survey: &Survey) {
     let release = town.release(&["--epoch", &epoch_text, "--wait-s", "30"]).unwrap();
     assert_eq!(release["instances_present"], serde_json::json!([1, 2]), "{release}");
     assert_eq!((release["respondents"].as_u64(), release["epoch"].as_u64()), (Some(8), Some(epoch)));
-    assert_eq!(estimates(&release), in_memory(&memory[&0]), "the same seeds, the same estimates");
+    assert_eq!(estimates(&release), in_memory(survey, &memory[&0]), "the same seeds, the same estimates");
     let number = |name: &str| release[name].as_f64().unwrap();
     assert!(number("epsilon_central") <= 8.0 && number("epsilon_local") >= number("epsilon_central"));
     assert!(number("epsilon_spent") <= number("epsilon_central") * 1.001, "{release}");
@@ -121,7 +121,7 @@ fn records() {
         |person: u64| Value::Record(vec![Some(person as u32 % 5), person.is_multiple_of(2).then_some(2)]);
     let (epoch, memory) = answered_with(&mut town, 8, 0, |person| Some(value(person)));
     let release = town.release(&["--epoch", &epoch.to_string(), "--wait-s", "30"]).unwrap();
-    assert_eq!(estimates(&release), in_memory(&memory[&0]));
+    assert_eq!(estimates(&release), in_memory(&survey, &memory[&0]));
     verified(&release);
     assert_eq!(release["domain"], 8);
     let names: Vec<&str> =

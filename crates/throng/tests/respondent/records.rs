@@ -1,7 +1,6 @@
 //! Records of several attributes.
 
 use throng_respondent::{How, Respondent, Value};
-use throng_analyze::Analyzer;
 use throng_dp::Epsilon;
 
 use crate::world::{EPOCH_MS, ONE_HOT, RECORD};
@@ -59,7 +58,8 @@ fn what_records_say_is_estimated_attribute_by_attribute() {
     let desk = Desk::new(&RECORD.replace(backstop, plain).replace("envelopes = 80", "envelopes = 40"));
     let mut respondent = desk.open();
     respondent.set_epsilon_limit(Epsilon::new(1000.0).unwrap()).unwrap();
-    let mut analyzer = Analyzer::new(desk.world.survey.survey().mechanism().unwrap()).unwrap();
+    let mechanism = desk.world.survey.survey().mechanism().unwrap();
+    let mut tally = mechanism.tally().unwrap();
     for epoch in 0..90_u8 {
         let record = vec![Some(4), Some(1), if epoch < 60 { Some(700) } else { None }];
         let now_ms = u64::from(epoch) * EPOCH_MS;
@@ -69,11 +69,11 @@ fn what_records_say_is_estimated_attribute_by_attribute() {
         let answer = answered.answer();
         for body in &answer.bodies {
             let fragments = desk.world.open(&answer.route(body), body.bytes().unwrap());
-            analyzer.add_fragments(&fragments).unwrap();
+            tally.add_fragments(&fragments).unwrap();
         }
-        analyzer.add_respondents(1);
+        tally.add_respondents(1);
     }
-    let estimates = analyzer.estimates().unwrap();
+    let estimates = mechanism.estimate(&tally).unwrap();
     assert_eq!(estimates.counts().len(), 9 + 2 + 773);
     let mut found = estimates.heavy_hitters(0.001).unwrap().values;
     found.sort_unstable();

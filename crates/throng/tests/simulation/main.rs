@@ -13,7 +13,7 @@ mod seeds;
 mod statistics;
 
 use throng_simulate::simulation::{Mode, Simulated, Simulation};
-use throng_dp::{CountSketch, Epsilon, Mechanism, OneHot, Repeated, ReportFragments, SketchShape};
+use throng_dp::{CountSketch, Epsilon, Mechanism, OneHot, SketchShape};
 
 const MODES: [Mode; 2] = [Mode::Aggregate, Mode::Respondent];
 
@@ -22,17 +22,17 @@ fn epsilon(value: f64) -> Epsilon {
 }
 
 fn one_hot(domain: u64, local: f64) -> Mechanism {
-    Mechanism::OneHot(OneHot::new(domain, epsilon(local)).unwrap())
+    Mechanism::plain(OneHot::new(domain, epsilon(local)).unwrap())
 }
 
 fn repeated(domain: u64, local: f64, runs: u32) -> Mechanism {
     let run = |share| OneHot::new(domain, share);
-    Mechanism::RepeatedOneHot(Repeated::split(epsilon(local), runs, run).unwrap())
+    Mechanism::runs(epsilon(local), runs, run).unwrap()
 }
 
 fn fragmented(domain: u64, backstop: f64, fragment: f64, tau: u32) -> Mechanism {
     let backstop = OneHot::new(domain, epsilon(backstop)).unwrap();
-    Mechanism::FragmentedOneHot(ReportFragments::new(backstop, epsilon(fragment), tau).unwrap())
+    Mechanism::fragments(backstop, epsilon(fragment), tau).unwrap()
 }
 
 fn count_sketch(shape: SketchShape, local: f64, per_report: u32) -> CountSketch {
@@ -40,7 +40,7 @@ fn count_sketch(shape: SketchShape, local: f64, per_report: u32) -> CountSketch 
 }
 
 fn sketch(shape: SketchShape, local: f64, per_report: u32) -> Mechanism {
-    Mechanism::Sketch(count_sketch(shape, local, per_report))
+    Mechanism::plain(count_sketch(shape, local, per_report))
 }
 
 fn fragmented_sketch(
@@ -51,7 +51,7 @@ fn fragmented_sketch(
     tau: u32,
 ) -> Mechanism {
     let backstop = count_sketch(shape, backstop, per_report);
-    Mechanism::FragmentedSketch(ReportFragments::new(backstop, epsilon(fragment), tau).unwrap())
+    Mechanism::fragments(backstop, epsilon(fragment), tau).unwrap()
 }
 
 /// One of every mechanism, on a domain and from a seed for hash functions where there are any.

@@ -15,7 +15,7 @@ use throng_host::clock::now_s;
 use throng_host::keygen::{self, Deployment};
 use throng_analyze::{Counted, InstanceTally, Rejected};
 use throng_dp::Value;
-use throng_encode::{Encoder, Routing};
+use throng_encode::Routing;
 use throng_wire::{Digest, EpochStatement, Forwarded, Outcome, Place, Route, Signed, Survey};
 
 /// A survey of pixels, an epoch of it that is over, and its analyzer.
@@ -85,16 +85,14 @@ impl Analyst {
     pub(crate) fn count(&self, data: &str, people: u64) {
         let signed = self.deployment.bundle.survey();
         let survey = signed.survey();
-        let encoder = Encoder::of_survey(survey).unwrap();
-        let (delivery, tau) = (&survey.delivery, encoder.mechanism().coins().draws());
+        let mechanism = survey.mechanism().unwrap();
+        let (delivery, tau) = (&survey.delivery, mechanism.coins().draws());
         let routing = Routing::of(survey, self.label, tau).unwrap();
-        let mut tallies: Vec<_> =
-            (0..delivery.instances).map(|_| encoder.mechanism().tally().unwrap()).collect();
+        let mut tallies: Vec<_> = (0..delivery.instances).map(|_| mechanism.tally().unwrap()).collect();
         let mut rng = ChaCha20Rng::seed_from_u64(people);
         for person in 0..people {
-            let mut fragments = Vec::new();
-            encoder.encode(Some(&pixel(person)), &mut fragments, &mut rng).unwrap();
-            for (tally, routed) in tallies.iter_mut().zip(routing.route(&fragments, &mut rng)) {
+            let fragments = mechanism.randomize(Some(&pixel(person)), &mut rng).unwrap();
+            for (tally, routed) in tallies.iter_mut().zip(routing.route(fragments.attributes(), &mut rng)) {
                 tally.add_fragments(&routed).unwrap();
             }
         }

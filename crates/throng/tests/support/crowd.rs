@@ -14,7 +14,7 @@ use throng_host::net::client::SendError;
 use throng_analyze::InstanceTally;
 use throng_dp::estimate::InstanceSums;
 use throng_dp::{Estimates, Value};
-use throng_encode::{Answer, Encoder, Routing, Schedule, When};
+use throng_encode::{Answer, Routing, Schedule, When};
 use throng_wire::{Place, Survey};
 
 use crate::town::{Town, sender};
@@ -92,12 +92,19 @@ pub(crate) fn answer(town: &Town, epoch: u64, people: Range<u64>) -> Result<(), 
 pub(crate) fn sealed(town: &Town, epoch: u64, person: u64) -> Answer {
     let bundle = &town.deployment.bundle;
     let survey = bundle.survey().survey();
-    let (encoder, mut rng) = (Encoder::of_survey(survey).unwrap(), rng(epoch, person));
-    let mut fragments = Vec::new();
-    encoder.encode(value(person, survey).as_ref(), &mut fragments, &mut rng).unwrap();
+    let (mechanism, mut rng) = (survey.mechanism().unwrap(), rng(epoch, person));
     let schedule = Schedule::new(survey, When::CurrentEpoch, epoch * survey.epoch_s * 1000).unwrap();
-    let tau = encoder.mechanism().coins().draws();
-    Answer::seal(bundle.survey(), bundle.key_lists(), 0, &schedule, (&fragments, tau), &mut rng).unwrap()
+    let value = value(person, survey);
+    throng_encode::answer(
+        bundle.survey(),
+        bundle.key_lists(),
+        &mechanism,
+        0,
+        &schedule,
+        value.as_ref(),
+        &mut rng,
+    )
+    .unwrap()
 }
 
 /// One of them has nothing to say.
@@ -134,12 +141,11 @@ impl Answered {
     /// What one person's seed makes of their value: the fragments for each instance, in the order in which a respondent
     /// draws them.
     fn routed(&self, person: u64) -> Vec<Vec<u32>> {
-        let encoder = Encoder::of_survey(&self.survey).unwrap();
+        let mechanism = self.survey.mechanism().unwrap();
         let mut rng = rng(self.epoch, person);
-        let mut fragments = Vec::new();
-        encoder.encode(value(person, &self.survey).as_ref(), &mut fragments, &mut rng).unwrap();
-        let tau = encoder.mechanism().coins().draws();
-        Routing::of(&self.survey, 0, tau).unwrap().route(&fragments, &mut rng)
+        let fragments = mechanism.randomize(value(person, &self.survey).as_ref(), &mut rng).unwrap();
+        let routing = Routing::of(&self.survey, 0, fragments.tau()).unwrap();
+        routing.route(fragments.attributes(), &mut rng)
     }
 }
 

@@ -19,8 +19,8 @@ use tempfile::TempDir;
 use throng_host::keygen::{self, Deployment, Party};
 use throng_host::net::client::{Client, Limits, SendError};
 use throng_host::net::{Outgoing, Sender, paths};
-use throng_dp::Value;
-use throng_encode::{Answer, Encoder, Schedule, When};
+use throng_dp::{Fragments, Value};
+use throng_encode::{Answer, Schedule, When};
 use throng_wire::peel::open_fragment;
 use throng_wire::statement::{STATEMENT_LEN, check_count};
 use throng_wire::{
@@ -320,17 +320,15 @@ impl Town {
         (label, epoch): (u32, u64),
         value: Option<impl Into<Value>>,
         seed: u64,
-    ) -> Result<Vec<u32>, SendError> {
+    ) -> Result<Fragments, SendError> {
         let bundle = &self.deployment.bundle;
         let survey = bundle.survey().survey();
-        let encoder = Encoder::of_survey(survey).unwrap();
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
-        let mut fragments = Vec::new();
-        encoder.encode(value.map(Into::into).as_ref(), &mut fragments, &mut rng).unwrap();
+        let value = value.map(Into::into);
+        let fragments = survey.mechanism().unwrap().randomize(value.as_ref(), &mut rng).unwrap();
         let schedule = Schedule::new(survey, When::CurrentEpoch, epoch * survey.epoch_s * 1000).unwrap();
-        let tau = encoder.mechanism().coins().draws();
         let answer =
-            Answer::seal(bundle.survey(), bundle.key_lists(), label, &schedule, (&fragments, tau), &mut rng);
+            Answer::seal(bundle.survey(), bundle.key_lists(), label, &schedule, &fragments, &mut rng);
         for body in answer.unwrap().bodies {
             self.send(sender, body.route, person, &body.bytes)?;
         }

@@ -4,11 +4,11 @@ use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
 
 use super::noise::Noise;
 use super::{others_zero_epsilon, others_zero_epsilon_local};
-use crate::Error;
 use crate::amplification::clones::Pair;
 use crate::amplification::randomized_bit::RandomizedBit;
 use crate::amplification::{check_crowd, check_local, guarantee};
 use crate::remembered::Remembered;
+use crate::{Error, TO_THE_END};
 
 /// ε_central of one attribute's shuffled bits, whatever the others hold.
 ///
@@ -24,7 +24,7 @@ pub fn epsilon_certified(
     check_crowd(n)?;
     check_local(epsilon_local)?;
     let asked = (n, epsilon_local.value().to_bits(), delta.value().to_bits());
-    let epsilon = EPSILONS.once(asked, || {
+    let epsilon = EPSILONS.once(asked, TO_THE_END, || {
         let bit = RandomizedBit::new(epsilon_local.value());
         let start = others_zero_epsilon(smaller_crowd(n), &bit, delta.value());
         Ok(first_certified(start, bit.epsilon, EPSILON_STEP, |epsilon| {

@@ -71,7 +71,7 @@ struct Split {
 impl Split {
     fn measure(lab: &Lab, flights: &Dataset, bits: &[bool], total: f64, share: f64) -> Result<Self> {
         let epsilon_report = Epsilon::new(total * (1.0 - share))?;
-        let mechanism = Mechanism::OneHot(OneHot::new(flights.domain(), epsilon_report)?);
+        let mechanism = Mechanism::plain(OneHot::new(flights.domain(), epsilon_report)?);
         let report = mechanism.coins().noise();
         let guaranteed = |crowd| exact::epsilon_certified(crowd, epsilon_report, Delta::new(DELTA)?);
         if share == 0.0 {

@@ -79,7 +79,7 @@ impl Cell {
         let side = |epsilon_local: Epsilon, epsilon_central: f64| -> Result<Side> {
             let (mut errors, mut expected) = (Vec::new(), Vec::new());
             for (number, counts) in crowds.iter().enumerate() {
-                let mechanism = Mechanism::OneHot(OneHot::new(counts.len() as u64, epsilon_local)?);
+                let mechanism = Mechanism::plain(OneHot::new(counts.len() as u64, epsilon_local)?);
                 // Crowds of another m have other noise, so that gains are those of two independent runs.
                 let measured = lab.measure_crowd(counts, &mechanism, 1000 * parts + number as u64)?;
                 let estimates = measured.estimates.counts().iter().zip(counts);

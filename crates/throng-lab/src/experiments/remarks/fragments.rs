@@ -8,7 +8,7 @@ use throng_dp::fragmenting::{
     error_factor_without_backstop, exposed_epsilon, fragment_epsilon_as_paper, fragments_without_backstop,
 };
 use throng_dp::sampling::Bernoulli;
-use throng_dp::{CentralGuarantee, Delta, Epsilon, Mechanism, OneHot, Repeated};
+use throng_dp::{CentralGuarantee, Delta, Epsilon, Mechanism, OneHot};
 
 use super::Part;
 use crate::experiments::Row;
@@ -88,8 +88,8 @@ pub(super) fn without_backstop(lab: &Lab) -> Result<Part> {
     let factor = error_factor_without_backstop(four, two);
     let dataset = Data::Horse.load()?;
     let run = |total: f64, runs: u32| -> Result<f64> {
-        let split = Repeated::split(Epsilon::new(total)?, runs, |each| OneHot::new(dataset.domain(), each))?;
-        Ok(lab.measure(&dataset, &Mechanism::RepeatedOneHot(split))?.accuracy.rmse)
+        let split = Mechanism::runs(Epsilon::new(total)?, runs, |each| OneHot::new(dataset.domain(), each))?;
+        Ok(lab.measure(&dataset, &split)?.accuracy.rmse)
     };
     let (one, split, ten) = (run(4.0, 1)?, run(4.0, 2)?, run(20.0, 10)?);
     let near = |measured: f64, expected: f64| (measured / expected - 1.0).abs() < 0.02;

@@ -26,7 +26,7 @@ fn planned(flags: &str) -> (Question, Plan, Survey, String) {
     assert_eq!((&question.encoding, &question.distribution), (&Choice::Recommend, &Distribution::Uniform));
     let plan = plan(&question).unwrap();
     let survey = super::super::survey(&target, &question, &plan);
-    let text = summary(&question, &plan, &survey).unwrap();
+    let text = summary(&question, &plan, &survey, throng_account::TO_THE_END).unwrap();
     (question, plan, survey, text)
 }
 

@@ -280,7 +280,8 @@ const QUESTIONS: &[Question] = &[
         about: "count sketch on r hash functions with eps_each for each, the rows visible",
         answer: |p| {
             let (n, each, delta) = (p.n()?, p.epsilon("eps_each")?, p.delta("delta")?);
-            let guarantee = exact::cms_split_revealed_epsilon(n, each, delta, p.small("H")?, p.small("r")?)?;
+            let guarantee =
+                composition::cms_split_revealed_epsilon(n, each, delta, p.small("H")?, p.small("r")?)?;
             Ok(guarantee.epsilon().value())
         },
     },

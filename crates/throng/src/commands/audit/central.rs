@@ -109,7 +109,7 @@ fn crowd(args: &CentralArgs) -> Result<(Crowd, Option<CentralGuarantee<Removal>>
                 Some(local) => Epsilon::new(local).context("--epsilon-local")?,
                 None => exact::epsilon_local_certified(args.respondents, central, delta)?,
             };
-            let mechanism = Mechanism::OneHot(OneHot::new(2, local)?);
+            let mechanism = Mechanism::plain(OneHot::new(2, local)?);
             let terms = Terms {
                 answers_kept: false,
                 coins: mechanism.coins(),

@@ -9,7 +9,7 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use rayon::prelude::*;
 use throng_dp::Epsilon;
-use throng_encode::{Answer, Encoder, Schedule, When};
+use throng_encode::{Answer, Schedule, When, answer};
 use throng_wire::peel::{open_body, open_fragment, peel};
 use throng_wire::{
     Address, Forwarded, LayerKeys, Layout, Opened, Outcome, Peeled, Place, Route, Stop as WireStop, Survey,
@@ -99,8 +99,7 @@ impl Town {
     /// long one takes, in seconds.
     pub(super) fn see_answers(&self, answers: u64, seed: u64, views: &mut Views, stop: &Stop) -> Result<f64> {
         let survey = self.bundle.survey().survey();
-        let encoder = Encoder::of_survey(survey)?;
-        let tau = encoder.mechanism().coins().draws();
+        let mechanism = survey.mechanism()?;
         let epoch = survey.epoch_at(now_s()) + 1;
         let start_ms = epoch * survey.epoch_s * 1000;
         let schedule = Schedule::new(survey, When::NextEpoch, start_ms - 1)?;
@@ -111,10 +110,9 @@ impl Town {
                 .map(|number| {
                     stop.check()?;
                     let mut rng = rng(seed, 1 + case as u64, number);
-                    let mut fragments = Vec::new();
-                    encoder.encode(value(case).map(Into::into).as_ref(), &mut fragments, &mut rng)?;
+                    let value = value(case).map(Into::into);
                     let (signed, lists) = (self.bundle.survey(), self.bundle.key_lists());
-                    Ok(Answer::seal(signed, lists, 0, &schedule, (&fragments, tau), &mut rng)?)
+                    Ok(answer(signed, lists, &mechanism, 0, &schedule, value.as_ref(), &mut rng)?)
                 })
                 .collect::<Result<_>>()?;
             for answer in &made {

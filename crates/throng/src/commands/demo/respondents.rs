@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use indicatif::ProgressBar;
 use rayon::prelude::*;
-use throng_encode::{Answer, Encoder, Schedule, SealedBody, When};
+use throng_encode::{Answer, Schedule, SealedBody, When, answer};
 use throng_wire::{Credential, Digest, Place, SignedReceipt};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -32,8 +32,7 @@ pub(super) fn seal(
     stop: &Stop,
 ) -> Result<Sealing<Vec<Answer>>> {
     let survey = bundle.survey().survey();
-    let encoder = Encoder::of_survey(survey)?;
-    let tau = encoder.mechanism().coins().draws();
+    let mechanism = survey.mechanism()?;
     // An answer that is made before the epoch has any time of it to be sent at.
     let begins_ms = epoch * survey.epoch_s * 1000;
     let schedule = Schedule::new(survey, When::NextEpoch, begins_ms - 1)?;
@@ -46,10 +45,9 @@ pub(super) fn seal(
                 return Ok(None);
             }
             let mut rng = system_rng()?;
-            let mut fragments = Zeroizing::new(Vec::new());
-            encoder.encode(Some(&value.into()), &mut fragments, &mut rng)?;
             let (survey, lists) = (bundle.survey(), bundle.key_lists());
-            let answer = Answer::seal(survey, lists, 0, &schedule, (&fragments, tau), &mut rng)?;
+            let value = value.into();
+            let answer = answer(survey, lists, &mechanism, 0, &schedule, Some(&value), &mut rng)?;
             sealed.fetch_add(1, Ordering::Relaxed);
             bar.inc(1);
             Ok(Some(answer))

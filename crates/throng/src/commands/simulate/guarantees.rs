@@ -6,7 +6,7 @@ use throng_account::planner::{ENVELOPES_MAX, Traffic};
 use throng_dp::fragmenting::fragment_epsilon;
 use throng_dp::sampling::Bernoulli;
 use throng_dp::{
-    BitRandomizer, Coins, CountSketch, Delta, Epsilon, Mechanism, OneHot, ReportFragments, SketchShape,
+    BitRandomizer, Coins, CountSketch, Delta, Encoding, Epsilon, Mechanism, OneHot, SketchShape,
 };
 use throng_wire::Survey;
 use throng_wire::envelope::body_len;
@@ -129,18 +129,11 @@ fn mechanism(
         Some(epsilon) => Epsilon::new(epsilon).context("--epsilon-fragment")?,
         None => fragment_epsilon(floor, tau)?,
     };
-    Ok(match (shape, tau) {
-        (None, 1) => Mechanism::OneHot(OneHot::new(data.domain(), floor)?),
-        (None, _) => Mechanism::FragmentedOneHot(ReportFragments::new(
-            OneHot::new(data.domain(), floor)?,
-            fragment,
-            tau,
-        )?),
-        (Some(shape), 1) => Mechanism::Sketch(CountSketch::new(shape, floor)?),
-        (Some(shape), _) => {
-            Mechanism::FragmentedSketch(ReportFragments::new(CountSketch::new(shape, floor)?, fragment, tau)?)
-        }
-    })
+    let encoding: Encoding = match shape {
+        None => OneHot::new(data.domain(), floor)?.into(),
+        Some(shape) => CountSketch::new(shape, floor)?.into(),
+    };
+    Ok(if tau == 1 { Mechanism::plain(encoding) } else { Mechanism::fragments(encoding, fragment, tau)? })
 }
 
 /// The guarantee of a release in which every instance counts the same respondents, as here: that of the first coin. A real
