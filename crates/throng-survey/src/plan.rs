@@ -403,6 +403,8 @@ fn survey(target: &Target, question: &Question, plan: &Plan) -> Survey {
         name: target.name.clone(),
         question: target.question.clone(),
         epoch_s: target.epoch_s,
+        mode: None,
+        values: None,
         encoding: match plan.encoding {
             Encoding::OneHot => survey::Encoding::OneHot { domain },
             Encoding::Sketch { rows, cells } => {
