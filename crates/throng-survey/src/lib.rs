@@ -8,6 +8,7 @@
 //! | what is left whatever fails? | [`floor`] |
 //! | what does an accountant have to know of it? | [`terms`] |
 //! | which survey keeps a guarantee, what does it cost, and what do people sign? | [`plan()`], [`Target`], [`Planned`] |
+//! | how does a result show a guarantee? | [`Promise`] |
 //! | what can one respondent who lies do? | [`liar`] |
 //! | how long is what travels? | [`lengths`] |
 //!
@@ -22,6 +23,7 @@ pub mod lengths;
 pub mod liar;
 pub mod place;
 pub mod plan;
+mod promise;
 mod stated;
 pub mod survey;
 #[cfg(test)]
@@ -33,6 +35,7 @@ pub use digest::{Digest, HashedMap, HashedSet, Hasher, SurveyHash};
 pub use error::Error;
 pub use place::Place;
 pub use plan::{Planned, Target, plan, plan_while};
+pub use promise::{CentralPromise, CollusionPromise, Promise};
 pub use stated::Stated;
 pub use survey::Survey;
 pub use verifying_key::VerifyingKey;

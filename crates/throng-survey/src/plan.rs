@@ -17,7 +17,7 @@ use crate::lengths::{body_len, envelope_len};
 use crate::liar::{self, OneLiarShown};
 use throng_account::rounding::at_most;
 use crate::survey::{self, AnswerChanges, Claim, Cover, Crowd, Delivery, Enrolment};
-use crate::{Error, Stated, Survey};
+use crate::{CentralPromise, CollusionPromise, Error, Stated, Survey};
 
 pub use honest::IfHonest;
 pub use target::{Asked, EncodingChoice, LabelTarget, Target};
@@ -55,14 +55,9 @@ pub fn plan_while(target: &Target, go_on: GoOn<'_>) -> Result<Planned, Error> {
 /// is what the command shows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Planned {
-    /// The privacy loss of one release.
-    pub epsilon_central: f64,
-    /// The allowance beside it.
-    pub delta: f64,
-    /// Which worlds are compared.
-    pub neighbors: &'static str,
-    /// The bound that proves it.
-    pub bound: &'static str,
+    /// What one release guarantees.
+    #[serde(flatten)]
+    pub central: CentralPromise,
     /// The same if all of the crowd are honest, and if half of them are.
     pub if_honest: [IfHonest; 2],
     /// The same between two answers that somebody could have given.
@@ -114,10 +109,9 @@ pub struct Planned {
     pub detectable_count: f64,
     /// What one respondent who lies can do to one estimate.
     pub one_liar: OneLiarShown,
-    /// What the fragments alone say that one, two, ... bad instances and the analyzer can tie to a respondent.
-    pub epsilon_if_instances_compromised: Vec<f64>,
-    /// What these leave, as they see the release too.
-    pub epsilon_with_release_if_instances_compromised: Vec<f64>,
+    /// What collusion leaves.
+    #[serde(flatten)]
+    pub collusion: CollusionPromise,
     /// What one more report fragment would change; absent where that is no plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub one_more_fragment: Option<OneMore>,
@@ -183,7 +177,6 @@ impl Planned {
         survey: Survey,
         go_on: GoOn<'_>,
     ) -> Result<Self, Error> {
-        let collusions = plan.exposure.collusions()?;
         let removal = CentralGuarantee::<Removal>::new(question.epsilon_central, question.delta);
         let replacement = CentralGuarantee::<Replacement>::from(removal);
         let liar = liar::of(&survey)?;
@@ -194,10 +187,7 @@ impl Planned {
             Encoding::Record { .. } => None,
         };
         Ok(Self {
-            epsilon_central: question.epsilon_central.value(),
-            delta: question.delta.value(),
-            neighbors: "removal",
-            bound: "exact",
+            central: (&survey.claim).into(),
             if_honest: honest::of(&survey, go_on)?,
             replacement: Between {
                 epsilon_central: replacement.epsilon().value(),
@@ -224,11 +214,7 @@ impl Planned {
             noise_threshold: plan.accuracy.threshold,
             detectable_count: plan.accuracy.detectable,
             one_liar: liar.into(),
-            epsilon_if_instances_compromised: collusions.iter().map(|left| left.exposed.value()).collect(),
-            epsilon_with_release_if_instances_compromised: collusions
-                .iter()
-                .map(|left| left.with_release.value())
-                .collect(),
+            collusion: CollusionPromise::of(&plan.exposure)?,
             one_more_fragment: planner::fragment_cost(question, go_on).ok().map(|cost| OneMore {
                 envelopes_per_instance: cost.envelopes.1,
                 standard_error: cost.standard_error.1,
@@ -252,7 +238,7 @@ impl fmt::Display for Planned {
             "guarantee of a release",
             format!(
                 "epsilon_central {}, delta {:e} (removal, exact bound)",
-                self.epsilon_central, self.delta
+                self.central.epsilon_central, self.central.delta
             ),
         )?;
         line(
@@ -281,9 +267,12 @@ impl fmt::Display for Planned {
                 epsilons.iter().map(|&epsilon| format!("{:.4}", at_most(epsilon))).collect();
             format!("1 to {}: epsilon {}", list.len(), list.join(", "))
         };
-        line("bad instances + analyzer", list(&self.epsilon_with_release_if_instances_compromised))?;
+        line(
+            "bad instances + analyzer",
+            list(&self.collusion.epsilon_with_release_if_instances_compromised),
+        )?;
         if self.epsilon_fragment.is_some() {
-            line("  fragments tied alone", list(&self.epsilon_if_instances_compromised))?;
+            line("  fragments tied alone", list(&self.collusion.epsilon_if_instances_compromised))?;
         }
         line(
             "respondents",
@@ -425,6 +414,8 @@ fn survey(target: &Target, question: &Question, plan: &Plan) -> Survey {
         name: target.name.clone(),
         question: target.question.clone(),
         epoch_s: target.epoch_s,
+        mode: None,
+        values: None,
         encoding: match plan.encoding {
             Encoding::OneHot => survey::Encoding::OneHot { domain },
             Encoding::Sketch { rows, cells } => {

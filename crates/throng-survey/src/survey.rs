@@ -8,6 +8,7 @@ mod check;
 mod labels;
 mod party;
 mod text;
+mod values;
 mod warnings;
 
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,7 @@ use crate::{Error, jcs};
 pub use labels::Labels;
 pub use party::{Instance, Parties, Party};
 pub use text::shows_as_written;
+pub use values::Values;
 pub use warnings::{Shared, Warning};
 
 /// A survey. Field by field what the file says.
@@ -35,8 +37,14 @@ pub struct Survey {
     /// The length of an epoch in seconds. Each respondent answers at most once in it, and it is released or destroyed
     /// at its end. Epochs are numbered from 1970-01-01T00:00:00Z on.
     pub epoch_s: u64,
+    /// How answers become counts. Absent: "shuffled".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
     /// How a value is written as bits.
     pub encoding: Encoding,
+    /// What values are called. Absent: by their numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub values: Option<Values>,
     /// How the bits are randomized.
     pub randomizer: Randomizer,
     /// Who has to take part for a release.
@@ -51,6 +59,16 @@ pub struct Survey {
     /// Who runs it. Absent or incomplete in a draft, such as `throng plan` writes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parties: Option<Parties>,
+}
+
+/// How answers become counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Mode {
+    /// In the shuffle model: fragments that are randomized by respondents, mixed by hops, and counted by the analyzer.
+    #[default]
+    Shuffled,
 }
 
 /// How a value is written as bits.
@@ -89,6 +107,9 @@ pub struct Attribute {
     pub name: String,
     /// How many values there are, at least 2 and with all other attributes at most 2^32; they are numbered from 0.
     pub values: u64,
+    /// What they are called, one name for each, in order. Absent: by their numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub names: Option<Vec<String>>,
 }
 
 /// How the bits are randomized.
@@ -237,17 +258,9 @@ impl Survey {
         }
     }
 
-    /// What a value is called where estimates are shown: its number, or in a survey of records the attribute and its value.
-    pub fn value_name(&self, value: u64) -> String {
-        let Encoding::Record { attributes } = &self.encoding else { return value.to_string() };
-        let mut rest = value;
-        for attribute in attributes {
-            if rest < attribute.values {
-                return format!("{} = {rest}", attribute.name);
-            }
-            rest -= attribute.values;
-        }
-        value.to_string()
+    /// How answers become counts.
+    pub fn mode(&self) -> Mode {
+        self.mode.unwrap_or_default()
     }
 
     /// The number of attributes: every fragment holds one number below it.

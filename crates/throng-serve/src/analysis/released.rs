@@ -8,8 +8,8 @@ use indicatif::HumanCount;
 use serde::Serialize;
 use throng_analyze::plausible::Mark;
 use throng_analyze::{Rejected, Release, ranking_among};
-use throng_dp::{CentralGuarantee, Coins, Neighbors, Removal};
-use throng_survey::CheckedClaim;
+use throng_dp::{CentralGuarantee, Removal};
+use throng_survey::{CheckedClaim, Promise};
 use throng_wire::survey::{Cover, Enrolment, Survey};
 
 use super::lies::{Lies, interval_with_liars, liars, mark_of};
@@ -53,23 +53,8 @@ pub struct Released {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub instances_sealed: Vec<u32>,
     /// What this release guarantees.
-    pub epsilon_central: f64,
-    /// The allowance beside it: `throng_dp::Delta` says what that is.
-    pub delta: f64,
-    /// Which worlds are compared.
-    pub neighbors: &'static str,
-    /// The bound that proves it.
-    pub bound: String,
-    /// How many honest respondents it rests on.
-    pub honest_respondents: u64,
-    /// What is left whatever fails: of one epoch, or with a backstop of all epochs while the answer stays the same.
-    pub epsilon_local: f64,
-    /// Whether that is of all epochs in which the answer stays the same.
-    pub backstop: bool,
-    /// What the fragments alone say that one, two, ... bad instances and the analyzer can tie to a respondent.
-    pub epsilon_if_instances_compromised: Vec<f64>,
-    /// What these leave, as they see this release too.
-    pub epsilon_with_release_if_instances_compromised: Vec<f64>,
+    #[serde(flatten)]
+    pub promise: Promise,
     /// What the guarantee rests on, in sentences.
     pub assumptions: Vec<String>,
     /// Whose budget it is from.
@@ -182,7 +167,7 @@ impl Released {
         let (crowd, estimates) = (release.crowd(), release.estimates());
         let hitters = estimates.heavy_hitters(BETA)?;
         let claim = CheckedClaim::under(survey, crowd.route.label)?;
-        let collusions = claim.exposure.collusions()?;
+        let promise = Promise::kept(survey, &claim, release.central(), release.honest())?;
         let lies = Lies::of(survey, release, hitters.threshold, liars);
         let largest =
             ranking_among(estimates, |value| release.given(value).is_some(), top, confidence, BETA)?;
@@ -220,18 +205,7 @@ impl Released {
             instances_outside: crowd.outside.clone(),
             instances_destroyed: crowd.destroyed.clone(),
             instances_sealed: Vec::new(),
-            epsilon_central: release.central().epsilon().value(),
-            delta: release.central().delta().value(),
-            neighbors: Removal::NAME,
-            bound: survey.claim.bound.clone(),
-            honest_respondents: release.honest(),
-            epsilon_local: claim.floor.epsilon().value(),
-            backstop: matches!(survey.mechanism()?.coins(), Coins::Fragments { .. }),
-            epsilon_if_instances_compromised: collusions.iter().map(|left| left.exposed.value()).collect(),
-            epsilon_with_release_if_instances_compromised: collusions
-                .iter()
-                .map(|left| left.with_release.value())
-                .collect(),
+            promise,
             assumptions: assumptions(survey, release, &claim),
             population: population.to_owned(),
             epsilon_spent: release.spent().epsilon().value(),
@@ -287,8 +261,8 @@ impl Released {
                 let title = plot_title(
                     (&self.name, self.label.as_deref()),
                     self.epoch,
-                    self.epsilon_central,
-                    self.epsilon_local,
+                    self.promise.central.epsilon_central,
+                    self.promise.epsilon_local,
                 );
                 let (title, by_rank) = (&*title, &*by_rank);
                 let plot = RankPlot { title, by_rank, estimates, threshold: self.noise_threshold };
@@ -443,17 +417,17 @@ impl fmt::Display for Released {
             "this release",
             format!(
                 "epsilon_central {:.4}, delta {:e} ({}, bound {}, {} honest respondents)",
-                at_most(self.epsilon_central),
-                self.delta,
-                self.neighbors,
-                self.bound,
-                HumanCount(self.honest_respondents)
+                at_most(self.promise.central.epsilon_central),
+                self.promise.central.delta,
+                self.promise.central.neighbors,
+                self.promise.central.bound,
+                HumanCount(self.promise.honest_respondents)
             ),
         )?;
-        let floor = if self.backstop { "epsilon_backstop" } else { "epsilon_local" };
-        let over = if self.backstop { ", one epoch or a constant answer" } else { "" };
-        let local = at_most(self.epsilon_local);
-        line("whatever fails", format!("{floor} {local:.4} ({}{over})", self.neighbors))?;
+        let floor = if self.promise.backstop { "epsilon_backstop" } else { "epsilon_local" };
+        let over = if self.promise.backstop { ", one epoch or a constant answer" } else { "" };
+        let local = at_most(self.promise.epsilon_local);
+        line("whatever fails", format!("{floor} {local:.4} ({}{over})", self.promise.central.neighbors))?;
         line(
             "all releases",
             format!(

@@ -7,7 +7,7 @@ use anyhow::Result;
 use axum::extract::State;
 use serde::Serialize;
 use throng_dp::Coins;
-use throng_survey::floor;
+use throng_survey::{CentralPromise, floor};
 use throng_wire::survey::{Cover, Encoding, Enrolment};
 use throng_wire::{Place, Route, SurveyHash};
 
@@ -50,12 +50,12 @@ struct SurveyPage {
     labels: Vec<String>,
     /// Trust profiles: the instances that the fragments of a label go to, where not to all.
     profiles: BTreeMap<String, Vec<u32>>,
-    epsilon_central: f64,
-    delta: f64,
+    /// What one release is claimed to guarantee.
+    #[serde(flatten)]
+    claim: CentralPromise,
     /// What is left whatever fails: of one epoch, or with a backstop of all epochs while the answer stays the same.
     epsilon_local: f64,
     backstop: bool,
-    bound: String,
     instances: u32,
     hops: u32,
     envelopes: u32,
@@ -190,11 +190,9 @@ impl Serving {
             enrolment: survey.crowd.enrolment,
             labels,
             profiles: survey.labels.as_ref().and_then(|labels| labels.profiles.clone()).unwrap_or_default(),
-            epsilon_central: survey.claim.epsilon_central,
-            delta: survey.claim.delta,
+            claim: (&survey.claim).into(),
             epsilon_local: floor(survey)?.epsilon().value(),
             backstop: matches!(survey.mechanism()?.coins(), Coins::Fragments { .. }),
-            bound: survey.claim.bound.clone(),
             instances: survey.delivery.instances,
             hops: survey.delivery.hops,
             envelopes: survey.delivery.envelopes,

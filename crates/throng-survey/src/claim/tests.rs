@@ -92,7 +92,7 @@ fn a_record_has_the_claim_of_one_question_with_all_its_values() {
         // An attribute less is less traffic, and the same bits.
         let mut narrow = record.clone();
         narrow.encoding = crate::survey::Encoding::Record {
-            attributes: vec![crate::survey::Attribute { name: "age".into(), values: 9 }],
+            attributes: vec![crate::survey::Attribute { name: "age".into(), values: 9, names: None }],
         };
         assert!(CheckedClaim::check(&narrow).unwrap().overflow < found.overflow);
         record.claim.epsilon_central = found.central.epsilon().value() * 0.99;

@@ -18,7 +18,7 @@ impl Survey {
             return wrong("version", "this program reads version 1");
         }
         if !is_name(&self.name) {
-            return wrong("name", "use letters, digits, '-', '_' and '.'");
+            return wrong("name", NAME);
         }
         if !shows_as_written(&self.question) {
             return wrong("question", NOT_AS_WRITTEN);
@@ -47,6 +47,7 @@ impl Survey {
             Encoding::Record { attributes } => check_attributes(attributes)?,
             Encoding::OneHot { .. } | Encoding::Sketch { .. } => {}
         }
+        self.check_values()?;
         match self.randomizer {
             Randomizer::AttributeFragments { epsilon_local } => {
                 epsilon("randomizer.epsilon_local", epsilon_local)?;
@@ -109,7 +110,7 @@ impl Survey {
             return wrong("labels.names", "list each label once, and at least one");
         }
         if !labels.names.iter().all(|name| is_name(name)) {
-            return wrong("labels.names", "use letters, digits, '-', '_' and '.'");
+            return wrong("labels.names", NAME);
         }
         labels.profiles.as_ref().map_or(Ok(()), |profiles| self.check_profiles(labels, profiles))
     }
@@ -197,7 +198,7 @@ fn check_attributes(attributes: &[Attribute]) -> Result<(), Error> {
         return wrong("list each attribute once, and at least one");
     }
     if !attributes.iter().all(|attribute| is_name(&attribute.name)) {
-        return wrong("name them by letters, digits, '-', '_' and '.'");
+        return wrong(NAME);
     }
     if attributes.iter().any(|attribute| attribute.values < 2) || sum_of_values(attributes) > 1 << 32 {
         return wrong("each has at least 2 values, and all together at most 2^32");
@@ -213,13 +214,21 @@ fn epsilon(field: &'static str, value: f64) -> Result<(), Error> {
     }
 }
 
-/// A name that can be part of a file name and of an address.
+/// A name that can be part of a file name and of an address: no hidden file, and no way up.
 fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+    (1..=NAME_LEN_MAX).contains(&text.len())
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+        && !text.starts_with('.')
 }
 
+/// What is wrong with a name.
+const NAME: &str = "use 1 to 100 letters, digits, '-', '_' and '.', not beginning with '.'";
+
+/// File names have room for 255 bytes on most systems, with what is added to the name.
+const NAME_LEN_MAX: usize = 100;
+
 /// What is wrong with a text that does not show as it is written.
-const NOT_AS_WRITTEN: &str = "write one line, without control characters, characters that turn the direction of text, or \
+pub(super) const NOT_AS_WRITTEN: &str = "write one line, without control characters, characters that turn the direction of text, or \
                               characters that are not seen";
 
 /// More than anyone runs; so that numbers from a file cannot ask for absurd work.

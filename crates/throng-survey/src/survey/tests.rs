@@ -464,7 +464,8 @@ fn texts_that_do_not_show_as_they_are_written_are_refused() {
             survey.parties.as_mut().unwrap().instances[0].hops[0].jurisdiction = text;
         }),
         ("encoding.attributes", |survey, text| {
-            survey.encoding = Encoding::Record { attributes: vec![Attribute { name: text, values: 2 }] };
+            survey.encoding =
+                Encoding::Record { attributes: vec![Attribute { name: text, values: 2, names: None }] };
         }),
     ];
     let sample = Survey::from_toml(&(SAMPLE.to_owned() + LABELS + PARTIES)).unwrap();
@@ -525,4 +526,81 @@ fn operators_who_sign_together_state_the_honest_share() {
     Survey::from_toml(&(unstated.clone() + &alone)).unwrap();
     let error = Survey::from_toml(&(unstated + PARTIES)).unwrap_err().to_string();
     assert!(error.contains("crowd.honest_fraction") && error.contains("more than one operator"), "{error}");
+}
+
+fn named(names: &str) -> String {
+    SAMPLE.replace("domain = 784", "domain = 3") + "[values]\nnames = " + names + "\n"
+}
+
+#[test]
+fn values_are_called_by_their_names_where_they_have_some() {
+    let survey = Survey::from_toml(&named(r#"["Zürich", "Genève", "somewhere else"]"#)).unwrap();
+    assert_eq!(
+        [0, 1, 2, 3].map(|value| survey.value_name(value)),
+        ["Zürich", "Genève", "somewhere else", "3"]
+    );
+    assert!(
+        survey.canonical().unwrap().contains(r#""values":{"names":["Zürich","Genève","somewhere else"]}"#)
+    );
+    assert_eq!(Survey::from_toml(&survey.to_toml().unwrap()).unwrap(), survey);
+    // Without names nothing changes, also not the hash.
+    let plain = Survey::from_toml(SAMPLE).unwrap();
+    assert_eq!(plain.value_name(7), "7");
+    assert!(!plain.canonical().unwrap().contains("values"));
+    let record = SAMPLE.replace("kind = \"one-hot\"\ndomain = 784", RECORD);
+    let record = record.replace("values = 2 }", "values = 2, names = [\"f\", \"m\"] }");
+    let survey = Survey::from_toml(&record).unwrap();
+    assert_eq!(
+        [8, 9, 10, 11].map(|value| survey.value_name(value)),
+        ["age = 8", "sex = f", "sex = m", "county = 0"]
+    );
+}
+
+#[test]
+fn names_of_values_that_mislead_are_refused() {
+    let long = "x".repeat(200);
+    Survey::from_toml(&named(&format!(r#"["a", "b", "{long}"]"#))).unwrap();
+    for names in [
+        r#"["a", "b"]"#.to_owned(),
+        r#"["a", "b", "c", "d"]"#.to_owned(),
+        r#"["a", "b", "a"]"#.to_owned(),
+        r#"["a", "b", ""]"#.to_owned(),
+        r#"["a", "b", " c"]"#.to_owned(),
+        r#"["a", "b", "c\n"]"#.to_owned(),
+        r#"["a", "b", "c\u202e"]"#.to_owned(),
+        // e and a combining accent: it looks like the one letter.
+        r#"["a", "b", "e\u0301"]"#.to_owned(),
+        format!(r#"["a", "b", "{long}x"]"#),
+    ] {
+        match Survey::from_toml(&named(&names)) {
+            Err(Error::Field { field, .. }) => assert_eq!(field, "values.names", "{names}"),
+            other => panic!("{names}: {other:?}"),
+        }
+    }
+    let record = SAMPLE.replace("kind = \"one-hot\"\ndomain = 784", RECORD);
+    let beside = record.clone() + "[values]\nnames = [\"a\"]\n";
+    assert!(matches!(Survey::from_toml(&beside), Err(Error::Field { field: "values", .. })));
+    let one = record.replace("values = 2 }", "values = 2, names = [\"f\"] }");
+    assert!(matches!(Survey::from_toml(&one), Err(Error::Field { field: "encoding.attributes.names", .. })));
+}
+
+#[test]
+fn a_name_is_no_hidden_file_and_no_way_up() {
+    let named = |name: &str| Survey::from_toml(&SAMPLE.replace("which-pixel", name));
+    for name in ["a", "a.b", "-_.Z9", "v1..2", &"x".repeat(100)] {
+        assert!(named(name).is_ok(), "{name}");
+    }
+    for name in [".", "..", ".a", "...", "", "a/b", "a b", &"x".repeat(101)] {
+        assert!(matches!(named(name), Err(Error::Field { field: "name", .. })), "{name}");
+    }
+}
+
+#[test]
+fn the_only_mode_is_shuffled() {
+    let with = |mode: &str| {
+        Survey::from_toml(&SAMPLE.replace("version = 1", &format!("version = 1\nmode = \"{mode}\"")))
+    };
+    assert_eq!(with("shuffled").unwrap().mode(), Mode::Shuffled);
+    assert_eq!(Survey::from_toml(SAMPLE).unwrap().mode(), Mode::Shuffled);
+    assert!(with("central").is_err() && with("").is_err());
 }

@@ -43,7 +43,8 @@ fn target(args: &PlanArgs) -> Result<Target> {
         ensure!(attribute.values >= 2, "--attribute {}: give it at least 2 values", attribute.name);
     }
     let attributes = args.attribute.iter();
-    let attributes = attributes.map(|one| Attribute { name: one.name.clone(), values: one.values }).collect();
+    let attributes =
+        attributes.map(|one| Attribute { name: one.name.clone(), values: one.values, names: None }).collect();
     let label = |label: &crate::cli::LabelArg| LabelTarget {
         name: label.name.clone(),
         profile: label.profile.clone(),

@@ -306,7 +306,7 @@ mod tests {
     use throng_wire::survey::Attribute;
 
     fn record(names: &[&str]) -> Encoding {
-        let attribute = |name: &&str| Attribute { name: (*name).to_owned(), values: 9 };
+        let attribute = |name: &&str| Attribute { name: (*name).to_owned(), values: 9, names: None };
         Encoding::Record { attributes: names.iter().map(attribute).collect() }
     }
 

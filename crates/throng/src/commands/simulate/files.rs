@@ -27,7 +27,8 @@ pub(super) fn of(
             files.push(("side-by-side.png", truth.beside(&estimate).to_png()?));
         }
         None => {
-            let title = format!("{}: epsilon_central {:.4}", result.data, at_most(result.epsilon_central));
+            let title =
+                format!("{}: epsilon_central {:.4}", result.data, at_most(result.central.epsilon_central));
             let plot = rank_plot(title, study.data.counts(), &simulated.estimates, result.noise_threshold);
             files.push(("ranks.svg", plot.to_svg()?.into_bytes()));
             files.push(("ranks.png", plot.to_png()?));
