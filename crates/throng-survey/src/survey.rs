@@ -235,6 +235,15 @@ impl Survey {
         toml::to_string(self).map_err(|error| Error::Format(error.to_string()))
     }
 
+    /// Reads and checks the canonical JSON of a survey, as it is published beside the file. Another form of the same is refused.
+    pub fn from_json(text: &str) -> Result<Self, Error> {
+        let survey: Self = serde_json::from_str(text).map_err(|error| Error::Format(error.to_string()))?;
+        if survey.canonical()? != text {
+            return Err(Error::Format("its JSON is not canonical (RFC 8785)".into()));
+        }
+        Ok(survey)
+    }
+
     /// The share of a crowd that the guarantee assumes to be honest.
     pub fn honest_fraction(&self) -> f64 {
         self.crowd.honest_fraction.unwrap_or(1.0)

@@ -109,6 +109,9 @@ fn a_deployment_is_made_step_by_step() {
     let path = dir.path().join("survey.toml");
     let read = Bundle::read(&path).unwrap();
     assert_eq!(read.survey().hash(), survey.hash().unwrap());
+    // For clients without TOML.
+    let published = fs::read_to_string(dir.path().join("survey.json")).unwrap();
+    assert_eq!(Survey::from_json(&published).unwrap(), survey);
     assert_eq!(read.key_lists().len(), places.len());
     for place in &places {
         let party = Party::read(&dir.path().join(place.to_string())).unwrap();

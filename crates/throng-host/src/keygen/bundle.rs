@@ -36,7 +36,7 @@ pub fn bundle(survey: &Path, dirs: &[impl AsRef<Path>], epoch: u64) -> Result<Bu
     }
     let mut lists = old.map(|old| old.all_key_lists().clone()).unwrap_or_default();
     parties.values().try_for_each(|party| lists.add(&party.keys))?;
-    write(survey, &parties, &lists)?;
+    write(survey, &signed.survey().canonical()?, &parties, &lists)?;
     Bundle::read(survey)
 }
 
@@ -88,7 +88,12 @@ fn document<T: TextDocument>(path: &Path) -> Result<Signed<T>> {
     Signed::from_text(&read(path)?).with_context(|| format!("in {}", path.display()))
 }
 
-fn write(survey: &Path, parties: &BTreeMap<Place, Documents>, lists: &KeyLists) -> Result<()> {
+fn write(
+    survey: &Path,
+    canonical: &str,
+    parties: &BTreeMap<Place, Documents>,
+    lists: &KeyLists,
+) -> Result<()> {
     let parent = survey.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let file = |extension: &str, text: String| {
         let path = survey.with_extension(extension);
@@ -96,6 +101,8 @@ fn write(survey: &Path, parties: &BTreeMap<Place, Documents>, lists: &KeyLists) 
         Ok(NewFile::public(name, text))
     };
     let files: Result<Vec<NewFile>> = [
+        // For clients without a parser of TOML.
+        file("json", canonical.to_owned()),
         file("signatures", parties.values().map(|party| party.approval.to_text()).collect()),
         file("addresses", parties.values().map(|party| party.address.to_text()).collect()),
         file("keys", lists.to_text()),

@@ -604,3 +604,21 @@ fn the_only_mode_is_shuffled() {
     assert_eq!(Survey::from_toml(SAMPLE).unwrap().mode(), Mode::Shuffled);
     assert!(with("central").is_err() && with("").is_err());
 }
+
+#[test]
+fn a_survey_is_read_from_its_canonical_json_and_from_no_other() {
+    for text in [SAMPLE.to_owned(), SAMPLE.to_owned() + LABELS + PARTIES] {
+        let survey = Survey::from_toml(&text).unwrap();
+        let json = survey.canonical().unwrap();
+        assert_eq!(Survey::from_json(&json).unwrap(), survey);
+        for other in [
+            format!("{json}\n"),
+            json.replace("\"version\":1", "\"version\":1.0"),
+            json.replacen(',', ", ", 1),
+            json.replacen("\"version\":1", "\"version\":1,\"zzz\":1", 1),
+            json.replacen("\"version\":1", "\"version\":2", 1),
+        ] {
+            assert!(Survey::from_json(&other).is_err(), "{other}");
+        }
+    }
+}
