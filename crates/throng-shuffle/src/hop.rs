@@ -21,7 +21,7 @@ mod taking;
 pub use delivering::Outgoing;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use throng_wire::{
     Digest, EpochStatement, LayerKeys, Layout, Outcome, Place, Route, Signed, SignedSurvey, SigningKey,
@@ -63,7 +63,7 @@ pub struct Hop {
     hop: u32,
     layout: Layout,
     rule: CrowdRule,
-    signing: SigningKey,
+    signing: Arc<SigningKey>,
     keys: RwLock<(LayerKeys, Digest)>,
     /// The hash of the analyzer's key list, as far as it is known here.
     analyzer_key_list: RwLock<Digest>,
@@ -99,7 +99,7 @@ impl Hop {
             layout: Layout::of(survey.survey()),
             survey,
             rule,
-            signing,
+            signing: Arc::new(signing),
             keys: RwLock::new((keys, key_list)),
             analyzer_key_list: RwLock::new(Digest::NONE),
             memory,

@@ -91,7 +91,8 @@ fn a_neighbour_shows_that_everything_was_restored() {
                 assert!(undecided.all(|channel| restored.process(channel).is_err()));
                 let now = day(EPOCH + 5);
                 let upload = Upload::new(channel(EPOCH + 5), name(1), cascade.body(channel(EPOCH + 5), &[1]));
-                assert_eq!(restored.take(&[upload], now, &mut cascade.rng), [Err(Refusal::Stopped)]);
+                let taken = restored.take(&[upload], now, &mut cascade.rng).remove(0);
+                assert_eq!(taken.err(), Some(Refusal::Stopped));
             }
             Err(error) => panic!("{error}"),
         }
