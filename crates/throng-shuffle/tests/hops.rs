@@ -630,18 +630,18 @@ fn damaged_uploads_are_not_passed_over() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 1;
         let store = cascade.stores[0].copy();
-        throng_shuffle::Store::create(&store, name).unwrap().write_all(&damaged).unwrap();
+        throng_shuffle::Volume::create(&store, name).unwrap().write_all(&damaged).unwrap();
         let opened = cascade.open_on(1, &store);
         assert!(matches!(opened, Err(Error::Damaged { file: "uploads", .. })), "byte {at}");
     }
     // Nor is the end of the last one, as long as it is noted that it was synced.
     for at in [5 * group, 5 * group + 70, bytes.len() - 1] {
         let store = cascade.stores[0].copy();
-        throng_shuffle::Store::create(&store, name).unwrap().write_all(&bytes[..at]).unwrap();
+        throng_shuffle::Volume::create(&store, name).unwrap().write_all(&bytes[..at]).unwrap();
         let opened = cascade.open_on(1, &store);
         assert!(matches!(opened, Err(Error::Damaged { file: "uploads", .. })), "cut at {at}");
         // Where a power failure has taken the note along, it may be unfinished: it was not acknowledged then. It is said.
-        throng_shuffle::Store::remove(&store, "0-100.noted").unwrap();
+        throng_shuffle::Volume::remove(&store, "0-100.noted").unwrap();
         let hop = cascade.open_on(1, &store).unwrap();
         let cut = if at == 5 * group { vec![] } else { vec![Cut::Uploads(FIRST)] };
         assert_eq!(hop.cuts(), cut);

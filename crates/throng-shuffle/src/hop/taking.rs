@@ -13,7 +13,6 @@ use super::{Cut, Hop, lock};
 use crate::draw::Draw;
 use crate::intake::{Intake, KNOWN_LEN, Room, Upload, key_name, make_epoch_key};
 use crate::journal::Step;
-use crate::shuffling::Shuffle;
 use crate::{Channel, Error, Refusal, Seed, Taken};
 
 impl Hop {
@@ -66,8 +65,7 @@ impl Hop {
             }
         }
         // Half of the memory is for respondents, and half for shuffling what they send.
-        let room =
-            Room { respondents: self.memory / 2 / KNOWN_LEN, bytes: Shuffle::bytes_max(self.memory / 2) };
+        let room = Room { respondents: self.memory / 2 / KNOWN_LEN, bytes: self.engine.bytes_max() };
         for (epoch, indices) in groups {
             let intake = match intakes.remove(&epoch) {
                 Some(intake) => Ok(intake),
