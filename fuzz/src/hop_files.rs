@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::io::Write;
 
 use common::{Cascade, FIRST, NEXT_DAY, SMALL};
-use throng_shuffle::{MemoryStore, Store};
+use throng_shuffle::{MemoryStore, Store, Volume};
 use throng_wire::Outcome;
 
 /// Their names, and what they do.

@@ -5,12 +5,13 @@ mod mark_file;
 mod shadow;
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use throng_shuffle::{Store, StoreFile};
+use throng_shuffle::{Partitions, Store, StoreFile, Volume, VolumeFile};
 
 use throng_host::faults::Crash;
 use group_file::GroupFile;
@@ -54,11 +55,11 @@ impl FileStore {
         MarkFile::new(path, Arc::clone(&self.crash))
     }
 
-    fn file(&self, name: &str, options: &mut OpenOptions) -> io::Result<Box<dyn StoreFile>> {
+    fn file(&self, name: &str, options: &mut OpenOptions) -> io::Result<OpenFile> {
         self.crash.operation();
         let file = options.create(true).mode(0o600).open(self.directory.join(name))?;
         let (directory, crash) = (Some(Arc::clone(&self.handle)), Arc::clone(&self.crash));
-        Ok(Box::new(OpenFile { file, directory, crash }))
+        Ok(OpenFile { file, directory, crash })
     }
 
     /// Takes a name away, not yet for good; says whether there was such a file.
@@ -72,23 +73,20 @@ impl FileStore {
     }
 }
 
-impl Store for FileStore {
-    fn create(&self, name: &str) -> io::Result<Box<dyn StoreFile>> {
-        self.file(name, OpenOptions::new().write(true).truncate(true))
+impl Partitions for FileStore {
+    fn read_range(&self, name: &str, bytes: Range<u64>) -> io::Result<Box<dyn Read + Send>> {
+        let mut file = File::open(self.directory.join(name))?;
+        if bytes == (0..u64::MAX) {
+            return Ok(Box::new(file));
+        }
+        file.seek(SeekFrom::Start(bytes.start))?;
+        Ok(Box::new(file.take(bytes.end.saturating_sub(bytes.start))))
     }
+}
 
-    fn append(&self, name: &str) -> io::Result<Box<dyn StoreFile>> {
-        self.file(name, OpenOptions::new().append(true))
-    }
-
-    fn append_groups(&self, name: &str) -> io::Result<Box<dyn StoreFile>> {
-        self.crash.operation();
-        let (directory, crash) = (Arc::clone(&self.handle), Arc::clone(&self.crash));
-        Ok(Box::new(GroupFile::open(self.directory.join(name), directory, crash)?))
-    }
-
-    fn read(&self, name: &str) -> io::Result<Box<dyn Read + Send>> {
-        Ok(Box::new(File::open(self.directory.join(name))?))
+impl Volume for FileStore {
+    fn create(&self, name: &str) -> io::Result<Box<dyn VolumeFile>> {
+        Ok(Box::new(self.file(name, OpenOptions::new().write(true).truncate(true))?))
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
@@ -98,6 +96,18 @@ impl Store for FileStore {
     fn remove_all(&self, names: &[String]) -> io::Result<()> {
         names.iter().try_for_each(|name| self.unlink(name).map(drop))?;
         self.handle.sync_all()
+    }
+}
+
+impl Store for FileStore {
+    fn append(&self, name: &str) -> io::Result<Box<dyn StoreFile>> {
+        Ok(Box::new(self.file(name, OpenOptions::new().append(true))?))
+    }
+
+    fn append_groups(&self, name: &str) -> io::Result<Box<dyn StoreFile>> {
+        self.crash.operation();
+        let (directory, crash) = (Arc::clone(&self.handle), Arc::clone(&self.crash));
+        Ok(Box::new(GroupFile::open(self.directory.join(name), directory, crash)?))
     }
 
     fn names(&self) -> io::Result<Vec<String>> {
@@ -130,15 +140,17 @@ impl Write for OpenFile {
 }
 
 impl StoreFile for OpenFile {
+    fn truncate(&mut self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
+    }
+}
+
+impl VolumeFile for OpenFile {
     fn sync(&mut self) -> io::Result<()> {
         sync_file(&self.file, &mut self.directory, &self.crash)
     }
 
-    fn truncate(&mut self, len: u64) -> io::Result<()> {
-        self.file.set_len(len)
-    }
-
-    fn twin(&self) -> io::Result<Option<Box<dyn StoreFile>>> {
+    fn twin(&self) -> io::Result<Option<Box<dyn VolumeFile>>> {
         let (file, directory, crash) =
             (self.file.try_clone()?, self.directory.clone(), Arc::clone(&self.crash));
         Ok(Some(Box::new(OpenFile { file, directory, crash })))
@@ -182,6 +194,11 @@ mod tests {
         file.sync().unwrap();
         let mut bytes = Vec::new();
         store.read("a").unwrap().read_to_end(&mut bytes).unwrap();
+        for (range, expected) in [(1..3, "ne"), (3..9, "t!"), (7..9, ""), (2..2, "")] {
+            let mut part = String::new();
+            store.read_range("a", range).unwrap().read_to_string(&mut part).unwrap();
+            assert_eq!(part, expected);
+        }
         assert_eq!((bytes.as_slice(), store.names().unwrap()), (&b"onet!"[..], vec!["a".to_owned()]));
         assert_eq!(fs::metadata(path.join("a")).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);

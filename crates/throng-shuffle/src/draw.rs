@@ -3,6 +3,7 @@
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use rand_core::CryptoRng;
+use throng_batch::derive;
 use throng_wire::Digest;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
@@ -71,11 +72,6 @@ impl Drawn {
     }
 }
 
-/// A seed from another one, for one purpose.
-pub(crate) fn derive(seed: &Seed, purpose: &str, number: u64) -> Seed {
-    *Digest::of(&[&seed[..], purpose.as_bytes(), &number.to_be_bytes()].concat()).as_bytes()
-}
-
 /// Draws a secret and writes it with its tag; when this returns it survives a crash.
 pub(crate) fn write_secret(
     store: &dyn Store,
@@ -110,7 +106,7 @@ mod tests {
     use throng_wire::{Place, SigningKey, SurveyHash};
 
     use super::*;
-    use crate::MemoryStore;
+    use crate::{MemoryStore, Volume};
 
     const HERE: Channel = Channel { label: 1, epoch: 7 };
 

@@ -4,24 +4,6 @@
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A record has another length than the batch.
-    #[error(
-        "a record of {got} bytes does not fit a batch of records of {expected} bytes; send exactly {expected}"
-    )]
-    RecordLength {
-        /// The length that came.
-        got: usize,
-        /// The length that the batch has.
-        expected: usize,
-    },
-    /// More records than a permutation has numbers for.
-    #[error(
-        "a batch of {got} records is too large to permute in memory; permute it on disk, in parts of at most 2^32"
-    )]
-    TooMany {
-        /// How many there are.
-        got: u64,
-    },
     /// The store failed.
     #[error(
         "the store failed: {0}; make room or mend it, and start again: nothing that was acknowledged is lost"
@@ -76,18 +58,24 @@ pub enum Error {
     /// The journal could be neither written nor taken back.
     #[error("the journal could not be written to its end; start this hop again")]
     Broken,
-    /// A batch that does not fit the memory that it may take, not even in buckets.
-    #[error("a batch of {bytes} bytes cannot be shuffled in {limit} bytes of memory; raise the limit")]
-    Memory {
-        /// The batch.
-        bytes: u64,
-        /// The limit.
-        limit: usize,
-    },
+    /// What the engine says of a batch.
+    #[error(transparent)]
+    Batch(throng_batch::Error),
     /// Something that should have been signed, found or opened by now.
     #[error(transparent)]
     Wire(#[from] throng_wire::Error),
     /// A request that is not carried out.
     #[error(transparent)]
     Refused(#[from] crate::Refusal),
+}
+
+impl From<throng_batch::Error> for Error {
+    /// What the engine says of the hop's own files, the hop says with what to do about it.
+    fn from(error: throng_batch::Error) -> Self {
+        match error {
+            throng_batch::Error::Volume(error) => Self::Store(error),
+            throng_batch::Error::Damaged { file, at } => Self::Damaged { file, at },
+            error => Self::Batch(error),
+        }
+    }
 }

@@ -21,8 +21,9 @@ mod taking;
 pub use delivering::Outgoing;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
+use throng_batch::{EmbeddedEngine, Engine};
 use throng_wire::{
     Digest, EpochStatement, LayerKeys, Layout, Outcome, Place, Route, Signed, SignedSurvey, SigningKey,
 };
@@ -64,11 +65,12 @@ pub struct Hop {
     hop: u32,
     layout: Layout,
     rule: CrowdRule,
-    signing: SigningKey,
+    signing: Arc<SigningKey>,
     keys: RwLock<(LayerKeys, Digest)>,
     /// The hash of the analyzer's key list, as far as it is known here.
     analyzer_key_list: RwLock<Digest>,
     memory: usize,
+    engine: Box<dyn Engine>,
     store: Box<dyn Store>,
     state_key: StateKey,
     is_new: bool,
@@ -94,16 +96,19 @@ pub enum Cut {
 impl Hop {
     fn new(config: HopConfig, store: Box<dyn Store>, state_key: StateKey, record: Record) -> Self {
         let HopConfig { survey, instance, hop, rule, signing, keys, key_list, memory } = config;
+        // Half of the memory is for respondents, and half for a batch.
+        let engine = Box::new(EmbeddedEngine::new(memory / 2));
         Self {
             instance,
             hop,
             layout: Layout::of(survey.survey()),
             survey,
             rule,
-            signing,
+            signing: Arc::new(signing),
             keys: RwLock::new((keys, key_list)),
             analyzer_key_list: RwLock::new(Digest::NONE),
             memory,
+            engine,
             store,
             state_key,
             is_new: false,
@@ -113,6 +118,12 @@ impl Hop {
             receiving: Mutex::default(),
             work: Mutex::default(),
         }
+    }
+
+    /// The same hop, with another engine for its batches than the embedded one of `throng-batch`.
+    #[must_use]
+    pub fn with_engine(self, engine: Box<dyn Engine>) -> Self {
+        Self { engine, ..self }
     }
 
     /// Whether its store began when it was opened: then it has stated nothing that it could contradict.

@@ -19,12 +19,12 @@ use std::collections::btree_map::Entry;
 use std::io::{self, BufReader, Read};
 
 use rand_core::CryptoRng;
+use throng_batch::{Body, Framing, Partition, sip_one};
 use throng_wire::{Digest, HashedMap, Mac};
 use zeroize::Zeroizing;
 
 use crate::channel::{ChannelFile, KEY, NOTED, UPLOADS};
 use crate::draw::{read_secret, write_secret};
-use crate::sip::sip_one;
 use crate::state_key::StateKey;
 use crate::store::{Store, StoreFile, read_full, read_small};
 use crate::{Channel, Error, Refusal, Seed};
@@ -341,8 +341,37 @@ fn note_of(key: &StateKey, channel: Channel, len: u64) -> [u8; NOTE_LEN] {
     note
 }
 
+/// The uploads of a channel whose epoch is closed, as an engine reads them.
+pub(crate) struct ClosedUploads<'a> {
+    pub(crate) key: &'a StateKey,
+    pub(crate) channel: Channel,
+    pub(crate) body_len_max: usize,
+}
+
+impl ClosedUploads<'_> {
+    /// Where they are, if the journal says that there are so many bytes of them.
+    pub(crate) fn partitions(channel: Channel, len: u64) -> [Partition; 1] {
+        [Partition::first(channel.file(UPLOADS), len)]
+    }
+}
+
+impl Framing for ClosedUploads<'_> {
+    fn bodies<'a>(
+        &'a self,
+        partition: &Partition,
+        reader: Box<dyn Read + Send>,
+    ) -> Box<dyn Iterator<Item = Result<Body, throng_batch::Error>> + 'a> {
+        let reader = UploadReader::new(self.key, self.channel, self.body_len_max, reader);
+        let mut reader = UploadReader { closed: Some(partition.bytes.end), ..reader };
+        Box::new(std::iter::from_fn(move || match reader.next_record() {
+            Ok(record) => record.map(|UploadRecord { body, digest, .. }| Ok(Body { bytes: body, digest })),
+            Err(error) => Some(Err(error)),
+        }))
+    }
+}
+
 /// The bodies of one label, one after another.
-pub(crate) struct UploadReader<'a> {
+struct UploadReader<'a> {
     key: &'a StateKey,
     channel: Channel,
     reader: BufReader<Box<dyn Read + Send>>,
@@ -369,35 +398,19 @@ impl<'a> UploadReader<'a> {
         body_len_max: usize,
     ) -> Result<Option<Self>, Error> {
         match store.read(&channel.file(UPLOADS)) {
-            Ok(reader) => {
-                let reader = BufReader::with_capacity(1 << 16, reader);
-                let (whole, closed, torn) = (0, None, false);
-                Ok(Some(Self { key, channel, reader, body_len_max, whole, closed, torn }))
-            }
+            Ok(reader) => Ok(Some(Self::new(key, channel, body_len_max, reader))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// The uploads of an epoch that was closed with so many bytes of them.
-    pub(crate) fn closed(
-        (store, key): (&dyn Store, &'a StateKey),
-        channel: Channel,
-        body_len_max: usize,
-        len: u64,
-    ) -> Result<Self, Error> {
-        let open = Self::open((store, key), channel, body_len_max)?;
-        let open = open.ok_or(Error::Damaged { file: UPLOADS, at: 0 })?;
-        Ok(Self { closed: Some(len), ..open })
-    }
-
-    /// The next body, or `None` at the end.
-    pub(crate) fn next_body(&mut self) -> Result<Option<(Vec<u8>, Digest)>, Error> {
-        Ok(self.next_record()?.map(|record| (record.body, record.digest)))
+    fn new(key: &'a StateKey, channel: Channel, body_len_max: usize, reader: Box<dyn Read + Send>) -> Self {
+        let reader = BufReader::with_capacity(1 << 16, reader);
+        Self { key, channel, reader, body_len_max, whole: 0, closed: None, torn: false }
     }
 
     /// The next whole record, or `None` at the end of what was synced.
-    fn next_record(&mut self) -> Result<Option<UploadRecord>, Error> {
+    fn next_record(&mut self) -> Result<Option<UploadRecord>, throng_batch::Error> {
         loop {
             if self.closed == Some(self.whole) {
                 return Ok(None);
@@ -417,12 +430,12 @@ impl<'a> UploadReader<'a> {
             }
             let damaged = self.closed.is_some() || self.marked_later(bytes)?;
             let at = self.whole;
-            return if damaged { Err(Error::Damaged { file: UPLOADS, at }) } else { Ok(None) };
+            return if damaged { Err(throng_batch::Error::Damaged { file: UPLOADS, at }) } else { Ok(None) };
         }
     }
 
     /// Reads a record that begins with these bytes, and appends all that it reads to them.
-    fn read_record(&mut self, bytes: &mut Vec<u8>) -> Result<Option<UploadRecord>, Error> {
+    fn read_record(&mut self, bytes: &mut Vec<u8>) -> Result<Option<UploadRecord>, throng_batch::Error> {
         self.read_to(bytes, HEAD_LEN)?;
         let Some(head) = bytes.get(..HEAD_LEN) else { return Ok(None) };
         let len = u32::from_be_bytes([head[24], head[25], head[26], head[27]]) as usize;
@@ -441,7 +454,7 @@ impl<'a> UploadReader<'a> {
         Ok(Some(UploadRecord { id: *id, time_bucket, body: body.to_vec(), digest }))
     }
 
-    fn read_to(&mut self, bytes: &mut Vec<u8>, len: usize) -> Result<(), Error> {
+    fn read_to(&mut self, bytes: &mut Vec<u8>, len: usize) -> Result<(), throng_batch::Error> {
         let start = bytes.len();
         bytes.resize(len.max(start), 0);
         let filled = read_full(&mut self.reader, &mut bytes[start..])?;
@@ -450,7 +463,7 @@ impl<'a> UploadReader<'a> {
     }
 
     /// Whether a group begins after bytes that are no record. Then they were synced as one, and something changed them.
-    fn marked_later(&mut self, mut bytes: Vec<u8>) -> Result<bool, Error> {
+    fn marked_later(&mut self, mut bytes: Vec<u8>) -> Result<bool, throng_batch::Error> {
         self.reader.read_to_end(&mut bytes)?;
         // Zeros are what a file of groups has behind its end.
         self.torn = bytes.iter().any(|&byte| byte != 0);

@@ -8,45 +8,32 @@
 //! | a shuffler on a path, as a state machine | [`Hop`] |
 //! | one body of each respondent, while an epoch lasts | `intake.rs` |
 //! | the crowd, and randomized deletion | [`CrowdRule`] |
-//! | a uniformly random order, in memory and on disk | [`Permutation`], [`Shuffle`] |
+//! | all that is done to a batch at once: opened, dropped, added, permuted | [`throng_batch::Engine`] |
 //! | what happened, for ever, and how far that has come | `journal.rs`, [`Mark`] |
 //! | files that nobody else can have written | `state_key.rs` |
 //! | randomness that is drawn once | `draw.rs` |
-//! | envelopes of one length, and a batch of them | [`Records`], [`Manifest`] |
+//! | where all of that is kept | [`Store`] |
 
-mod batch;
-mod buckets;
 mod channel;
 mod crowd;
-mod distinct;
 mod draw;
 mod error;
 mod hop;
 mod intake;
 mod journal;
 mod mark;
-mod memory_store;
-mod permutation;
-mod records;
 mod refusal;
-mod ring;
-mod shuffling;
-mod sip;
 mod state_key;
 mod store;
 mod taken;
 
-pub use batch::Manifest;
 pub use throng_wire::Channel;
 pub use crowd::CrowdRule;
 pub use error::Error;
 pub use hop::{Cut, Hop, HopConfig, Outgoing};
 pub use intake::Upload;
 pub use mark::Mark;
-pub use memory_store::MemoryStore;
-pub use permutation::{Permutation, Seed};
-pub use records::Records;
 pub use refusal::Refusal;
-pub use shuffling::Shuffle;
 pub use store::{Store, StoreFile};
 pub use taken::Taken;
+pub use throng_batch::{Manifest, MemoryStore, Partitions, Seed, Volume, VolumeFile};

@@ -17,6 +17,17 @@ pub trait Mark: Send + Sync {
     fn save(&self, bytes: &[u8]) -> io::Result<()>;
 }
 
+/// In memory the mark is beside the files, and written at once.
+impl Mark for throng_batch::MemoryStore {
+    fn load(&self) -> io::Result<Option<Vec<u8>>> {
+        self.load_mark()
+    }
+
+    fn save(&self, bytes: &[u8]) -> io::Result<()> {
+        self.save_mark(bytes)
+    }
+}
+
 /// What a mark says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HighWater {

@@ -3,13 +3,12 @@
 //! That is all a hop needs, so that is all there is: a directory on one machine does it (`throng`'s `FileStore`), memory
 //! does it in tests ([`MemoryStore`](crate::MemoryStore)), and a cluster's storage could.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
+
+use throng_batch::{MemoryStore, Volume, VolumeFile};
 
 /// Files by name. A file that is written but not synced may be gone, or be any mixture of old and new, after a crash.
-pub trait Store: Send + Sync {
-    /// Starts a file; one that exists is emptied.
-    fn create(&self, name: &str) -> io::Result<Box<dyn StoreFile>>;
-
+pub trait Store: Volume {
     /// Goes on with a file at its end; one that does not exist is started.
     fn append(&self, name: &str) -> io::Result<Box<dyn StoreFile>>;
 
@@ -19,33 +18,29 @@ pub trait Store: Send + Sync {
         self.append(name)
     }
 
-    /// Reads a file from its start, or tells that there is none (`ErrorKind::NotFound`).
-    fn read(&self, name: &str) -> io::Result<Box<dyn Read + Send>>;
-
-    /// Removes a file for good. One that does not exist is removed already.
-    fn remove(&self, name: &str) -> io::Result<()>;
-
-    /// Removes several files for good, in whatever way is cheaper than one after another.
-    fn remove_all(&self, names: &[String]) -> io::Result<()> {
-        names.iter().try_for_each(|name| self.remove(name))
-    }
-
     /// The names of all files.
     fn names(&self) -> io::Result<Vec<String>>;
 }
 
-/// A file that is being written.
-pub trait StoreFile: Write + Send {
-    /// Returns when everything written so far survives a crash, the file's existence included.
-    fn sync(&mut self) -> io::Result<()>;
-
+/// A file that goes on.
+pub trait StoreFile: VolumeFile {
     /// Cuts the file to its first `len` bytes and goes on there.
     fn truncate(&mut self, len: u64) -> io::Result<()>;
+}
 
-    /// Another way to the same file, to sync what was written so far while more is being written; `None` where a sync takes
-    /// no time.
-    fn twin(&self) -> io::Result<Option<Box<dyn StoreFile>>> {
-        Ok(None)
+impl Store for MemoryStore {
+    fn append(&self, name: &str) -> io::Result<Box<dyn StoreFile>> {
+        Ok(Box::new(self.go_on(name)?))
+    }
+
+    fn names(&self) -> io::Result<Vec<String>> {
+        self.file_names()
+    }
+}
+
+impl StoreFile for throng_batch::MemoryFile {
+    fn truncate(&mut self, len: u64) -> io::Result<()> {
+        self.cut(len)
     }
 }
 

@@ -4,29 +4,48 @@ use std::sync::{Arc, OnceLock};
 
 use throng_wire::{ReceiptTree, SignedReceipt, SignedReceiptTree, SigningKey};
 
-/// A body that was taken: it cannot be lost any more, and its receipt can be signed.
-#[derive(Clone, Debug)]
+/// The acknowledgement of one body: it cannot be lost any more, and here is its receipt.
+#[derive(Clone)]
 pub struct Taken {
     tree: Arc<Tree>,
     index: usize,
+    time_bucket: u64,
 }
 
-/// Those that share a signature. It is made when the first of them is asked for.
-#[derive(Debug)]
+/// Those that share a signature. It is made when the first of them is asked for, by the thread that asks: the one that
+/// writes has no time for it.
 struct Tree {
     tree: ReceiptTree,
+    key: Arc<SigningKey>,
     signed: OnceLock<SignedReceiptTree>,
 }
 
 impl Taken {
-    /// All whose receipts are in a tree.
-    pub(crate) fn all_of(tree: ReceiptTree, count: usize) -> impl Iterator<Item = Self> {
-        let tree = Arc::new(Tree { tree, signed: OnceLock::new() });
-        (0..count).map(move |index| Self { tree: Arc::clone(&tree), index })
+    /// All whose receipts are in a tree, with the time bucket of each.
+    pub(crate) fn all_of(
+        tree: ReceiptTree,
+        time_buckets: Vec<u64>,
+        key: &Arc<SigningKey>,
+    ) -> impl Iterator<Item = Self> + use<> {
+        let tree = Arc::new(Tree { tree, key: Arc::clone(key), signed: OnceLock::new() });
+        let numbered = time_buckets.into_iter().enumerate();
+        numbered.map(move |(index, time_bucket)| Self { tree: Arc::clone(&tree), index, time_bucket })
     }
 
-    /// Its receipt, signed with this key.
-    pub(crate) fn receipt(&self, key: &SigningKey) -> SignedReceipt {
-        self.tree.signed.get_or_init(|| self.tree.tree.sign(key)).receipt(self.index)
+    /// When it came, as finely as its receipt says: identical bytes have the bucket of the first time.
+    pub fn time_bucket(&self) -> u64 {
+        self.time_bucket
+    }
+
+    /// Its receipt, signed.
+    pub fn receipt(&self) -> SignedReceipt {
+        self.tree.signed.get_or_init(|| self.tree.tree.sign(&self.tree.key)).receipt(self.index)
+    }
+}
+
+/// Says what it is, not whose.
+impl std::fmt::Debug for Taken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Taken(time bucket {})", self.time_bucket)
     }
 }

@@ -11,7 +11,7 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use common::world::{EPOCH, Shape, World};
 use common::{Cascade, FIRST, NEXT_DAY, SMALL, day, name, refusal};
-use throng_shuffle::{Channel, Cut, Error, Hop, MemoryStore, Refusal, Upload};
+use throng_shuffle::{Channel, Cut, Error, Hop, MemoryStore, Refusal, Taken, Upload};
 use throng_wire::peel::open_fragment;
 use throng_wire::seal::seal;
 use throng_wire::statement::{check_cascade, check_count};
@@ -152,12 +152,12 @@ fn a_retry_gets_the_same_receipt() {
     let upload = |person, body: &[u8]| Upload::new(FIRST, name(person), body.to_vec());
     let group = [upload(78, &body), upload(77, &[]), upload(78, &body), upload(77, &body)];
     let taken = cascade.hops[0].take(&group, day(EPOCH), &mut cascade.rng);
-    assert_eq!(taken, [Ok(early), Err(Refusal::Length), Ok(early), Ok(early)]);
-    let receipts: Vec<_> = cascade.hops[0]
-        .receipts(&group, taken, &mut cascade.rng)
-        .into_iter()
-        .filter_map(|taken| Some(cascade.hops[0].receipt(&taken.ok()?)))
+    let buckets: Vec<_> = taken
+        .iter()
+        .map(|taken| taken.as_ref().map(Taken::time_bucket).map_err(|refusal| *refusal))
         .collect();
+    assert_eq!(buckets, [Ok(early), Err(Refusal::Length), Ok(early), Ok(early)]);
+    let receipts: Vec<_> = taken.into_iter().filter_map(|taken| Some(taken.ok()?.receipt())).collect();
     let route = cascade.world.route();
     let expected = Receipt { route, body: Digest::of(&body), time_bucket: early };
     assert_eq!(receipts.len(), 3);
@@ -180,9 +180,8 @@ fn receipts_of_two_groups_have_nothing_in_common() {
     for _ in 0..GROUPS {
         // Alone in its group, and the same bytes in each.
         let group = [Upload::new(FIRST, name(1), body.clone())];
-        let taken = cascade.hops[0].take(&group, day(EPOCH), &mut cascade.rng);
-        let taken = cascade.hops[0].receipts(&group, taken, &mut cascade.rng).remove(0).unwrap();
-        let receipt = cascade.hops[0].receipt(&taken);
+        let taken = cascade.hops[0].take(&group, day(EPOCH), &mut cascade.rng).remove(0);
+        let receipt = taken.unwrap().receipt();
         assert!(receipt.verify(&cascade.world.survey).is_ok());
         // The receipt (88 bytes), its place, four hashes, the signature.
         let bytes = receipt.to_bytes();
@@ -318,8 +317,8 @@ fn what_is_for_another_time_or_place_is_refused() {
         assert_eq!(cascade.send(FIRST, 1, &vec![7; len], day(EPOCH)), Err(Refusal::Length), "{len}");
     }
     let second = Upload::new(FIRST, name(1), body);
-    let taken = cascade.hops[1].take(&[second], day(EPOCH), &mut cascade.rng);
-    assert_eq!(taken, [Err(Refusal::Unknown)], "only hop 1 takes bodies");
+    let taken = cascade.hops[1].take(&[second], day(EPOCH), &mut cascade.rng).remove(0);
+    assert_eq!(taken.err(), Some(Refusal::Unknown), "only hop 1 takes bodies");
 }
 
 /// Attack 23: a clock that jumps closes an epoch early at worst, and never a second time.
@@ -634,18 +633,18 @@ fn damaged_uploads_are_not_passed_over() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 1;
         let store = cascade.stores[0].copy();
-        throng_shuffle::Store::create(&store, name).unwrap().write_all(&damaged).unwrap();
+        throng_shuffle::Volume::create(&store, name).unwrap().write_all(&damaged).unwrap();
         let opened = cascade.open_on(1, &store);
         assert!(matches!(opened, Err(Error::Damaged { file: "uploads", .. })), "byte {at}");
     }
     // Nor is the end of the last one, as long as it is noted that it was synced.
     for at in [5 * group, 5 * group + 70, bytes.len() - 1] {
         let store = cascade.stores[0].copy();
-        throng_shuffle::Store::create(&store, name).unwrap().write_all(&bytes[..at]).unwrap();
+        throng_shuffle::Volume::create(&store, name).unwrap().write_all(&bytes[..at]).unwrap();
         let opened = cascade.open_on(1, &store);
         assert!(matches!(opened, Err(Error::Damaged { file: "uploads", .. })), "cut at {at}");
         // Where a power failure has taken the note along, it may be unfinished: it was not acknowledged then. It is said.
-        throng_shuffle::Store::remove(&store, "0-100.noted").unwrap();
+        throng_shuffle::Volume::remove(&store, "0-100.noted").unwrap();
         let hop = cascade.open_on(1, &store).unwrap();
         let cut = if at == 5 * group { vec![] } else { vec![Cut::Uploads(FIRST)] };
         assert_eq!(hop.cuts(), cut);

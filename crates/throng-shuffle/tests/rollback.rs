@@ -10,8 +10,9 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use common::world::{EPOCH, Shape};
 use common::{Cascade, FIRST, NEXT_DAY, SMALL, day, deletion, name, refusal, seeds_of};
+use throng_batch::{EmbeddedEngine, Engine, Partition, PermuteJob};
 use throng_dp::sampling::below;
-use throng_shuffle::{Channel, Error, Hop, MemoryStore, Refusal, Shuffle, Store, Upload};
+use throng_shuffle::{Channel, Error, Hop, MemoryStore, Refusal, Upload, Volume};
 use throng_wire::peel::open_body;
 use throng_wire::{Outcome, Place, Signed};
 
@@ -91,7 +92,8 @@ fn a_neighbour_shows_that_everything_was_restored() {
                 assert!(undecided.all(|channel| restored.process(channel).is_err()));
                 let now = day(EPOCH + 5);
                 let upload = Upload::new(channel(EPOCH + 5), name(1), cascade.body(channel(EPOCH + 5), &[1]));
-                assert_eq!(restored.take(&[upload], now, &mut cascade.rng), [Err(Refusal::Stopped)]);
+                let taken = restored.take(&[upload], now, &mut cascade.rng).remove(0);
+                assert_eq!(taken.err(), Some(Refusal::Stopped));
             }
             Err(error) => panic!("{error}"),
         }
@@ -213,9 +215,19 @@ fn deletion_and_order_have_seeds_of_their_own() {
         bodies.iter().flat_map(|body| open_body(&route, &layout, keys, body).unwrap()).collect();
     let (store, length) = (MemoryStore::new(), layout.envelope_len(throng_wire::Stop::Hop(2)));
     store.create("spool").unwrap().write_all(&spool).unwrap();
-    let shuffle =
-        Shuffle { store: &store, input: "spool", length, records: 120, output: "batch", memory: 1 << 23 };
-    shuffle.run(&seed("shuffle"), |place| !dropped.contains(&(place / 3))).unwrap();
+    dropped.sort_unstable();
+    let dropped: Vec<(u64, u64)> = dropped.iter().map(|body| (3 * body, 3 * body + 3)).collect();
+    let job = PermuteJob {
+        volume: &store,
+        input: &[Partition::whole("spool")],
+        records: 120,
+        dropped: &dropped,
+        added: &[],
+        length,
+        seed: &seed("shuffle"),
+        output: "batch",
+    };
+    EmbeddedEngine::new(1 << 23).permute(&job).unwrap();
     cascade.hops[0].process(here).unwrap();
     let mut batch = Vec::new();
     cascade.hops[0].outgoing(here).unwrap().records.read_to_end(&mut batch).unwrap();

@@ -11,8 +11,8 @@ use std::time::Instant;
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
+use throng_batch::{EmbeddedEngine, Engine, Partition, PermuteJob, Volume};
 use throng_serve::file_store::FileStore;
-use throng_shuffle::{Shuffle, Store};
 
 /// An envelope of two hops is about this long.
 const LENGTH: usize = 128;
@@ -37,10 +37,18 @@ fn main() {
     let (mut copies, mut shuffles) = (Vec::new(), Vec::new());
     for run in 0..RUNS {
         copies.push(timed(|| copy(&dir.path().join("input"), &dir.path().join("copy")).unwrap()));
-        let shuffle =
-            Shuffle { store: &store, input: "input", length: LENGTH, records, output: "batch", memory };
+        let job = PermuteJob {
+            volume: &store,
+            input: &[Partition::whole("input")],
+            records,
+            dropped: &[],
+            added: &[],
+            length: LENGTH,
+            seed: &[run as u8; 32],
+            output: "batch",
+        };
         shuffles.push(timed(|| {
-            shuffle.run(&[run as u8; 32], |_| true).unwrap();
+            EmbeddedEngine::new(memory).permute(&job).unwrap();
         }));
         println!("run {}: copy {:.2} s, shuffle {:.2} s", run + 1, copies[run], shuffles[run]);
     }

@@ -9,27 +9,91 @@ use std::path::{Path, PathBuf};
 /// Each crate and what it may depend on within the workspace. A crate that is not listed here has no business
 /// existing until it is.
 const ARROWS: &[(&str, &[&str])] = &[
+    // Pure.
     ("throng-dp", &[]),
     ("throng-account", &["throng-dp"]),
     ("throng-survey", &["throng-dp", "throng-account"]),
     ("throng-wire", &["throng-dp", "throng-survey"]),
+    ("throng-batch", &["throng-dp", "throng-survey", "throng-wire"]),
     ("throng-encode", &["throng-dp", "throng-account", "throng-survey", "throng-wire"]),
-    ("throng-analyze", &["throng-dp", "throng-account", "throng-survey", "throng-wire"]),
+    ("throng-shuffle", &["throng-dp", "throng-survey", "throng-wire", "throng-batch"]),
+    ("throng-analyze", &["throng-dp", "throng-account", "throng-survey", "throng-wire", "throng-batch"]),
     ("throng-learn", &["throng-dp", "throng-account"]),
-    ("throng-shuffle", &["throng-dp", "throng-survey", "throng-wire"]),
+    // The product.
+    ("throng-host", &["throng-account", "throng-survey", "throng-wire"]),
+    (
+        "throng-respondent",
+        &["throng-account", "throng-dp", "throng-encode", "throng-host", "throng-survey", "throng-wire"],
+    ),
+    (
+        "throng-serve",
+        &[
+            "throng-account",
+            "throng-analyze",
+            "throng-batch",
+            "throng-dp",
+            "throng-host",
+            "throng-shuffle",
+            "throng-survey",
+            "throng-wire",
+        ],
+    ),
+    // The laboratory.
+    ("throng-plot", &["throng-analyze", "throng-dp", "throng-host"]),
+    (
+        "throng-simulate",
+        &[
+            "throng-account",
+            "throng-analyze",
+            "throng-dp",
+            "throng-encode",
+            "throng-learn",
+            "throng-plot",
+            "throng-shuffle",
+            "throng-survey",
+            "throng-wire",
+        ],
+    ),
+    (
+        "throng-lab",
+        &[
+            "throng-account",
+            "throng-analyze",
+            "throng-dp",
+            "throng-encode",
+            "throng-host",
+            "throng-learn",
+            "throng-plot",
+            "throng-respondent",
+            "throng-serve",
+            "throng-shuffle",
+            "throng-simulate",
+            "throng-survey",
+            "throng-wire",
+        ],
+    ),
+    // Programs.
     (
         "throng",
         &[
-            "throng-dp",
             "throng-account",
+            "throng-analyze",
+            "throng-batch",
+            "throng-dp",
+            "throng-encode",
+            "throng-host",
+            "throng-lab",
+            "throng-learn",
+            "throng-plot",
+            "throng-respondent",
+            "throng-serve",
+            "throng-shuffle",
+            "throng-simulate",
             "throng-survey",
             "throng-wire",
-            "throng-encode",
-            "throng-analyze",
-            "throng-learn",
-            "throng-shuffle",
         ],
     ),
+    ("throng-testing", &[]),
 ];
 
 /// What a pure crate must not name: sockets, files, clocks, entropy.

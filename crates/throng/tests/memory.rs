@@ -7,7 +7,7 @@ use std::fs;
 
 use throng_serve::file_store::FileStore;
 use throng::memory::peak_rss_bytes;
-use throng_shuffle::{Shuffle, Store};
+use throng_batch::{EmbeddedEngine, Engine, Partition, PermuteJob, Volume};
 
 #[test]
 fn a_batch_eight_times_the_limit_stays_within_it() {
@@ -22,8 +22,17 @@ fn a_batch_eight_times_the_limit_stays_within_it() {
         input.write_all(&record).unwrap();
     }
     let before = peak_rss_bytes().unwrap();
-    let shuffle = Shuffle { store: &store, input: "input", length: LENGTH, records, output: "batch", memory };
-    let manifest = shuffle.run(&[1; 32], |_| true).unwrap();
+    let job = PermuteJob {
+        volume: &store,
+        input: &[Partition::whole("input")],
+        records,
+        dropped: &[],
+        added: &[],
+        length: LENGTH,
+        seed: &[1; 32],
+        output: "batch",
+    };
+    let manifest = EmbeddedEngine::new(memory).permute(&job).unwrap();
     assert_eq!(manifest.records, records);
     let more = peak_rss_bytes().unwrap() - before;
     // The allocator and the threads of the pool have a share of their own.

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use rustix::fs::OFlags;
-use throng_shuffle::StoreFile;
+use throng_shuffle::{StoreFile, VolumeFile};
 
 use super::{PAGE, sync_file};
 use throng_host::faults::Crash;
@@ -93,7 +93,7 @@ impl Write for GroupFile {
     }
 }
 
-impl StoreFile for GroupFile {
+impl VolumeFile for GroupFile {
     fn sync(&mut self) -> io::Result<()> {
         self.crash.operation();
         self.write_pages()?;
@@ -101,7 +101,9 @@ impl StoreFile for GroupFile {
         self.start += self.pages.forget_full();
         Ok(())
     }
+}
 
+impl StoreFile for GroupFile {
     fn truncate(&mut self, len: u64) -> io::Result<()> {
         self.file.set_len(len)?;
         self.go_on_at(len)

@@ -4,11 +4,12 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::io::{self, Cursor, ErrorKind, Read, Write};
+use std::io::{self, Cursor, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use throng_shuffle::{Mark, Store, StoreFile};
+use throng_shuffle::{Mark, Partitions, Store, StoreFile, Volume, VolumeFile};
 
 use super::LOCK;
 
@@ -33,7 +34,7 @@ impl ShadowStore {
         Self { directory: directory.to_owned(), changes: Arc::default() }
     }
 
-    fn written(&self, name: &str, change: Change) -> Box<dyn StoreFile> {
+    fn written(&self, name: &str, change: Change) -> Box<ShadowFile> {
         lock(&self.changes).insert(name.to_owned(), change);
         Box::new(ShadowFile { name: name.to_owned(), changes: Arc::clone(&self.changes) })
     }
@@ -47,11 +48,37 @@ impl ShadowStore {
     }
 }
 
-impl Store for ShadowStore {
-    fn create(&self, name: &str) -> io::Result<Box<dyn StoreFile>> {
+impl Partitions for ShadowStore {
+    fn read_range(&self, name: &str, bytes: Range<u64>) -> io::Result<Box<dyn Read + Send>> {
+        let on_disk = |end: u64| {
+            let mut file = File::open(self.directory.join(name))?;
+            file.seek(SeekFrom::Start(bytes.start))?;
+            io::Result::Ok(file.take(bytes.end.min(end).saturating_sub(bytes.start)))
+        };
+        match lock(&self.changes).get(name) {
+            None => Ok(Box::new(on_disk(u64::MAX)?)),
+            Some(Change::Removed) => Err(ErrorKind::NotFound.into()),
+            Some(Change::Written(kept, more)) => {
+                let place = |place: u64| place.saturating_sub(*kept).min(more.len() as u64) as usize;
+                let more = Cursor::new(more[place(bytes.start)..place(bytes.end.max(bytes.start))].to_vec());
+                Ok(if *kept == 0 { Box::new(more) } else { Box::new(on_disk(*kept)?.chain(more)) })
+            }
+        }
+    }
+}
+
+impl Volume for ShadowStore {
+    fn create(&self, name: &str) -> io::Result<Box<dyn VolumeFile>> {
         Ok(self.written(name, Change::Written(0, Vec::new())))
     }
 
+    fn remove(&self, name: &str) -> io::Result<()> {
+        lock(&self.changes).insert(name.to_owned(), Change::Removed);
+        Ok(())
+    }
+}
+
+impl Store for ShadowStore {
     fn append(&self, name: &str) -> io::Result<Box<dyn StoreFile>> {
         let before = lock(&self.changes).remove(name);
         Ok(self.written(
@@ -62,23 +89,6 @@ impl Store for ShadowStore {
                 None => Change::Written(self.len(name)?, Vec::new()),
             },
         ))
-    }
-
-    fn read(&self, name: &str) -> io::Result<Box<dyn Read + Send>> {
-        let open = || File::open(self.directory.join(name));
-        match lock(&self.changes).get(name) {
-            None => Ok(Box::new(open()?)),
-            Some(Change::Removed) => Err(ErrorKind::NotFound.into()),
-            Some(Change::Written(0, bytes)) => Ok(Box::new(Cursor::new(bytes.clone()))),
-            Some(Change::Written(kept, bytes)) => {
-                Ok(Box::new(open()?.take(*kept).chain(Cursor::new(bytes.clone()))))
-            }
-        }
-    }
-
-    fn remove(&self, name: &str) -> io::Result<()> {
-        lock(&self.changes).insert(name.to_owned(), Change::Removed);
-        Ok(())
     }
 
     fn names(&self) -> io::Result<Vec<String>> {
@@ -146,11 +156,13 @@ impl Write for ShadowFile {
     }
 }
 
-impl StoreFile for ShadowFile {
+impl VolumeFile for ShadowFile {
     fn sync(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
 
+impl StoreFile for ShadowFile {
     fn truncate(&mut self, len: u64) -> io::Result<()> {
         if let Some(Change::Written(kept, more)) = lock(&self.changes).get_mut(&self.name) {
             more.truncate(usize::try_from(len.saturating_sub(*kept)).unwrap_or(usize::MAX));
@@ -183,6 +195,11 @@ mod tests {
         let mut file = store.append("a").unwrap();
         file.write_all(b"more").unwrap();
         assert_eq!(read("a").unwrap(), b"beforemore");
+        for (range, expected) in [(2..8, "foremo"), (7..20, "ore"), (0..3, "bef"), (9..9, "")] {
+            let mut part = String::new();
+            store.read_range("a", range).unwrap().read_to_string(&mut part).unwrap();
+            assert_eq!(part, expected);
+        }
         file.truncate(8).unwrap();
         assert_eq!(read("a").unwrap(), b"beforemo");
         file.truncate(3).unwrap();

@@ -41,8 +41,8 @@ pub(crate) fn of(error: &anyhow::Error) -> String {
 /// The same for an error of a hop.
 pub(crate) fn of_hop(error: &Error) -> String {
     match error {
-        Error::Memory { .. } => "a batch cannot be shuffled in so little memory; raise memory_mib".into(),
-        Error::TooMany { .. } | Error::RecordLength { .. } => "a batch has records that do not fit".into(),
+        Error::Batch(throng_batch::Error::Memory { .. }) => "a batch cannot be shuffled in so little memory; raise memory_mib".into(),
+        Error::Batch(_) => "a batch has records that do not fit".into(),
         Error::Damaged { file, .. } => {
             format!(
                 "the {file} file is damaged; put it back as it was when the hop stopped, or reset this survey with \

@@ -110,7 +110,6 @@ fn write(
         let (uploads, answers): (Vec<_>, Vec<_>) =
             group.drain(..).map(|Waiting { upload, answer }| (upload, answer)).unzip();
         let taken = hop.take(&uploads, now_s(), &mut rng);
-        let taken = hop.receipts(&uploads, taken, &mut rng);
         // A runtime that is gone has nobody left who waits.
         let _ = done.send(Done { uploads, answers, taken });
     }

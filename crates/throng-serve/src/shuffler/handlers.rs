@@ -103,7 +103,7 @@ async fn take_body(
         }
         problem(refusal)
     })?;
-    Ok(Outgoing::bytes(hop.hop.receipt(&taken).to_bytes()))
+    Ok(Outgoing::bytes(taken.receipt().to_bytes()))
 }
 
 async fn take_batch(

@@ -6,10 +6,9 @@ use throng_wire::{BatchCount, Digest, EpochStatement, Signed};
 
 use super::phase::Phase;
 use super::{Hop, lock};
-use crate::batch::Manifest;
 use crate::channel::{BATCH, ChannelFile};
 use crate::journal::Step;
-use crate::{Channel, Error, Refusal};
+use crate::{Channel, Error, Manifest, Refusal};
 
 /// A batch that waits to be taken: what all hops so far said of it, and its bytes.
 pub struct Outgoing {

@@ -1,21 +1,18 @@
 //! From what came in to what goes out: open the layer, drop what fails, permute.
 
-use std::io::{BufWriter, Read, Write};
+use std::io::{self, Read};
 
-use rayon::prelude::*;
+use throng_batch::{Framing, Input, Layer, OpenJob, Opened, Partition, PermuteJob};
 use throng_wire::batch_count::BATCH_COUNT_LEN;
-use throng_wire::peel::{open_body, peel};
 use throng_wire::statement::{forwarded_min, tells_forwarded};
 use throng_wire::survey::Cover;
-use throng_wire::{BatchCount, Digest, EpochStatement, Forwarded, Hasher, Outcome, Peeled, Signed, Stop};
+use throng_wire::{BatchCount, Digest, EpochStatement, Forwarded, Hasher, Outcome, Signed};
 
 use super::{Hop, Phase};
-use crate::batch::BatchReader;
-use crate::channel::{BATCH, COUNT, ChannelFile, INCOMING, SPOOL};
+use crate::channel::{BATCH, COUNT, ChannelFile, INCOMING, SPOOL, UPLOADS};
 use crate::crowd::Kept;
 use crate::draw::{Draw, Drawn};
-use crate::intake::UploadReader;
-use crate::shuffling::Shuffle;
+use crate::intake::ClosedUploads;
 use crate::store::{read_full, read_small};
 use crate::{Channel, Error};
 
@@ -27,20 +24,18 @@ impl Hop {
             return Ok(Outcome::Destroyed);
         }
         let draw = Draw::read(&*self.store, channel, &self.state_key)?;
-        let (records, ends, input) = self.open_uploads(channel, uploads)?;
-        let draw = draw.with(&input);
-        let Some(kept) = self.rule.keep(ends.len(), draw.noise(&self.rule), &draw.seed("deletion")) else {
+        let (partitions, framing) = self.closed_uploads(channel, uploads);
+        let opened = self.open_layer(channel, Input::Bodies(&partitions, &framing)).map_err(missing)?;
+        let draw = draw.with(&opened.input);
+        let crowd = opened.ends.len() as u64;
+        let Some(kept) = self.rule.keep(crowd, draw.noise(&self.rule), &draw.seed("deletion")) else {
             return Ok(Outcome::Destroyed);
         };
-        let dropped = ends.dropped(&kept);
-        let received = records - dropped.iter().map(|(start, end)| end - start).sum::<u64>();
-        let keep = |place: u64| {
-            let before = dropped.partition_point(|(start, _)| *start <= place);
-            before == 0 || dropped[before - 1].1 <= place
-        };
+        let dropped = dropped(&opened.ends, &kept);
+        let received = opened.records - dropped.iter().map(|(start, end)| end - start).sum::<u64>();
         // Without cover this is the number of fragments.
         let received = (self.layout.cover() == Cover::Chaff).then_some(received);
-        self.shuffle(channel, records, &draw, (kept.count, received), keep)
+        self.permute(channel, &opened, &dropped, &draw, (kept.count, received))
     }
 
     /// A later hop: every envelope is opened; what fails is dropped, and the last hop drops chaff.
@@ -60,12 +55,16 @@ impl Hop {
         }
         let input = Phase::batch(last);
         let draw = Draw::read(&*self.store, channel, &self.state_key)?.with(&input);
-        let records = self.peel_incoming(channel, input)?;
+        let partitions = [Partition::whole(channel.file(INCOMING))];
+        let opened = self.open_layer(channel, Input::Envelopes(&partitions, self.hop))?;
+        if opened.input != input {
+            return Err(Error::Damaged { file: "incoming", at: opened.read });
+        }
         let received = match forwarded {
             Forwarded::Told(received) => Some(received),
             Forwarded::Committed(_) => None,
         };
-        self.shuffle(channel, records, &draw, (respondents, received), |_| true)
+        self.permute(channel, &opened, &[], &draw, (respondents, received))
     }
 
     /// Reads what waits to be worked on and what waits to be taken, and compares it with what was said about it. Changes
@@ -81,9 +80,12 @@ impl Hop {
                 }
                 Some(Phase::Closed(len @ 1..)) => {
                     Draw::read(&*self.store, channel, &self.state_key)?;
-                    let files = (&*self.store, &self.state_key);
-                    let mut uploads = UploadReader::closed(files, channel, self.body_len_max(), len)?;
-                    while uploads.next_body()?.is_some() {}
+                    let (partitions, framing) = self.closed_uploads(channel, len);
+                    for partition in &partitions {
+                        let reader = self.store.read_range(&partition.name, partition.bytes.clone());
+                        let reader = reader.map_err(|error| missing(error.into()))?;
+                        framing.bodies(partition, reader).try_for_each(|body| body.map(drop))?;
+                    }
                 }
                 _ => {}
             }
@@ -107,24 +109,37 @@ impl Hop {
         self.keys().0.public().iter().any(|key| key.lifetime.covers(channel.epoch))
     }
 
-    fn shuffle(
+    /// The bodies of an epoch that was closed with so many bytes of them.
+    fn closed_uploads(&self, channel: Channel, len: u64) -> ([Partition; 1], ClosedUploads<'_>) {
+        let framing = ClosedUploads { key: &self.state_key, channel, body_len_max: self.body_len_max() };
+        (ClosedUploads::partitions(channel, len), framing)
+    }
+
+    fn open_layer(&self, channel: Channel, input: Input<'_>) -> Result<Opened, Error> {
+        let keys = self.keys();
+        let layer = Layer { route: self.route(channel), layout: self.layout, keys: &keys.0 };
+        let volume = &*self.store;
+        Ok(self.engine.open(&OpenJob { volume, layer, input, spool: &channel.file(SPOOL) })?)
+    }
+
+    fn permute(
         &self,
         channel: Channel,
-        records: u64,
+        opened: &Opened,
+        dropped: &[(u64, u64)],
         draw: &Drawn,
         (respondents, received): (u64, Option<u64>),
-        keep: impl Fn(u64) -> bool,
     ) -> Result<Outcome, Error> {
-        let (spool, batch) = (channel.file(SPOOL), channel.file(BATCH));
-        let shuffle = Shuffle {
-            store: &*self.store,
-            input: &spool,
+        let manifest = self.engine.permute(&PermuteJob {
+            volume: &*self.store,
+            input: &opened.spool,
+            records: opened.records,
+            dropped,
+            added: &[],
             length: self.outgoing_len(),
-            records,
-            output: &batch,
-            memory: self.memory / 2,
-        };
-        let manifest = shuffle.run(&draw.seed("shuffle"), keep)?;
+            seed: &draw.seed("shuffle"),
+            output: &channel.file(BATCH),
+        })?;
         // A crowd of people who repeat one another is smaller than it seems.
         if manifest.records < forwarded_min(self.survey.survey(), self.hop) {
             return Ok(Outcome::Destroyed);
@@ -165,71 +180,15 @@ impl Hop {
         let count = count.filter(|count| count.fits(&own.outcome));
         count.ok_or(Error::Damaged { file: "count", at: channel.epoch })
     }
+}
 
-    /// Opens all bodies on all cores into the spool. Returns how many envelopes there are, where each body's end, and a hash
-    /// of all bodies, opened or not, in their order.
-    fn open_uploads(&self, channel: Channel, len: u64) -> Result<(u64, Ends, Digest), Error> {
-        let mut spool = BufWriter::with_capacity(1 << 16, self.store.create(&channel.file(SPOOL))?);
-        let length = self.layout.envelope_len(self.layout.after(1)) as u64;
-        let (route, keys) = (self.route(channel), self.keys());
-        let (mut ends, mut input) = (Ends::default(), Hasher::new());
-        let files = (&*self.store, &self.state_key);
-        let mut uploads = UploadReader::closed(files, channel, self.body_len_max(), len)?;
-        loop {
-            let (mut bodies, mut bytes) = (Vec::new(), 0);
-            while bytes < self.part_len() {
-                let Some((body, digest)) = uploads.next_body()? else { break };
-                input.update(digest.as_bytes());
-                bytes += body.len();
-                bodies.push(body);
-            }
-            if bodies.is_empty() {
-                break;
-            }
-            let opened: Vec<Option<Vec<u8>>> = bodies
-                .into_par_iter()
-                .map(|body| open_body(&route, &self.layout, &keys.0, &body).ok())
-                .collect();
-            for envelopes in opened.into_iter().flatten() {
-                ends.push(envelopes.len() as u64 / length);
-                spool.write_all(&envelopes)?;
-            }
+/// Uploads that the journal knows and that are not there are damaged.
+fn missing(error: Error) -> Error {
+    match error {
+        Error::Store(error) if error.kind() == io::ErrorKind::NotFound => {
+            Error::Damaged { file: UPLOADS, at: 0 }
         }
-        spool.flush()?;
-        Ok((ends.last(), ends, input.finish()))
-    }
-
-    /// Opens all envelopes on all cores into the spool. Returns how many are left.
-    fn peel_incoming(&self, channel: Channel, digest: Digest) -> Result<u64, Error> {
-        let mut spool = BufWriter::with_capacity(1 << 16, self.store.create(&channel.file(SPOOL))?);
-        let length = self.layout.envelope_len(Stop::Hop(self.hop));
-        let (route, keys) = (self.route(channel), self.keys());
-        let mut incoming = BatchReader::open(&*self.store, &channel.file(INCOMING), length, self.part_len())?;
-        let (mut records, mut read, mut hasher) = (0, 0, Hasher::new());
-        while let Some(part) = incoming.next_part()? {
-            hasher.update(part.as_bytes());
-            read += part.len() as u64;
-            let envelopes: Vec<&[u8]> = part.iter().collect();
-            let opened: Vec<Option<Vec<u8>>> = envelopes
-                .into_par_iter()
-                .map(|envelope| match peel(&route, &self.layout, self.hop, &keys.0, envelope) {
-                    Ok(Peeled::Envelope(inner)) => Some(inner),
-                    Ok(Peeled::Chaff) | Err(_) => None,
-                })
-                .collect();
-            for inner in opened.into_iter().flatten() {
-                records += 1;
-                spool.write_all(&inner)?;
-            }
-        }
-        spool.flush()?;
-        let same = hasher.finish() == digest;
-        if same { Ok(records) } else { Err(Error::Damaged { file: "incoming", at: read }) }
-    }
-
-    /// How many bytes of input are opened at once.
-    fn part_len(&self) -> usize {
-        (self.memory / 16).clamp(1 << 12, 1 << 22)
+        other => other,
     }
 }
 
@@ -247,27 +206,9 @@ fn hashed(reader: &mut dyn Read) -> Result<(u64, Digest), Error> {
     }
 }
 
-/// Where the envelopes of each body end, among all.
-#[derive(Default)]
-struct Ends(Vec<u64>);
-
-impl Ends {
-    fn push(&mut self, envelopes: u64) {
-        self.0.push(self.last() + envelopes);
-    }
-
-    fn last(&self) -> u64 {
-        self.0.last().copied().unwrap_or(0)
-    }
-
-    fn len(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    /// The places of the envelopes of bodies that are not kept, as ranges in rising order.
-    fn dropped(&self, kept: &Kept) -> Vec<(u64, u64)> {
-        let start = |body: usize| if body == 0 { 0 } else { self.0[body - 1] };
-        let dropped = (0..self.0.len()).filter(|&body| !kept.contains(body as u64));
-        dropped.map(|body| (start(body), self.0[body])).filter(|(start, end)| start < end).collect()
-    }
+/// The places of the envelopes of bodies that are not kept, as ranges in rising order, from where each body's end.
+fn dropped(ends: &[u64], kept: &Kept) -> Vec<(u64, u64)> {
+    let start = |body: usize| if body == 0 { 0 } else { ends[body - 1] };
+    let dropped = (0..ends.len()).filter(|&body| !kept.contains(body as u64));
+    dropped.map(|body| (start(body), ends[body])).filter(|(start, end)| start < end).collect()
 }

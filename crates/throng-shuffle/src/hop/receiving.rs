@@ -5,14 +5,13 @@ use std::io::Read;
 use std::sync::Mutex;
 
 use rand_core::CryptoRng;
+use throng_batch::{BatchWriter, Manifest};
 use throng_wire::statement::{check_count, check_hops};
 use throng_wire::{BatchCount, Digest, EpochStatement, Signed, Stop};
 
 use super::{Hop, Phase, lock};
-use crate::batch::{BatchWriter, Manifest};
 use crate::channel::{ChannelFile, INCOMING};
 use crate::journal::Step;
-use crate::shuffling::Shuffle;
 use crate::store::read_full;
 use crate::{Channel, Error, Refusal};
 
@@ -42,7 +41,7 @@ impl Hop {
             self.open_epoch(channel.epoch, rng)?;
         }
         // One that cannot be shuffled stays with the hop before, until there is more memory.
-        if manifest.records.saturating_mul(self.outgoing_len() as u64) > Shuffle::bytes_max(self.memory / 2) {
+        if manifest.records.saturating_mul(self.outgoing_len() as u64) > self.engine.bytes_max() {
             return Err(Refusal::Full.into());
         }
         let name = channel.file(INCOMING);

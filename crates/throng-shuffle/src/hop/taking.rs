@@ -7,13 +7,12 @@ use chacha20::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
 use throng_wire::receipt::time_bucket;
 use throng_wire::receipt_tree::LEAVES;
-use throng_wire::{Receipt, ReceiptTree, SignedReceipt};
+use throng_wire::{Receipt, ReceiptTree};
 
 use super::{Cut, Hop, lock};
 use crate::draw::Draw;
 use crate::intake::{Intake, KNOWN_LEN, Room, Upload, key_name, make_epoch_key};
 use crate::journal::Step;
-use crate::shuffling::Shuffle;
 use crate::{Channel, Error, Refusal, Seed, Taken};
 
 impl Hop {
@@ -34,8 +33,21 @@ impl Hop {
         }
     }
 
-    /// Takes a group of uploads. What is `Ok` is synced, and the time bucket is for the receipt.
+    /// Takes a group of uploads with one sync (a group commit), and says what became of each. What is `Ok` survives a crash
+    /// and has its receipt. Identical bytes get the same receipt again, with another proof: the trees are drawn anew for
+    /// every group.
     pub fn take(
+        &self,
+        uploads: &[Upload],
+        now_s: u64,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Vec<Result<Taken, Refusal>> {
+        let durable = self.store_group(uploads, now_s, rng);
+        self.acknowledged(uploads, durable, rng)
+    }
+
+    /// Stores a group. What is `Ok` is synced, and the time bucket is for the receipt.
+    fn store_group(
         &self,
         uploads: &[Upload],
         now_s: u64,
@@ -53,8 +65,7 @@ impl Hop {
             }
         }
         // Half of the memory is for respondents, and half for shuffling what they send.
-        let room =
-            Room { respondents: self.memory / 2 / KNOWN_LEN, bytes: Shuffle::bytes_max(self.memory / 2) };
+        let room = Room { respondents: self.memory / 2 / KNOWN_LEN, bytes: self.engine.bytes_max() };
         for (epoch, indices) in groups {
             let intake = match intakes.remove(&epoch) {
                 Some(intake) => Ok(intake),
@@ -72,12 +83,11 @@ impl Hop {
         results
     }
 
-    /// What the senders of a group get, from what `take` said of their uploads. Identical bytes get the same receipt
-    /// again, with another proof: the trees are drawn anew for every group.
-    pub fn receipts(
+    /// What the senders of a group get, from the time buckets of what is stored.
+    fn acknowledged(
         &self,
         uploads: &[Upload],
-        taken: Vec<Result<u64, Refusal>>,
+        durable: Vec<Result<u64, Refusal>>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Vec<Result<Taken, Refusal>> {
         // One seed for a group: the system's generator is asked once.
@@ -86,23 +96,19 @@ impl Hop {
         let mut rng = ChaCha20Rng::from_seed(seed);
         let receipts: Vec<Receipt> = uploads
             .iter()
-            .zip(&taken)
-            .filter_map(|(upload, taken)| {
-                let time_bucket = *taken.as_ref().ok()?;
+            .zip(&durable)
+            .filter_map(|(upload, durable)| {
+                let time_bucket = *durable.as_ref().ok()?;
                 Some(Receipt { route: self.route(upload.channel), body: upload.digest(), time_bucket })
             })
             .collect();
-        let mut signable = receipts.chunks(LEAVES).flat_map(|receipts| {
-            Taken::all_of(ReceiptTree::new(receipts.to_vec(), &mut rng), receipts.len())
+        let mut taken = receipts.chunks(LEAVES).flat_map(|receipts| {
+            let time_buckets = receipts.iter().map(|receipt| receipt.time_bucket).collect();
+            Taken::all_of(ReceiptTree::new(receipts.to_vec(), &mut rng), time_buckets, &self.signing)
         });
         // There is one for each that is `Ok`.
-        let mut next = || signable.next().ok_or(Refusal::Full);
-        taken.into_iter().map(|taken| taken.and_then(|_| next())).collect()
-    }
-
-    /// The receipt for a body that was taken.
-    pub fn receipt(&self, taken: &Taken) -> SignedReceipt {
-        taken.receipt(&self.signing)
+        let mut next = || taken.next().ok_or(Refusal::Full);
+        durable.into_iter().map(|durable| durable.and_then(|_| next())).collect()
     }
 
     /// The tick: ends the intake of every epoch that is over. Also of those that nobody answered in, or that this hop was

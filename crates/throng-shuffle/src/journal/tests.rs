@@ -3,7 +3,7 @@ use std::io::Write;
 use throng_wire::{Digest, Outcome, Place, Route, SigningKey, SurveyHash};
 
 use super::*;
-use crate::MemoryStore;
+use crate::{MemoryStore, Volume};
 use throng_testing::parsing::check_bytes;
 
 fn key() -> StateKey {

@@ -128,7 +128,8 @@ impl Cascade {
         now_s: u64,
     ) -> Result<u64, Refusal> {
         let upload = Upload::new(channel, name(person), body.to_vec());
-        self.hops[0].take(&[upload], now_s, &mut self.rng).remove(0)
+        let taken = self.hops[0].take(&[upload], now_s, &mut self.rng).remove(0);
+        taken.map(|taken| taken.time_bucket())
     }
 
     /// Respondents `0..count` answer, each with their own number as value.

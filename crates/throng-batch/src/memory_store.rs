@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Cursor, Read, Write};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::mark::Mark;
-use crate::store::{Store, StoreFile};
+use crate::{Partitions, Volume, VolumeFile};
 
 /// Files in memory. Clones are the same store.
 #[derive(Clone, Default)]
@@ -80,6 +80,36 @@ impl MemoryStore {
         self.disk().files.get(name).map(|contents| contents.bytes.clone())
     }
 
+    /// Goes on with a file at its end; one that does not exist is started.
+    pub fn go_on(&self, name: &str) -> io::Result<MemoryFile> {
+        let mut disk = self.disk();
+        disk.operation()?;
+        disk.files.entry(name.to_owned()).or_default();
+        Ok(MemoryFile { store: self.clone(), name: name.to_owned() })
+    }
+
+    /// The names of all files.
+    pub fn file_names(&self) -> io::Result<Vec<String>> {
+        let mut disk = self.disk();
+        disk.operation()?;
+        Ok(disk.files.keys().cloned().collect())
+    }
+
+    /// The few bytes that are kept beside the files, if there are.
+    pub fn load_mark(&self) -> io::Result<Option<Vec<u8>>> {
+        let mut disk = self.disk();
+        disk.operation()?;
+        Ok(disk.mark.clone())
+    }
+
+    /// Puts others in their place, at once and for good.
+    pub fn save_mark(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut disk = self.disk();
+        disk.operation()?;
+        disk.mark = Some(bytes.to_vec());
+        Ok(())
+    }
+
     /// Puts the mark of another store, or none, in the place of this one's.
     pub fn set_mark(&self, other: Option<&Self>) {
         let mark = other.and_then(|other| other.disk().mark.clone());
@@ -105,29 +135,24 @@ impl Disk {
     }
 }
 
-impl Store for MemoryStore {
-    fn create(&self, name: &str) -> io::Result<Box<dyn StoreFile>> {
+impl Partitions for MemoryStore {
+    fn read_range(&self, name: &str, bytes: Range<u64>) -> io::Result<Box<dyn Read + Send>> {
+        let mut disk = self.disk();
+        disk.operation()?;
+        let contents = disk.files.get(name).ok_or(io::ErrorKind::NotFound)?;
+        let place = |place: u64| usize::try_from(place).unwrap_or(usize::MAX).min(contents.bytes.len());
+        let (start, end) = (place(bytes.start), place(bytes.end));
+        Ok(Box::new(Cursor::new(contents.bytes[start.min(end)..end].to_vec())))
+    }
+}
+
+impl Volume for MemoryStore {
+    fn create(&self, name: &str) -> io::Result<Box<dyn VolumeFile>> {
         let mut disk = self.disk();
         disk.operation()?;
         let contents = disk.files.entry(name.to_owned()).or_default();
         contents.bytes.clear();
         Ok(Box::new(MemoryFile { store: self.clone(), name: name.to_owned() }))
-    }
-
-    fn append(&self, name: &str) -> io::Result<Box<dyn StoreFile>> {
-        let mut disk = self.disk();
-        disk.operation()?;
-        disk.files.entry(name.to_owned()).or_default();
-        Ok(Box::new(MemoryFile { store: self.clone(), name: name.to_owned() }))
-    }
-
-    fn read(&self, name: &str) -> io::Result<Box<dyn Read + Send>> {
-        let mut disk = self.disk();
-        disk.operation()?;
-        match disk.files.get(name) {
-            Some(contents) => Ok(Box::new(Cursor::new(contents.bytes.clone()))),
-            None => Err(io::ErrorKind::NotFound.into()),
-        }
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
@@ -136,37 +161,20 @@ impl Store for MemoryStore {
         disk.files.remove(name);
         Ok(())
     }
-
-    fn names(&self) -> io::Result<Vec<String>> {
-        let mut disk = self.disk();
-        disk.operation()?;
-        Ok(disk.files.keys().cloned().collect())
-    }
-}
-
-/// In memory the mark is beside the files, and written at once.
-impl Mark for MemoryStore {
-    fn load(&self) -> io::Result<Option<Vec<u8>>> {
-        let mut disk = self.disk();
-        disk.operation()?;
-        Ok(disk.mark.clone())
-    }
-
-    fn save(&self, bytes: &[u8]) -> io::Result<()> {
-        let mut disk = self.disk();
-        disk.operation()?;
-        disk.mark = Some(bytes.to_vec());
-        Ok(())
-    }
 }
 
 /// A file of the store that is being written.
-struct MemoryFile {
+pub struct MemoryFile {
     store: MemoryStore,
     name: String,
 }
 
 impl MemoryFile {
+    /// Cuts the file to its first `len` bytes and goes on there.
+    pub fn cut(&mut self, len: u64) -> io::Result<()> {
+        self.with(|contents| contents.bytes.truncate(len as usize))
+    }
+
     fn with(&mut self, change: impl FnOnce(&mut Contents)) -> io::Result<()> {
         let mut disk = self.store.disk();
         disk.operation()?;
@@ -197,13 +205,9 @@ impl Write for MemoryFile {
     }
 }
 
-impl StoreFile for MemoryFile {
+impl VolumeFile for MemoryFile {
     fn sync(&mut self) -> io::Result<()> {
         self.with(|contents| contents.synced = Some(contents.bytes.clone()))
-    }
-
-    fn truncate(&mut self, len: u64) -> io::Result<()> {
-        self.with(|contents| contents.bytes.truncate(len as usize))
     }
 }
 
@@ -227,9 +231,9 @@ mod tests {
         store.restart(0);
         assert_eq!(store.bytes("a").unwrap(), b"onet", "what survived a crash survives the next");
         store.limit(Some(6));
-        let mut file = store.append("a").unwrap();
+        let mut file = store.go_on("a").unwrap();
         assert_eq!(file.write_all(b"xyz").unwrap_err().kind(), io::ErrorKind::StorageFull);
-        file.truncate(4).unwrap();
+        file.cut(4).unwrap();
         assert_eq!(store.bytes("a").unwrap(), b"onet");
     }
 }

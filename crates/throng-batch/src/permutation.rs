@@ -4,11 +4,7 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use rayon::prelude::*;
 
-use crate::Error;
-
-/// What a permutation is made from: 32 random bytes of the operating system. A shuffler writes them down before it uses
-/// them, so that a crash never leads to a second order of the same batch, and erases them with the batch.
-pub type Seed = [u8; 32];
+use crate::{Error, Seed};
 
 /// A uniformly random permutation: place i of the output gets the record that was at `places()[i]`.
 ///

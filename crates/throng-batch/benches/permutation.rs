@@ -9,7 +9,7 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use rand::seq::SliceRandom;
-use throng_shuffle::{Permutation, Records};
+use throng_batch::{Permutation, Records};
 
 /// An envelope of two hops is about this long.
 const LENGTH: usize = 128;

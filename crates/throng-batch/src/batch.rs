@@ -7,8 +7,7 @@ use std::thread;
 use throng_wire::{Digest, Hasher};
 
 use crate::ring::{Use, joined};
-use crate::store::{Store, StoreFile};
-use crate::{Error, Records};
+use crate::{Error, Partition, Partitions, Records, Volume, VolumeFile};
 
 /// What a batch is, in short: what parties compare before one of them erases it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,9 +18,45 @@ pub struct Manifest {
     pub digest: Digest,
 }
 
+/// Checks while a batch is read that it is the one of a manifest.
+pub struct ManifestCheck {
+    manifest: Manifest,
+    len: u64,
+    read: u64,
+    hasher: Hasher,
+}
+
+impl ManifestCheck {
+    /// From the first byte on, of records of `length` bytes.
+    pub fn new(manifest: Manifest, length: usize) -> Self {
+        let len = manifest.records.saturating_mul(length as u64);
+        Self { manifest, len, read: 0, hasher: Hasher::new() }
+    }
+
+    /// Takes the next bytes of the batch, as many as there are. More than the manifest says is an error at once.
+    pub fn read(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.read += bytes.len() as u64;
+        if self.read > self.len {
+            return Err(Error::Manifest("it is longer"));
+        }
+        self.hasher.update(bytes);
+        Ok(())
+    }
+
+    /// Whether that was all of it. The next byte is the first again.
+    pub fn end(&mut self) -> Result<(), Error> {
+        if std::mem::take(&mut self.read) != self.len {
+            return Err(Error::Manifest("it is shorter"));
+        }
+        if std::mem::replace(&mut self.hasher, Hasher::new()).finish() != self.manifest.digest {
+            return Err(Error::Manifest("it has another hash"));
+        }
+        Ok(())
+    }
+}
 /// A batch that is being written.
-pub(crate) struct BatchWriter {
-    file: BufWriter<Box<dyn StoreFile>>,
+pub struct BatchWriter {
+    file: BufWriter<Box<dyn VolumeFile>>,
     length: usize,
     hasher: Hasher,
     records: u64,
@@ -29,13 +64,13 @@ pub(crate) struct BatchWriter {
 
 impl BatchWriter {
     /// A new batch of records of `length` bytes.
-    pub(crate) fn create(store: &dyn Store, name: &str, length: usize) -> io::Result<Self> {
-        let file = BufWriter::with_capacity(BUFFER, store.create(name)?);
+    pub fn create(volume: &dyn Volume, name: &str, length: usize) -> io::Result<Self> {
+        let file = BufWriter::with_capacity(BUFFER, volume.create(name)?);
         Ok(Self { file, length, hasher: Hasher::new(), records: 0 })
     }
 
     /// Adds whole records.
-    pub(crate) fn write(&mut self, records: &[u8]) -> io::Result<()> {
+    pub fn write(&mut self, records: &[u8]) -> io::Result<()> {
         debug_assert!(records.len().is_multiple_of(self.length), "records are whole");
         self.records += (records.len() / self.length) as u64;
         // Hashing takes as long as writing.
@@ -90,7 +125,7 @@ impl BatchWriter {
     }
 
     /// What was written, once it survives a crash.
-    pub(crate) fn finish(self) -> io::Result<Manifest> {
+    pub fn finish(self) -> io::Result<Manifest> {
         let mut file = self.file.into_inner().map_err(io::IntoInnerError::into_error)?;
         file.sync()?;
         Ok(Manifest { records: self.records, digest: self.hasher.finish() })
@@ -98,22 +133,31 @@ impl BatchWriter {
 }
 
 /// Syncs a file whenever it is asked to.
-fn sync_when_due(twin: Option<Box<dyn StoreFile>>, due: &Receiver<()>) -> io::Result<()> {
+fn sync_when_due(twin: Option<Box<dyn VolumeFile>>, due: &Receiver<()>) -> io::Result<()> {
     let Some(mut twin) = twin else { return Ok(()) };
     due.iter().try_for_each(|()| twin.sync())
 }
 
-/// Reads a batch part by part, each at most as large as it is allowed to be in memory.
-pub(crate) struct BatchReader {
+/// Reads partitions of records part by part, each at most as large as it is allowed to be in memory.
+pub(crate) struct BatchReader<'a> {
+    files: &'a dyn Partitions,
+    /// Those that are not begun.
+    partitions: std::slice::Iter<'a, Partition>,
     reader: Box<dyn Read + Send>,
     length: usize,
     part: usize,
 }
 
-impl BatchReader {
-    /// A batch of records of `length` bytes, in parts of at most `part_len` bytes and at least one record.
-    pub(crate) fn open(store: &dyn Store, name: &str, length: usize, part_len: usize) -> io::Result<Self> {
-        Ok(Self { reader: store.read(name)?, length, part: (part_len / length).max(1) * length })
+impl<'a> BatchReader<'a> {
+    /// Records of `length` bytes, in parts of at most `part_len` bytes and at least one record.
+    pub(crate) fn open(
+        files: &'a dyn Partitions,
+        partitions: &'a [Partition],
+        length: usize,
+        part_len: usize,
+    ) -> Self {
+        let part = (part_len / length).max(1) * length;
+        Self { files, partitions: partitions.iter(), reader: Box::new(io::empty()), length, part }
     }
 
     /// The next records, or `None` at the end.
@@ -121,12 +165,18 @@ impl BatchReader {
         self.next_part_in(Vec::new())
     }
 
-    /// The next records, in memory that was used before.
+    /// The next records, in memory that was used before. They are of one partition, which has whole records.
     pub(crate) fn next_part_in(&mut self, mut bytes: Vec<u8>) -> Result<Option<Records>, Error> {
         bytes.clear();
         bytes.reserve_exact(self.part);
-        self.reader.by_ref().take(self.part as u64).read_to_end(&mut bytes)?;
-        if bytes.is_empty() { Ok(None) } else { Records::from_bytes(self.length, bytes).map(Some) }
+        loop {
+            self.reader.by_ref().take(self.part as u64).read_to_end(&mut bytes)?;
+            if !bytes.is_empty() {
+                return Records::from_bytes(self.length, bytes).map(Some);
+            }
+            let Some(next) = self.partitions.next() else { return Ok(None) };
+            self.reader = self.files.read_range(&next.name, next.bytes.clone())?;
+        }
     }
 }
 

@@ -17,36 +17,34 @@ use std::thread;
 use crate::batch::{BatchReader, BatchWriter, Manifest};
 use crate::buckets::{Buckets, Piece, Pieces, Staying, write_pieces};
 use crate::distinct::keep_distinct;
-use crate::draw::derive;
 use crate::ring::{Fill, joined, ring};
 use crate::sip::sip;
-use crate::store::{Store, StoreFile};
-use crate::{Error, Permutation, Records, Seed};
+use crate::{Error, Partition, Permutation, Records, Seed, Volume, VolumeFile, derive};
 
-/// A shuffle of one file of records into another.
-pub struct Shuffle<'a> {
+/// A shuffle of some partitions of records into a file.
+pub(crate) struct Shuffle<'a> {
     /// Where the files are.
-    pub store: &'a dyn Store,
-    /// The file of all records.
-    pub input: &'a str,
+    pub(crate) volume: &'a dyn Volume,
+    /// All records.
+    pub(crate) input: &'a [Partition],
     /// How many bytes each of them has.
-    pub length: usize,
+    pub(crate) length: usize,
     /// How many there are.
-    pub records: u64,
+    pub(crate) records: u64,
     /// The file of the result. Buckets are files that are named after it.
-    pub output: &'a str,
+    pub(crate) output: &'a str,
     /// About how many bytes may be in memory.
-    pub memory: usize,
+    pub(crate) memory: usize,
 }
 
 impl Shuffle<'_> {
     /// The records that `keep` says by their place, each once, in an order that the seed alone says. The result is synced
     /// when this returns.
-    pub fn run(&self, seed: &Seed, keep: impl Fn(u64) -> bool) -> Result<Manifest, Error> {
+    pub(crate) fn run(&self, seed: &Seed, keep: impl Fn(u64) -> bool) -> Result<Manifest, Error> {
         let bits = self.bucket_bits()?;
         if bits == 0 {
             let mut all = self.kept(keep)?;
-            let output = BatchWriter::create(self.store, self.output, self.length)?;
+            let output = BatchWriter::create(self.volume, self.output, self.length)?;
             let mut hashes = Vec::new();
             sip(&all, &derive(seed, "distinct", 0), &mut hashes);
             keep_distinct(&mut all, &hashes)?;
@@ -55,12 +53,12 @@ impl Shuffle<'_> {
         let names: Vec<String> = (0..1_u32 << bits).map(|bucket| self.bucket_name(bucket)).collect();
         // What an earlier try has left is emptied meanwhile.
         let (output, staying) = thread::scope(|scope| {
-            let output = scope.spawn(|| BatchWriter::create(self.store, self.output, self.length));
+            let output = scope.spawn(|| BatchWriter::create(self.volume, self.output, self.length));
             let staying = self.scatter(&names, &derive(seed, "scatter", 0), keep)?;
             Ok::<_, Error>((joined(output)?, staying))
         })?;
         let manifest = self.collect(&names, staying, seed, output)?;
-        self.store.remove_all(&names)?;
+        self.volume.remove_all(&names)?;
         Ok(manifest)
     }
 
@@ -84,7 +82,7 @@ impl Shuffle<'_> {
     }
 
     /// How many bytes can be shuffled in so much memory.
-    pub fn bytes_max(memory: usize) -> u64 {
+    pub(crate) fn bytes_max(memory: usize) -> u64 {
         let buckets = (memory / BUFFER).checked_ilog2().map_or(1, |bits| 1_u128 << bits);
         u64::try_from(buckets * memory as u128 / COPIES).unwrap_or(u64::MAX)
     }
@@ -96,7 +94,7 @@ impl Shuffle<'_> {
     /// All records that are kept, in memory.
     fn kept(&self, keep: impl Fn(u64) -> bool) -> Result<Records, Error> {
         let mut all = Vec::with_capacity((self.records * self.length as u64) as usize);
-        let mut input = self.input()?;
+        let mut input = self.input();
         let (mut place, mut used) = (0, Vec::new());
         while let Some(mut part) = input.next_part_in(used)? {
             retain(&mut part, &mut place, &keep);
@@ -139,9 +137,9 @@ impl Shuffle<'_> {
         let bits = names.len().ilog2();
         let mut files = names
             .iter()
-            .map(|name| self.store.create(name))
-            .collect::<io::Result<Vec<Box<dyn StoreFile>>>>()?;
-        let mut input = self.input()?;
+            .map(|name| self.volume.create(name))
+            .collect::<io::Result<Vec<Box<dyn VolumeFile>>>>()?;
+        let mut input = self.input();
         thread::scope(|scope| {
             let (fill, parts) = ring::<Vec<u8>>(2);
             let reading = scope.spawn(move || read_parts(&mut input, &fill));
@@ -251,7 +249,7 @@ impl Shuffle<'_> {
             let Some(used) = fill.empty() else { break };
             fill.pass_on(self.read_bucket(name, first, len, used)?);
             // It is removed for good with all others, but takes no room until then.
-            self.store.create(name)?;
+            self.volume.create(name)?;
         }
         Ok(())
     }
@@ -269,7 +267,7 @@ impl Shuffle<'_> {
         bytes.reserve_exact(len);
         first.iter().for_each(|piece| bytes.extend_from_slice(piece));
         drop(first);
-        let mut file = self.store.read(name)?;
+        let mut file = self.volume.read(name)?;
         loop {
             let wanted = len - bytes.len();
             bytes.reserve_exact(wanted);
@@ -291,9 +289,9 @@ impl Shuffle<'_> {
         self.length + HASH
     }
 
-    fn input(&self) -> Result<BatchReader, Error> {
+    fn input(&self) -> BatchReader<'_> {
         let part_len = (self.memory / PARTS).clamp(1 << 12, 1 << 22);
-        Ok(BatchReader::open(self.store, self.input, self.length, part_len)?)
+        BatchReader::open(self.volume, self.input, self.length, part_len)
     }
 
     fn check_count(&self, read: u64) -> Result<(), Error> {
@@ -302,7 +300,7 @@ impl Shuffle<'_> {
 }
 
 /// Reads all of a file, part by part.
-fn read_parts(input: &mut BatchReader, fill: &Fill<Vec<u8>>) -> Result<(), Error> {
+fn read_parts(input: &mut BatchReader<'_>, fill: &Fill<Vec<u8>>) -> Result<(), Error> {
     while let Some(used) = fill.empty()
         && let Some(part) = input.next_part_in(used)?
     {
@@ -361,9 +359,12 @@ const HASH: usize = 8;
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::sync::LazyLock;
 
     use super::*;
     use crate::MemoryStore;
+
+    static SPOOL: LazyLock<[Partition; 1]> = LazyLock::new(|| [Partition::whole("spool")]);
 
     fn seed(number: u64) -> Seed {
         let mut seed = [3; 32];
@@ -380,12 +381,12 @@ mod tests {
     }
 
     fn run(store: &MemoryStore, length: usize, records: u64, memory: usize, seed: &Seed) -> Vec<u8> {
-        let shuffle = Shuffle { store, input: "spool", length, records, output: "batch", memory };
+        let shuffle = Shuffle { volume: store, input: &*SPOOL, length, records, output: "batch", memory };
         let manifest = shuffle.run(seed, |_| true).unwrap();
         let bytes = store.bytes("batch").unwrap();
         assert_eq!(manifest.digest, throng_wire::Digest::of(&bytes));
         assert_eq!(manifest.records, (bytes.len() / length) as u64);
-        assert_eq!(store.names().unwrap(), ["batch", "spool"], "no bucket is left");
+        assert_eq!(store.file_names().unwrap(), ["batch", "spool"], "no bucket is left");
         bytes.chunks_exact(length).map(|record| record[0]).collect()
     }
 
@@ -395,7 +396,7 @@ mod tests {
     fn orders_over_buckets_are_uniform() {
         let (length, memory) = (6000, 1 << 16);
         let store = store(&[0, 1, 2, 3], length);
-        let shuffle = Shuffle { store: &store, input: "spool", length, records: 4, output: "b", memory };
+        let shuffle = Shuffle { volume: &store, input: &*SPOOL, length, records: 4, output: "b", memory };
         assert_eq!(shuffle.bucket_bits().unwrap(), 1);
         let mut counts = BTreeMap::new();
         for number in 0..12_000 {
@@ -433,14 +434,20 @@ mod tests {
         let store = store(&[0; 4], 6000);
         let small = |memory| {
             let shuffle =
-                Shuffle { store: &store, input: "spool", length: 6000, records: 4, output: "b", memory };
+                Shuffle { volume: &store, input: &*SPOOL, length: 6000, records: 4, output: "b", memory };
             shuffle.run(&seed(1), |_| true)
         };
         assert!(matches!(small(1 << 15), Err(Error::Memory { bytes: 24_000, .. })));
         assert!(Shuffle::bytes_max(1 << 15) < 24_000 && Shuffle::bytes_max(1 << 16) >= 24_000);
         small(1 << 16).unwrap();
-        let short =
-            Shuffle { store: &store, input: "spool", length: 6000, records: 5, output: "b", memory: 1 << 20 };
+        let short = Shuffle {
+            volume: &store,
+            input: &*SPOOL,
+            length: 6000,
+            records: 5,
+            output: "b",
+            memory: 1 << 20,
+        };
         assert!(matches!(short.run(&seed(1), |_| true), Err(Error::Damaged { .. })), "a record is missing");
     }
 
@@ -455,7 +462,14 @@ mod tests {
     }
 
     fn large_shuffle(store: &MemoryStore) -> Shuffle<'_> {
-        Shuffle { store, input: "spool", length: 4, records: 20_000, output: "batch", memory: 1 << 17 }
+        Shuffle {
+            volume: store,
+            input: &*SPOOL,
+            length: 4,
+            records: 20_000,
+            output: "batch",
+            memory: 1 << 17,
+        }
     }
 
     #[test]
@@ -499,8 +513,8 @@ mod tests {
         kinds.extend([1, 2, 9, 3]);
         let store = store(&kinds, 100);
         let shuffle = Shuffle {
-            store: &store,
-            input: "spool",
+            volume: &store,
+            input: &*SPOOL,
             length: 100,
             records: 1004,
             output: "b",
@@ -526,7 +540,7 @@ mod tests {
         store.create("spool").unwrap().write_all(&bytes).unwrap();
         let records = numbers.len() as u64;
         let shuffle =
-            Shuffle { store: &store, input: "spool", length: 16, records, output: "batch", memory: 1 << 20 };
+            Shuffle { volume: &store, input: &*SPOOL, length: 16, records, output: "batch", memory: 1 << 20 };
         let buckets = 1 << shuffle.bucket_bits().unwrap();
         assert_eq!((buckets, shuffle.pieces(buckets)), (8, Pieces { len: 1 << 15, staying: 1 }));
         let manifest = shuffle.run(&seed(1), |_| true).unwrap();
@@ -550,7 +564,8 @@ mod tests {
         for memory in (18..32).map(|bits| 1_usize << bits) {
             for (length, records) in (1..60).map(|size| (7 * size, (memory * size / 40 / (7 * size)) as u64))
             {
-                let shuffle = Shuffle { store: &store, input: "i", length, records, output: "o", memory };
+                let shuffle =
+                    Shuffle { volume: &store, input: &*SPOOL, length, records, output: "o", memory };
                 let buckets = 1 << shuffle.bucket_bits().unwrap();
                 let Pieces { len, staying: pieces } = shuffle.pieces(buckets);
                 let (staying, bucket) = (pieces * len, shuffle.mean(buckets) as usize * length);
@@ -565,8 +580,14 @@ mod tests {
     #[test]
     fn kept_places_are_kept() {
         let store = store(&[0, 1, 2, 3, 4], 6000);
-        let shuffle =
-            Shuffle { store: &store, input: "spool", length: 6000, records: 5, output: "b", memory: 1 << 16 };
+        let shuffle = Shuffle {
+            volume: &store,
+            input: &*SPOOL,
+            length: 6000,
+            records: 5,
+            output: "b",
+            memory: 1 << 16,
+        };
         shuffle.run(&seed(1), |place| place % 2 == 0).unwrap();
         let mut left: Vec<u8> = store.bytes("b").unwrap().chunks_exact(6000).map(|one| one[0]).collect();
         left.sort_unstable();

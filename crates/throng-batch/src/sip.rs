@@ -26,7 +26,7 @@ pub(crate) fn sip(records: &Records, key: &Seed, hashes: &mut Vec<u64>) {
 }
 
 /// A pseudorandom number of some bytes, under the first half of a seed.
-pub(crate) fn sip_one(bytes: &[u8], key: &Seed) -> u64 {
+pub fn sip_one(bytes: &[u8], key: &Seed) -> u64 {
     let [hash, _] = pair_hash(key, (bytes, bytes));
     hash
 }

@@ -5,9 +5,8 @@
 
 use std::mem;
 
-use crate::Error;
 use crate::ring::Use;
-use crate::store::StoreFile;
+use crate::{Error, VolumeFile};
 
 /// Some records of one bucket, each with its hash.
 pub(crate) struct Piece {
@@ -91,7 +90,7 @@ impl Buckets {
 
 /// Writes each piece to its bucket, half of the buckets at a time on a core. Buckets need not survive a crash: the input is still
 /// there, and the draw is the same.
-pub(crate) fn write_pieces(files: &mut [Box<dyn StoreFile>], full: &Use<Vec<Piece>>) -> Result<(), Error> {
+pub(crate) fn write_pieces(files: &mut [Box<dyn VolumeFile>], full: &Use<Vec<Piece>>) -> Result<(), Error> {
     while let Some(pieces) = full.full() {
         let half = files.len() / 2;
         let (low, high) = files.split_at_mut(half);
