@@ -4,11 +4,11 @@ use std::fs;
 use std::path::PathBuf;
 
 use hyper::StatusCode;
-use throng_serve::analysis::ReleaseLedger;
-use throng_simulate::dataset::{Dataset, Records};
+use throng_dp::{CentralGuarantee, Delta, Epsilon};
 use throng_host::net::{Problem, paths};
 use throng_respondent::{PersonalLedger, StoredAnswer};
-use throng_dp::{CentralGuarantee, Delta, Epsilon};
+use throng_serve::analysis::ReleaseLedger;
+use throng_simulate::dataset::{Dataset, Records};
 
 /// Their names, and what they do.
 #[allow(clippy::type_complexity, reason = "a name and a function")]

@@ -101,7 +101,9 @@ pub enum PictureError {
     #[error("the picture has no pixels")]
     Empty,
     /// More pixels than anyone looks at.
-    #[error("the picture is too large ({width} x {height} pixels); make it smaller, to at most 2^26 pixels in all")]
+    #[error(
+        "the picture is too large ({width} x {height} pixels); make it smaller, to at most 2^26 pixels in all"
+    )]
     Large {
         /// Its columns.
         width: u32,

@@ -165,10 +165,10 @@ const COINS: u8 = 16;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use throng_testing::parsing::check_bytes;
     use chacha20::ChaCha20Rng;
     use chacha20::rand_core::SeedableRng;
     use throng_dp::{Attributes, CountSketch, Epsilon, OneHot, Record, SketchShape};
+    use throng_testing::parsing::check_bytes;
 
     fn mechanisms() -> [Mechanism; 3] {
         let epsilon = |value| Epsilon::new(value).unwrap();

@@ -24,9 +24,9 @@ mod unified;
 use anyhow::{Context, Result};
 use serde::Serialize;
 
+pub use lab::Lab;
 use throng_analyze::Picture;
 use throng_plot::plot::Plot;
-pub use lab::Lab;
 
 /// What `throng experiment` can run.
 #[derive(Clone, Copy, Debug)]

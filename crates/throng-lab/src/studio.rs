@@ -190,7 +190,8 @@ mod tests {
             sample.tried(&Trial { survey, threshold: 1.0, seed: 1, wanted })
         };
         assert!(tried(&sketch(4, 256), &|_| Ok(())).is_ok());
-        let late = tried(&sketch(4, 256), &|advice| Err(too_much(format!("too long{advice}")))).err().unwrap();
+        let late =
+            tried(&sketch(4, 256), &|advice| Err(too_much(format!("too long{advice}")))).err().unwrap();
         let large = tried(&sketch(1024, 1 << 17), &|_| Ok(())).err().unwrap();
         assert_eq!([&late, &large].map(|one| one.name.as_ref()), ["too-much", "too-much"]);
         assert!(

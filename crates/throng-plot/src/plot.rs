@@ -27,9 +27,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use throng_host::out_dir::OutDir;
 use axis::{Range, Tick};
 use scene::{Anchor, Color, Direction, Label, Point, Scene, Stroke, Text, Weight};
+use throng_host::out_dir::OutDir;
 
 pub use axis::{Axis, Scale};
 

@@ -59,15 +59,12 @@ fn read(mut bytes: impl BufRead + Seek) -> Result<Picture> {
     Picture::check_size(header.width, header.height)?;
 
     let mut reader = decoder.read_info().context(DAMAGED)?;
-    let size =
-        reader.output_buffer_size().context("the picture does not fit in memory; make it smaller")?;
+    let size = reader.output_buffer_size().context("the picture does not fit in memory; make it smaller")?;
     let mut samples = vec![0; size];
     let frame = reader.next_frame(&mut samples).context(DAMAGED)?;
     let pixels = match frame.color_type {
         ColorType::Grayscale => samples,
-        ColorType::GrayscaleAlpha => {
-            samples.as_chunks().0.iter().map(|&[y, a]| over_black(y, a)).collect()
-        }
+        ColorType::GrayscaleAlpha => samples.as_chunks().0.iter().map(|&[y, a]| over_black(y, a)).collect(),
         ColorType::Rgb => samples.as_chunks().0.iter().map(|&[r, g, b]| luma(r, g, b)).collect(),
         ColorType::Rgba => {
             samples.as_chunks().0.iter().map(|&[r, g, b, a]| over_black(luma(r, g, b), a)).collect()

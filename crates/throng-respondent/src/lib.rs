@@ -43,14 +43,14 @@ use throng_survey::CheckedClaim;
 use throng_wire::survey::{AnswerChanges, Enrolment, Survey};
 use throng_wire::{Credential, EpochStatement, Place, Signed, SurveyHash};
 
-use throng_host::bundle::Bundle;
-use throng_host::entropy::system_rng;
-use throng_account::Refusal;
-use throng_host::private_file;
 use outbox::Outbox;
 use permanent::{Drawer, Kept};
 use sending::Retries;
 use state_dir::{NamingSecret, SURVEYS, StateDir};
+use throng_account::Refusal;
+use throng_host::bundle::Bundle;
+use throng_host::entropy::system_rng;
+use throng_host::private_file;
 
 pub use outbox::{StoredAnswer, StoredBody};
 pub use personal_ledger::{Entry, Given, NextEpoch, Permanent, PersonalLedger, Spending};

@@ -25,11 +25,11 @@ use throng_dp::Epsilon;
 
 use super::personal_ledger::difference;
 use super::{CheckedBody, CheckedReceipt, Respondent, ShownAnswer};
-use throng_host::operator_token::OperatorToken;
-use throng_host::page::{self, Asset, CSS, HTML, SCRIPT};
 use throng_host::net::exact::Heads;
 use throng_host::net::server::Limits;
 use throng_host::net::{LoopbackHosts, Problem, Server, Transport, Upload};
+use throng_host::operator_token::OperatorToken;
+use throng_host::page::{self, Asset, CSS, HTML, SCRIPT};
 
 /// The page, while its address exists.
 #[derive(Debug)]
@@ -206,11 +206,8 @@ async fn answered<T: Serialize>(
     Ok(([(CONTENT_TYPE, "application/json")], found.map_err(failed)?).into_response())
 }
 
-const INDEX: Asset = Asset {
-    name: "index.html",
-    kind: HTML,
-    text: &[page::HEAD, include_str!("../assets/index.html")],
-};
+const INDEX: Asset =
+    Asset { name: "index.html", kind: HTML, text: &[page::HEAD, include_str!("../assets/index.html")] };
 const OWN: &[Asset] = &[
     Asset { name: "about-me.js", kind: SCRIPT, text: &[include_str!("../assets/about-me.js")] },
     Asset { name: "about-me.css", kind: CSS, text: &[include_str!("../assets/about-me.css")] },

@@ -170,11 +170,11 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    use throng_testing::parsing::check_bytes;
     use crate::state_dir::tests::plant;
     use chacha20::ChaCha20Rng;
     use chacha20::rand_core::SeedableRng;
     use throng_dp::{Epsilon, OneHot};
+    use throng_testing::parsing::check_bytes;
 
     fn mechanism() -> Mechanism {
         let epsilon = |value| Epsilon::new(value).unwrap();

@@ -298,8 +298,8 @@ const VERSION: u32 = 2;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use throng_testing::parsing::check_bytes;
     use crate::state_dir::tests::plant;
+    use throng_testing::parsing::check_bytes;
 
     fn entry(epoch: u64, epsilon_local: f64, permanent: &[(&str, f64)]) -> Entry {
         let permanent =

@@ -8,9 +8,9 @@ use throng_wire::{Digest, Layout, Place, SurveyHash};
 use super::outbox::{StoredAnswer, StoredBody};
 use super::sending::Fate;
 use super::{NextEpoch, Respondent};
+use throng_account::rounding::at_most;
 use throng_host::bundle::Bundle;
 use throng_host::clock::rfc3339;
-use throng_account::rounding::at_most;
 
 /// One answer, as it is shown.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -273,7 +273,7 @@ pub(super) mod tests {
     use throng_testing::parsing::check_bytes;
 
     /// Puts a content into a file with a checksum that fits, in no hurry to have it on the disk.
-    pub(in crate) fn plant(state: &StateDir, name: &str, kind: &str, content: &[u8]) {
+    pub(crate) fn plant(state: &StateDir, name: &str, kind: &str, content: &[u8]) {
         fs::write(state.path(name), &*state.checked(name, kind, content)).unwrap();
     }
 

@@ -18,6 +18,8 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::timeout;
 
+use crate::analysis::{ReleaseLedger, SealedFiles, TallyFiles, create_private};
+use crate::dashboard::{self, Dashboard, Shown};
 use crate::operate::about::{self, unique_name};
 use crate::operate::contacts::Contacts;
 use crate::operate::damage::Damage;
@@ -28,20 +30,18 @@ use crate::operate::operator_port::{OperatorPort, is_for_one_machine};
 use crate::operate::survey_files::SurveyFiles;
 use crate::operate::vitals::Vitals;
 use crate::operate::waits::Waits;
-use crate::analysis::{ReleaseLedger, SealedFiles, TallyFiles, create_private};
-use throng_host::atomic_file::parent;
-use throng_host::bundle::Bundle;
-use throng_host::clock::now_s;
-use crate::dashboard::{self, Dashboard, Shown};
 use crate::studio::Studio;
-use throng_host::operator_token::OperatorToken;
-use throng_host::entropy::system_rng;
-use throng_host::keygen::Party;
-use throng_host::net::{Client, client};
-use throng_host::private_dir::{self, Others};
 use asking::Asking;
 pub use config::{AnalyzedSurvey, AnalyzerConfig, Budget, Open};
 use puller::{Puller, Watched};
+use throng_host::atomic_file::parent;
+use throng_host::bundle::Bundle;
+use throng_host::clock::now_s;
+use throng_host::entropy::system_rng;
+use throng_host::keygen::Party;
+use throng_host::net::{Client, client};
+use throng_host::operator_token::OperatorToken;
+use throng_host::private_dir::{self, Others};
 
 /// An analyzer whose files were read and found to be right.
 pub struct AnalyzerServer {

@@ -35,12 +35,12 @@ use throng_wire::SignedSurvey;
 use tokio::sync::Semaphore;
 
 use crate::analysis::{DataKey, PublishedReleases};
+use crate::operate::{Contacts, Vitals};
+use crate::studio::Studio;
+pub use drawn::Drawn;
 use throng_account::Refusal;
 use throng_host::net::Problem;
-use crate::operate::{Contacts, Vitals};
-pub use drawn::Drawn;
 use throng_host::operator_token::OperatorToken;
-use crate::studio::Studio;
 use throng_host::page::{self, Asset, HTML, SCRIPT};
 
 /// What the dashboard of an analyzer shows.
@@ -349,7 +349,8 @@ mod tests {
     fn an_answer_is_worked_on_while_somebody_waits_and_not_for_ever() {
         let waiting = Arc::new(());
         let (now, later) = (Instant::now(), Instant::now() + PATIENCE);
-        let name = |waiting: Weak<()>, until| Wanted { waiting, until }.check("").map_err(|problem| problem.name);
+        let name =
+            |waiting: Weak<()>, until| Wanted { waiting, until }.check("").map_err(|problem| problem.name);
         assert_eq!(name(Arc::downgrade(&waiting), later), Ok(()));
         assert_eq!(name(Arc::downgrade(&waiting), now), Err("too-much".into()));
         assert_eq!(name(Weak::new(), later), Err("internal".into()));

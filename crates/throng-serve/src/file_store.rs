@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use throng_shuffle::{Partitions, Store, StoreFile, Volume, VolumeFile};
 
-use throng_host::faults::Crash;
 use group_file::GroupFile;
 pub use mark_file::MarkFile;
 pub use shadow::{ShadowMark, ShadowStore};
+use throng_host::faults::Crash;
 
 /// Files in a directory that nobody else can read, and that no other process uses.
 pub struct FileStore {

@@ -21,27 +21,27 @@ use throng_wire::survey::Enrolment;
 use throng_wire::{CredentialList, Digest, Place, SigningKey, Survey, SurveyHash};
 use tokio::runtime::Handle;
 
+use crate::file_store::{FileStore, MarkFile, ShadowMark, ShadowStore};
 use crate::operate::about::{self, unique_name};
 use crate::operate::damage::Damage;
 use crate::operate::directory::ensure_writable;
-use group_commit::GroupCommit;
 use crate::operate::layer_keys::LayerKeyFiles;
 use crate::operate::log::{Log, Seldom};
 use crate::operate::operator_port::OperatorPort;
 use crate::operate::survey_files::SurveyFiles;
 use crate::operate::vitals::{Counter, Vitals};
 use crate::operate::waits::Waits;
-use worker::{Counts, Worker};
+pub use config::{ShufflerConfig, SurveyConfig};
+use group_commit::GroupCommit;
+pub(super) use peers::{Peers, SharedPeers};
 use throng_host::bundle::Bundle;
 use throng_host::clock::now_s;
 use throng_host::entropy::system_rng;
-use crate::file_store::{FileStore, MarkFile, ShadowMark, ShadowStore};
 use throng_host::keygen::{Party, Schedule, Signer};
 use throng_host::net::server::Limits;
 use throng_host::net::{Client, Server, Transport, client, open_files};
 use throng_host::private_dir::{self, Others};
-pub use config::{ShufflerConfig, SurveyConfig};
-pub(super) use peers::{Peers, SharedPeers};
+use worker::{Counts, Worker};
 
 /// A shuffler whose files were read and found to be right.
 pub struct Shuffler {

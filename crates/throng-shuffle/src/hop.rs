@@ -28,12 +28,12 @@ use throng_wire::{
     Digest, EpochStatement, LayerKeys, Layout, Outcome, Place, Route, Signed, SignedSurvey, SigningKey,
 };
 
+use crate::channel::ChannelFile;
 use crate::crowd::CrowdRule;
 use crate::intake::Intake;
 use crate::journal::Step;
 use crate::state_key::StateKey;
 use crate::store::Store;
-use crate::channel::ChannelFile;
 use crate::{Channel, Error, Refusal};
 use phase::Phase;
 use record::Record;

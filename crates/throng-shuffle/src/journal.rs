@@ -12,10 +12,10 @@ use throng_wire::codec::Reader;
 use throng_wire::statement::STATEMENT_LEN;
 use throng_wire::{EpochStatement, Signed};
 
+use crate::channel::ChannelFile;
 use crate::mark::{HighWater, Mark};
 use crate::state_key::{StateKey, Tag};
 use crate::store::{Store, StoreFile, read_small};
-use crate::channel::ChannelFile;
 use crate::{Channel, Error};
 
 /// A step that was taken, and for which epoch of which channel.

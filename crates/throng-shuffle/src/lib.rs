@@ -27,7 +27,6 @@ mod state_key;
 mod store;
 mod taken;
 
-pub use throng_wire::Channel;
 pub use crowd::CrowdRule;
 pub use error::Error;
 pub use hop::{Cut, Hop, HopConfig, Outgoing};
@@ -37,3 +36,4 @@ pub use refusal::Refusal;
 pub use store::{Store, StoreFile};
 pub use taken::Taken;
 pub use throng_batch::{Manifest, MemoryStore, Partitions, Seed, Volume, VolumeFile};
+pub use throng_wire::Channel;

@@ -7,9 +7,9 @@ mod common;
 use std::io::Write;
 
 use common::{Cascade, FIRST, NEXT_DAY, SMALL};
-use throng_testing::parsing::near;
 use proptest::prelude::*;
 use throng_shuffle::{Error, MemoryStore, Store, Volume};
+use throng_testing::parsing::near;
 use throng_wire::Outcome;
 
 /// What hop 1 has on disk with six answers, while the epoch runs, or right after its end.

@@ -23,9 +23,9 @@ use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 use throng_dp::{Estimates, Mechanism};
 
-use throng_account::Refusal;
 pub use gaussian::gaussian;
 use streams::Streams;
+use throng_account::Refusal;
 
 crate::choices! {
     /// How a crowd is simulated.

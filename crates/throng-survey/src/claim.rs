@@ -14,9 +14,9 @@ use throng_dp::{
     Absence, AnswerSeries, CentralGuarantee, Coins, Delta, Epsilon, LocalGuarantee, Removal, Replacement,
 };
 
-use throng_account::rounding::at_most_to;
 use crate::survey::{AnswerChanges, Cover, Enrolment, Labels};
 use crate::{Error, Survey};
+use throng_account::rounding::at_most_to;
 
 /// A claim that holds, and everything that it says to a respondent.
 #[derive(Clone, Debug, PartialEq)]

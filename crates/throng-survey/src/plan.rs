@@ -8,16 +8,16 @@ mod target;
 use std::fmt;
 
 use serde::Serialize;
-use throng_account::{Error as AccountError, GoOn, TO_THE_END};
 use throng_account::planner::cost::{self, Cost};
 use throng_account::planner::{self, Choice, Encoding, Plan, Question};
+use throng_account::{Error as AccountError, GoOn, TO_THE_END};
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal, Replacement};
 
 use crate::lengths::{body_len, envelope_len};
 use crate::liar::{self, OneLiarShown};
-use throng_account::rounding::at_most;
 use crate::survey::{self, AnswerChanges, Claim, Cover, Crowd, Delivery, Enrolment};
 use crate::{CentralPromise, CollusionPromise, Error, Stated, Survey};
+use throng_account::rounding::at_most;
 
 pub use honest::IfHonest;
 pub use target::{Asked, EncodingChoice, LabelTarget, Target};
@@ -223,7 +223,11 @@ impl Planned {
             respondents_for_share: None,
             reasons: plan.reasons.clone(),
             exceeded_probability: consent::exceeded(&survey, go_on)?,
-            consent: format!("{} {}", consent::summary(question, plan, &survey, go_on)?, liar::consent(&liar)),
+            consent: format!(
+                "{} {}",
+                consent::summary(question, plan, &survey, go_on)?,
+                liar::consent(&liar)
+            ),
             survey,
         })
     }

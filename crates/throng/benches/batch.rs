@@ -18,9 +18,9 @@ use common::world::{EPOCH, Shape};
 use common::{Cascade, FIRST, SMALL, day};
 use cpu_time::ProcessTime;
 use rayon::prelude::*;
-use throng_serve::file_store::FileStore;
 use throng::memory;
 use throng_analyze::{BatchCounter, BatchHead};
+use throng_serve::file_store::FileStore;
 use throng_shuffle::{Hop, HopConfig};
 use throng_wire::peel::{open_body, open_fragment, peel};
 use throng_wire::{

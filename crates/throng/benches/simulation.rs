@@ -2,9 +2,9 @@
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
+use throng_dp::{CountSketch, Epsilon, Mechanism, OneHot, SketchShape};
 use throng_simulate::dataset::{Dataset, Generator};
 use throng_simulate::simulation::{Mode, Simulated, Simulation};
-use throng_dp::{CountSketch, Epsilon, Mechanism, OneHot, SketchShape};
 
 const THREADS: [usize; 2] = [1, 2];
 

@@ -18,10 +18,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::account::questions;
 use choice::choice;
-use throng_lab::experiments::learning::Part;
-use throng_simulate::simulation::Mode;
 pub use plan::{AnswerChangesArg, AttributeArg, LabelArg, PlanArgs};
 pub use respond::{EpochArg, MadeArg, RespondArgs, ValueArg};
+use throng_lab::experiments::learning::Part;
+use throng_simulate::simulation::Mode;
 
 /// Statistics from a crowd of people without data about any of them.
 #[derive(Debug, Parser)]

@@ -23,4 +23,3 @@ pub mod commands;
 pub mod exit;
 pub mod memory;
 pub mod progress;
-

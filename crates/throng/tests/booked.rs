@@ -9,10 +9,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use throng_serve::analysis::{Booked, DataKey, Opener, SealedFiles, TallyFiles};
 use throng::exit;
 use throng_analyze::BatchHead;
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
+use throng_serve::analysis::{Booked, DataKey, Opener, SealedFiles, TallyFiles};
 use throng_wire::{
     BatchCount, Digest, EpochStatement, Forwarded, Layout, Outcome, Place, Route, Signed, Stop,
 };

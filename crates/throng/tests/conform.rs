@@ -20,11 +20,11 @@ use chacha20::rand_core::{Rng, SeedableRng};
 use rustls::crypto::aws_lc_rs::hpke::{DH_KEM_X25519_HKDF_SHA256_AES_128, DH_KEM_X25519_HKDF_SHA256_AES_256};
 use rustls::crypto::hpke::{Hpke, HpkePublicKey};
 use tempfile::TempDir;
-use throng_host::bundle::Bundle;
-use throng_lab::conform::{Door, Examiner, Rehearsal, Rule, Shape, Verdict};
-use throng_host::net::{Problem, paths};
-use throng_respondent::{Clock, How, Respondent, SendError, Transport, When};
 use throng_dp::Epsilon;
+use throng_host::bundle::Bundle;
+use throng_host::net::{Problem, paths};
+use throng_lab::conform::{Door, Examiner, Rehearsal, Rule, Shape, Verdict};
+use throng_respondent::{Clock, How, Respondent, SendError, Transport, When};
 use throng_wire::{Address, Credential, LayerKey, Place, Route, Token};
 
 const EPOCH_MS: u64 = 3_600_000;
@@ -498,7 +498,8 @@ fn the_command_takes_our_own_client_and_tells_it_when_its_clock_is_wrong() {
     let step_to = |second: u64| {
         fs::write(
             &clock,
-            (i64::try_from(second).unwrap() - i64::try_from(throng_host::clock::now_s()).unwrap()).to_string(),
+            (i64::try_from(second).unwrap() - i64::try_from(throng_host::clock::now_s()).unwrap())
+                .to_string(),
         )
         .unwrap();
     };

@@ -24,10 +24,10 @@ use chacha20::rand_core::SeedableRng;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::Value;
-use throng_serve::analysis::{DataKey, ReleaseLedger};
 use throng_account::ledger::{Entry, Spending};
 use throng_analyze::{BatchHead, Counted, InstanceTally, Rejected};
 use throng_dp::{CentralGuarantee, Delta, Epsilon};
+use throng_serve::analysis::{DataKey, ReleaseLedger};
 use throng_wire::peel::open_body;
 use throng_wire::seal::open;
 use throng_wire::{

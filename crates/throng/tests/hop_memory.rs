@@ -11,8 +11,8 @@ use std::path::Path;
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
-use throng_serve::file_store::FileStore;
 use throng::memory::peak_rss_bytes;
+use throng_serve::file_store::FileStore;
 use throng_shuffle::{Channel, CrowdRule, Hop, HopConfig, Refusal, Upload};
 use throng_wire::seal::seal;
 use throng_wire::{Digest, LayerKeys, Layout, Outcome, Place, Route, SigningKey, Stop};

@@ -5,9 +5,9 @@
 
 use std::fs;
 
-use throng_serve::file_store::FileStore;
 use throng::memory::peak_rss_bytes;
 use throng_batch::{EmbeddedEngine, Engine, Partition, PermuteJob, Volume};
+use throng_serve::file_store::FileStore;
 
 #[test]
 fn a_batch_eight_times_the_limit_stays_within_it() {

@@ -12,13 +12,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
+use throng_analyze::{BatchHead, InstanceTally};
+use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
 use throng_serve::analysis::published::{LEDGER, RELEASE};
 use throng_serve::analysis::{
     self, DataKey, Opener, PublishedReleases, ReleaseLedger, ReleaseName, Released, SealedFiles, TallyFiles,
     Wanted,
 };
-use throng_analyze::{BatchHead, InstanceTally};
-use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
 use throng_wire::{
     BatchCount, Digest, EpochStatement, Forwarded, Layout, Outcome, Place, Route, Signed, Stop,
 };

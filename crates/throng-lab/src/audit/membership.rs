@@ -11,9 +11,9 @@ use throng_dp::Delta;
 use throng_learn::{Examples, Randomness};
 
 use super::Verdict;
-use throng_simulate::dataset::{Labelled, PictureSet};
 use crate::learning::attack::{Attack, Questions};
 use crate::learning::{Choices, Plan, ProtocolName, Run};
+use throng_simulate::dataset::{Labelled, PictureSet};
 
 /// What the attack on one model came to.
 #[derive(Clone, Debug, PartialEq, Serialize)]

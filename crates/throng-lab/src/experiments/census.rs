@@ -17,8 +17,8 @@ use throng_dp::{
 use super::conclusion::concluded;
 use super::lab::{exact_local, people, root_mean};
 use super::{Figure, Image, Lab, Row, Section};
-use throng_simulate::dataset::Records;
 use throng_plot::plot::{Axis, Plot, Series, Style};
+use throng_simulate::dataset::Records;
 
 pub(super) fn run(lab: &Lab) -> Result<Section> {
     run_on(lab, &Census::new(&Records::census()?)?)

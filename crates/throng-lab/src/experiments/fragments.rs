@@ -8,8 +8,8 @@ use throng_dp::{Delta, Epsilon};
 
 use super::lab::{Data, Lab, Measured, exact_local, gaussian_sigma, on_paper_grid, one_hot};
 use super::{Figure, Image, Row, Section};
-use throng_simulate::dataset::Dataset;
 use throng_plot::plot::{Axis, Plot, Series, Style};
+use throng_simulate::dataset::Dataset;
 
 /// One row as the paper printed it.
 pub(super) struct Printed {

@@ -13,9 +13,9 @@ use super::fragments::{Floors, TAUS, on_grid_note};
 use super::lab::{Data, Lab, Measured, exact_local, gaussian_sigma, on_paper_grid, one_hot, sketch};
 use super::unified::{HASH_SEED, SKETCH_THEORY};
 use super::{Figure, Image, Row, Section};
-use throng_simulate::dataset::{Dataset, Generator};
-use throng_plot::plot::{Axis, Plot, Series, Style};
 use throng_analyze::{log_spaced, ranks};
+use throng_plot::plot::{Axis, Plot, Series, Style};
+use throng_simulate::dataset::{Dataset, Generator};
 
 pub(super) fn run(lab: &Lab) -> Result<Section> {
     let data = Data::Heavy;

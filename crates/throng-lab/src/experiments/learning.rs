@@ -32,8 +32,8 @@ use self::job::Job;
 use self::source::Place;
 use super::lab::people;
 use super::{Agreement, Lab, Row, Section};
-use throng_simulate::dataset::PictureSet;
 use crate::learning::Public;
+use throng_simulate::dataset::PictureSet;
 
 throng_simulate::choices! {
     /// What is measured.

@@ -9,11 +9,11 @@ use anyhow::{Result, ensure};
 use super::conclusion::beside_a_trusted_party;
 use super::lab::people;
 use super::{Figure, Image, Lab, Row, Section};
-use throng_simulate::dataset::{Dataset, Records};
-use throng_plot::plot::{Plot, Series, Style};
-use throng_analyze::{log_spaced, ranks};
-use throng_plot::rank_plot::rank_plot;
 use answers::Answers;
+use throng_analyze::{log_spaced, ranks};
+use throng_plot::plot::{Plot, Series, Style};
+use throng_plot::rank_plot::rank_plot;
+use throng_simulate::dataset::{Dataset, Records};
 
 pub(super) fn run(lab: &Lab) -> Result<Section> {
     let mut section = Section {

@@ -12,8 +12,8 @@ mod table;
 mod thumbnail;
 mod verdict;
 
-use throng_plot::Png;
 use std::collections::HashSet;
+use throng_plot::Png;
 
 use anyhow::{Context, Result, ensure};
 
@@ -130,9 +130,9 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use throng_host::out_dir::OutDir;
     use throng_analyze::Picture;
-use throng_plot::Png;
+    use throng_host::out_dir::OutDir;
+    use throng_plot::Png;
 
     #[test]
     fn every_figure_has_its_files() {

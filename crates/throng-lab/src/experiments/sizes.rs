@@ -10,9 +10,9 @@ use throng_dp::{Delta, Epsilon, Mechanism, SketchShape};
 use super::conclusion::concluded;
 use super::lab::{exact_local, one_hot, people, root_mean, sketch};
 use super::{Figure, Image, Lab, Row, Section};
-use throng_simulate::dataset::{Dataset, Generator};
-use throng_plot::plot::{Axis, Plot, Series, Style};
 use throng_analyze::ranks;
+use throng_plot::plot::{Axis, Plot, Series, Style};
+use throng_simulate::dataset::{Dataset, Generator};
 
 pub(super) fn run(lab: &Lab) -> Result<Section> {
     let heavy = Generator::HeavyHitters { share: 0.5, respondents: 2_000_000, domain: 50_000 };

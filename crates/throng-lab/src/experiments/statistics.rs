@@ -4,8 +4,8 @@ use anyhow::Result;
 
 use super::lab::{Data, Lab};
 use super::{Figure, Image, Row, Section};
-use throng_plot::plot::{Axis, Plot, Series, Style};
 use throng_analyze::{log_spaced, ranks};
+use throng_plot::plot::{Axis, Plot, Series, Style};
 
 pub(super) fn run(lab: &Lab) -> Result<Section> {
     const TABLE: &str = "dataset_statistics";

@@ -8,8 +8,8 @@ use throng_dp::{Delta, Epsilon, SketchShape};
 use super::lab::{Data, Lab, Measured, exact_local, gaussian_sigma, one_hot, sketch};
 use super::unified::HASH_SEED;
 use super::{Figure, Image, Row, Section};
-use throng_plot::plot::{Axis, Plot, Series, Style};
 use throng_analyze::{log_spaced, ranks};
+use throng_plot::plot::{Axis, Plot, Series, Style};
 
 pub(super) fn run(lab: &Lab) -> Result<Section> {
     let data = Data::Heavy;

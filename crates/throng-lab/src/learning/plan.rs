@@ -9,8 +9,8 @@ use throng_learn::{Average, Mechanism, MechanismName, Network, Protocol, Rate, S
 use super::accountant::Accountant;
 use super::defaults::Defaults;
 use super::{Choices, Mode, ModelName, ProtocolName, Source, Statement};
-use throng_simulate::dataset::{Labelled, PictureSet};
 use throng_account::Refusal;
+use throng_simulate::dataset::{Labelled, PictureSet};
 
 /// What is trained on what, how, and what that guarantees.
 #[derive(Clone, Debug)]

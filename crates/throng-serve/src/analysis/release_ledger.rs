@@ -18,9 +18,9 @@ use super::ledger_line::LedgerLine;
 use super::ledger_mark::{LedgerMark, WAY_OUT};
 use super::published::{LEDGER, PublishedReleases, ReleaseName};
 use super::{DataKey, create_private};
-use throng_host::faults::abort_at;
-use throng_host::atomic_file::{append, truncate};
 use throng_account::Refusal;
+use throng_host::atomic_file::{append, truncate};
+use throng_host::faults::abort_at;
 
 /// The ledger of an analyzer, for as long as it is open its alone.
 pub struct ReleaseLedger {

@@ -14,9 +14,9 @@ use throng_wire::survey::{Cover, Enrolment, Survey};
 
 use super::lies::{Lies, interval_with_liars, liars, mark_of};
 use super::published::{PICTURE, TABLE};
-use throng_analyze::Picture;
 use crate::studio::{RankPlot, Studio};
 use throng_account::rounding::at_most;
+use throng_analyze::Picture;
 
 /// A release. The names are stable. Counts and errors are in respondents.
 #[derive(Clone, Debug, Serialize)]

@@ -13,10 +13,10 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use super::Analyzed;
-use throng_host::clock::now_s;
-use throng_host::net::{Client, Outgoing, Problem, SendError, paths};
 use crate::operate::contacts::Contacts;
 use crate::operate::reasons;
+use throng_host::clock::now_s;
+use throng_host::net::{Client, Outgoing, Problem, SendError, paths};
 
 /// The questions to the earlier hops of one instance that are under way. They keep no batch waiting.
 #[derive(Debug, Default)]

@@ -21,16 +21,16 @@ use tokio::runtime::Handle;
 
 use super::{Analyzed, Asking, Open};
 use crate::analysis::{DataKey, Delivered, Opener};
-use throng_host::faults::abort_at;
-use throng_host::clock::{has_jumped_ahead, now_s};
-use throng_host::net::client::{Client, Reply, SendError};
-use throng_host::net::{Outgoing, paths};
 use crate::operate::about::unique_name;
 use crate::operate::contacts::Contacts;
 use crate::operate::log::Log;
 use crate::operate::reasons;
 use crate::operate::vitals::{Counter, Pulse, Vitals};
 use crate::operate::waits::Waits;
+use throng_host::clock::{has_jumped_ahead, now_s};
+use throng_host::faults::abort_at;
+use throng_host::net::client::{Client, Reply, SendError};
+use throng_host::net::{Outgoing, paths};
 
 /// The thread that comes for the batches of one instance of one survey. Each has its own, so that a hop that answers slowly,
 /// or for ever, keeps nobody but its own instance waiting.

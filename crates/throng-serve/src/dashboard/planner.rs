@@ -34,7 +34,8 @@ pub(super) async fn plan(
             let plan = worked_out(&target, wanted)?;
             let seed = query.number("seed")?.unwrap_or(1);
             let wanted = |advice: &str| wanted.check(advice);
-            let trial = Trial { survey: &plan.survey, threshold: plan.noise_threshold, seed, wanted: &wanted };
+            let trial =
+                Trial { survey: &plan.survey, threshold: plan.noise_threshold, seed, wanted: &wanted };
             let tried = sample.map(|sample| sample.tried(&trial));
             Ok(Json(PlanPage { domain, sample: tried.transpose()?, plan }))
         })

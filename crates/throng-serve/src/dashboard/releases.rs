@@ -15,10 +15,10 @@ use super::query::{Query, bad};
 use super::{Download, JSON, Json, Named, Serving, Shared, Shown, file_name, problem};
 use crate::analysis::published::EstimateLine;
 use crate::analysis::{Published, ReleaseName, plot_title};
-use throng_host::net::Problem;
+use crate::studio::{RankPlot, StudioError};
 use throng_analyze::Picture;
 use throng_analyze::log_spaced;
-use crate::studio::{RankPlot, StudioError};
+use throng_host::net::Problem;
 
 /// `GET /api/releases`: the newest first, what each is and guarantees.
 pub(super) async fn all(State(serving): State<Shared>) -> Result<Json<Value>, Problem> {
@@ -157,7 +157,8 @@ pub(super) async fn file(
                     facts.epsilon_local,
                 );
                 let (title, by_rank) = (&*title, &*ranked(&lines));
-                let plot = RankPlot { title, by_rank, estimates: &estimates, threshold: facts.noise_threshold };
+                let plot =
+                    RankPlot { title, by_rank, estimates: &estimates, threshold: facts.noise_threshold };
                 serving.studio()?.ranks(&plot).map_err(drawing)
             };
             let (kind, bytes) = match file.as_str() {

@@ -13,9 +13,9 @@ use throng_wire::{Place, Route, SurveyHash};
 
 use super::{Json, Serving, Shared, Shown, problem};
 use crate::analysis::{ReleaseName, SealedFiles, TallyFiles};
+use crate::operate::contacts::Contact;
 use throng_host::clock::now_s;
 use throng_host::net::Problem;
-use crate::operate::contacts::Contact;
 
 /// Whether a batch that was taken was counted or destroyed. Such a file never changes, so it is looked at once.
 pub(super) type Outcomes = BTreeMap<(SurveyHash, u32, u64, u32), Outcome>;

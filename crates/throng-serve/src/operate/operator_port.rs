@@ -15,11 +15,11 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::vitals::Vitals;
-use throng_host::page::secured;
 use throng_host::net::exact::Heads;
 use throng_host::net::host::{LoopbackHosts, admitted};
 use throng_host::net::server::{HungUp, Limits};
 use throng_host::net::{Problem, Server, Transport};
+use throng_host::page::secured;
 
 /// The port, while it is open. Dropped, it is closed at once.
 #[derive(Debug)]

@@ -7,8 +7,8 @@ use anyhow::{Result, ensure};
 use serde::Deserialize;
 use throng_wire::Place;
 
-use throng_host::net::server::Limits;
 use crate::operate::config_file;
+use throng_host::net::server::Limits;
 
 /// What a shuffler is told. Paths are relative to the file's directory.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

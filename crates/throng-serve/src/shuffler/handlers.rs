@@ -17,15 +17,15 @@ use throng_wire::{Address, BatchCount, Digest, EpochStatement, Place, Route, Sig
 use tokio::sync::mpsc;
 
 use super::{Running, Served};
+use crate::operate::damage::Damage;
+use crate::operate::reasons;
+use crate::shuffler::worker::{Blocking, wire_batch};
 use throng_host::clock::{has_jumped_ahead, now_s};
 use throng_host::entropy::system_rng;
 use throng_host::net::body::Timed;
 use throng_host::net::{
     Answer, InstancePath, Outgoing, Peer, Problem, RoutePath, Shortcut, Upload, Visitor, paths,
 };
-use crate::operate::damage::Damage;
-use crate::operate::reasons;
-use crate::shuffler::worker::{Blocking, wire_batch};
 
 type Hops = State<Arc<Served>>;
 

@@ -15,10 +15,10 @@ use throng_wire::{Address, Digest, EpochStatement, Outcome, Place, Route, Signed
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::runtime::Handle;
 
+use super::{Peers, SharedPeers};
 use crate::operate::layer_keys::LayerKeyFiles;
 use crate::operate::log::Log;
 use crate::operate::reasons;
-use super::{Peers, SharedPeers};
 use crate::operate::survey_files::SurveyFiles;
 use crate::operate::vitals::{Counter, Pulse, Vitals};
 use crate::operate::waits::Waits;

@@ -1,7 +1,7 @@
 //! Datasets by a formula, the same on every machine: nothing here is drawn at random.
 
-use anyhow::{Result, ensure};
 use super::{Dataset, RESPONDENTS_MAX, VALUES_MAX};
+use anyhow::{Result, ensure};
 
 /// A formula for how many respondents hold each value.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -6,8 +6,8 @@ use serde::Serialize;
 use throng_account::terms::Terms;
 use throng_account::{Error as AccountError, GoOn};
 
-use throng_account::rounding::at_most;
 use crate::{Error, Survey, terms};
+use throng_account::rounding::at_most;
 
 /// The guarantee of a release at the plan's delta, if this share of the crowd is honest.
 #[derive(Clone, Debug, PartialEq, Serialize)]

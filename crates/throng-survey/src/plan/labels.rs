@@ -9,9 +9,9 @@ use throng_dp::{Absence, CentralGuarantee, Delta, Epsilon};
 
 use super::target::{LabelTarget, Target, wrong};
 use super::unmet;
-use throng_account::rounding::at_most;
 use crate::survey::Labels;
 use crate::{Error, Stated, Survey, terms};
+use throng_account::rounding::at_most;
 
 /// What a plan depends on of its labels.
 pub(super) fn question(target: &Target) -> Result<Option<Labelled>, Error> {

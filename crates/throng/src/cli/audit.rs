@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::learn::TrainingArgs;
 use super::choice::choice;
+use super::learn::TrainingArgs;
 use throng_lab::audit::randomizers::RandomizerName;
 use throng_simulate::simulation::Mode;
 

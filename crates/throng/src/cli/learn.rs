@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
 use super::choice::choice;
+use clap::{Args, ValueEnum};
 use throng_learn::{Average, MechanismName, Simulation};
 
 use throng_lab::learning::{Choices, Mode, ModelName, ProtocolName};

@@ -12,11 +12,11 @@ use getrandom::rand_core::Rng;
 use serde::Serialize;
 
 use super::{Format, print};
+use crate::cli::audit::{AuditArgs, AuditCommand, Sureness};
+use crate::exit::Broken;
+use throng_host::entropy::system_rng;
 use throng_lab::audit::Verdict;
 use throng_lab::audit::verdict::percent;
-use crate::cli::audit::{AuditArgs, AuditCommand, Sureness};
-use throng_host::entropy::system_rng;
-use crate::exit::Broken;
 
 /// Audits; a promise that is broken is an error of its own kind, after the result was printed.
 pub fn run(args: &AuditArgs, format: Format) -> Result<()> {

@@ -15,13 +15,13 @@ use tokio::time::interval;
 use super::stop::stop_signal;
 use super::{Format, print};
 use crate::cli::conform::ConformArgs;
-use throng_host::clock::{now_ms, rfc3339};
-use throng_lab::conform::{Door, Examiner, Rehearsal, Shape, Verdict};
-use throng_host::entropy::system_rng;
 use crate::exit::Broken;
+use throng_host::clock::{now_ms, rfc3339};
+use throng_host::entropy::system_rng;
 use throng_host::net::server::Limits;
 use throng_host::net::{Identity, Outgoing, Server, Transport, Upload};
 use throng_host::out_dir::OutDir;
+use throng_lab::conform::{Door, Examiner, Rehearsal, Shape, Verdict};
 
 /// Waits for one answer, and says what is wrong with it.
 pub fn run(args: &ConformArgs, format: Format) -> Result<()> {

@@ -9,12 +9,12 @@ use serde::Serialize;
 
 use super::{Format, print};
 use crate::cli::ExperimentArgs;
+use crate::memory::peak_rss_bytes;
 use throng_host::clock::now_s;
+use throng_host::out_dir::OutDir;
 use throng_lab::experiments::report::Report;
 use throng_lab::experiments::report::number::{duration, memory, shown};
 use throng_lab::experiments::{EXPERIMENTS, Experiment, Lab, Row, Section, learning};
-use crate::memory::peak_rss_bytes;
-use throng_host::out_dir::OutDir;
 
 /// Runs one experiment or all, prints the cells, and writes the report where asked to.
 pub fn run(args: &ExperimentArgs, format: Format) -> Result<()> {

@@ -10,18 +10,18 @@ use throng_lab::studio::LabStudio;
 use throng_wire::{Route, Signed, SignedSurvey};
 
 use super::{Format, print};
+use crate::cli::release::ReleaseArgs;
+use crate::progress;
+use throng_analyze::Picture;
+use throng_host::bundle::Bundle;
+use throng_host::out_dir::OutDir;
+use throng_plot::terminal::Canvas;
 use throng_serve::analysis::published::{KEYS, LEDGER, RELEASE, SIGNATURES, STATEMENTS, SURVEY};
 use throng_serve::analysis::{
     self, Delivered, Opener, PublishedReleases, ReleaseLedger, ReleaseName, Released, SealedFiles,
     TallyFiles, Wanted,
 };
-use throng_host::bundle::Bundle;
-use crate::cli::release::ReleaseArgs;
-use throng_host::out_dir::OutDir;
-use throng_analyze::Picture;
-use crate::progress;
 use throng_serve::analyzer::{AnalyzedSurvey, AnalyzerConfig};
-use throng_plot::terminal::Canvas;
 
 /// Makes a release, writes its files and prints it.
 pub fn run(args: &ReleaseArgs, format: Format) -> Result<()> {

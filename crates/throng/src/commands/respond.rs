@@ -19,15 +19,15 @@ use throng_wire::{EpochStatement, Signed, Survey};
 use zeroize::Zeroizing;
 
 use super::{Format, print};
-use throng_host::bundle::Bundle;
 use crate::cli::{EpochArg, RespondArgs, ValueArg};
+use throng_account::rounding::at_most;
+use throng_host::bundle::Bundle;
 use throng_host::entropy::system_rng;
 use throng_host::net::Sender;
 use throng_host::net::client::Limits;
 use throng_respondent::{
     Answered, CheckedBody, Clock, How, Pass, Respondent, ShownAnswer, SystemClock, Transport, When,
 };
-use throng_account::rounding::at_most;
 
 /// Does what was asked, in this order: limit, answer, send, show or check. Whoever answers and sends does the two in two
 /// programs of one process: the one that waits, perhaps for two epochs, has never seen the value.

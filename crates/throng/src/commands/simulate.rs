@@ -17,12 +17,12 @@ pub use result::{SimulateResult, TopValue};
 
 use super::{Format, print};
 use crate::cli::SimulateArgs;
-use throng_simulate::dataset::Dataset;
 use crate::memory::peak_rss_bytes;
-use throng_host::out_dir::OutDir;
 use crate::progress;
-use throng_simulate::simulation::{Simulated, Simulation};
+use throng_host::out_dir::OutDir;
 use throng_plot::terminal::Canvas;
+use throng_simulate::dataset::Dataset;
+use throng_simulate::simulation::{Simulated, Simulation};
 
 /// Runs the survey, writes its files where asked to, and prints its result.
 pub fn run(args: &SimulateArgs, format: Format) -> Result<()> {

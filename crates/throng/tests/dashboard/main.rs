@@ -12,14 +12,14 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use throng_account::TO_THE_END;
-use throng_serve::analysis::{TallyFiles, plot_title};
-use throng_host::page::SECURITY;
-use throng_analyze::Picture;
-use throng_plot::Png;
 use throng_account::attacker::{Compromised, Exposure, Left};
 use throng_account::bound::Bound;
 use throng_account::terms::Kept;
+use throng_analyze::Picture;
 use throng_analyze::{HEAD_LEN, InstanceTally};
+use throng_host::page::SECURITY;
+use throng_plot::Png;
+use throng_serve::analysis::{TallyFiles, plot_title};
 use throng_survey::{CheckedClaim, terms};
 use throng_wire::Route;
 

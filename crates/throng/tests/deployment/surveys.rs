@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::json;
-use throng_serve::analysis::TallyFiles;
 use throng_dp::{Tally, Value};
+use throng_serve::analysis::TallyFiles;
 use throng_wire::{Place, Route, Survey};
 
 use crate::crowd::{ATTRIBUTE_FRAGMENTS, ONE_HOT, REPORT_FRAGMENTS, side_by_side, survey};

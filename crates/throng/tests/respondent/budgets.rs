@@ -1,8 +1,8 @@
 //! What answers spend: the person's own limit, and what epochs share.
 
 use throng::exit;
-use throng_respondent::{Answered, How};
 use throng_dp::Epsilon;
+use throng_respondent::{Answered, How};
 
 use crate::world::{EPOCH_MS, FRAGMENTED, ONE_HOT};
 use crate::{Desk, files, rng};

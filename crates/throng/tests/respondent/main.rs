@@ -25,9 +25,9 @@ use std::path::Path;
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use tempfile::TempDir;
+use throng_dp::Epsilon;
 use throng_host::bundle::Bundle;
 use throng_respondent::{Answered, How, Respondent, StoredAnswer};
-use throng_dp::Epsilon;
 use world::{EPOCH_MS, World};
 
 /// In epoch 10; answers are for epoch 11.

@@ -1,7 +1,7 @@
 //! Records of several attributes.
 
-use throng_respondent::{How, Respondent, Value};
 use throng_dp::Epsilon;
+use throng_respondent::{How, Respondent, Value};
 
 use crate::world::{EPOCH_MS, ONE_HOT, RECORD};
 use crate::{Desk, NOW_MS, files, rng};

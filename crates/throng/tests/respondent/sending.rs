@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;
 
-use throng_respondent::{Answered, SendError};
 use throng_dp::Epsilon;
+use throng_respondent::{Answered, SendError};
 
 use crate::world::{self, EPOCH_MS, FRAGMENTED, Hops, ONE_HOT, SKETCHED, TestClock};
 use crate::{Desk, NOW_MS, bytes, files, restore, rng};

@@ -2,15 +2,15 @@
 
 use std::fs;
 
-use throng_host::bundle::Bundle;
 use throng::exit;
+use throng_host::bundle::Bundle;
 use throng_respondent::{How, Respondent, When};
 use throng_survey::CheckedClaim;
 use throng_wire::{KeyList, Place, Signed, Survey};
 
-use throng_testing::parsing::check_bytes;
 use crate::world::ONE_HOT;
 use crate::{Desk, NOW_MS, files, rng, support};
+use throng_testing::parsing::check_bytes;
 
 /// Each of what a guarantee rests on, signed by everyone and still wrong.
 #[test]

@@ -88,7 +88,10 @@ fn strangers_are_kept_out(town: &Town, epoch: u64) {
     ) {
         Err(SendError::Refused(text)) => text,
         Err(SendError::WrongTime { reason, their_s, over: true }) => {
-            assert!(their_s.abs_diff(throng_host::clock::now_s()) < 3600, "it says what time it is: {their_s}");
+            assert!(
+                their_s.abs_diff(throng_host::clock::now_s()) < 3600,
+                "it says what time it is: {their_s}"
+            );
             reason
         }
         other => panic!("{other:?}"),

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use throng_simulate::simulation::{Mode, sketches};
 use throng_dp::{BitRandomizer, Coins, Mechanism, SketchShape};
+use throng_simulate::simulation::{Mode, sketches};
 
 use crate::statistics::{assert_law, assert_same_law};
 use crate::{MODES, fragmented, fragmented_sketch, in_one_pool, one_hot, repeated, simulate, sketch};

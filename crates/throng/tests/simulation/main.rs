@@ -12,8 +12,8 @@ mod moments;
 mod seeds;
 mod statistics;
 
-use throng_simulate::simulation::{Mode, Simulated, Simulation};
 use throng_dp::{CountSketch, Epsilon, Mechanism, OneHot, SketchShape};
+use throng_simulate::simulation::{Mode, Simulated, Simulation};
 
 const MODES: [Mode; 2] = [Mode::Aggregate, Mode::Respondent];
 

@@ -1,7 +1,7 @@
 //! Means, variances and covariances of estimates over many seeds, against theory and between the modes.
 
-use throng_simulate::simulation::{Mode, sketches};
 use throng_dp::SketchShape;
+use throng_simulate::simulation::{Mode, sketches};
 
 use crate::statistics::{assert_mean, assert_same_mean, assert_variance};
 use crate::{MODES, fragmented_sketch, in_one_pool, mechanisms, simulate, sketch};

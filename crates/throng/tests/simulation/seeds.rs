@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use throng_simulate::simulation::{Mode, Simulation, gaussian, sketches};
 use throng_dp::{Mechanism, SketchShape};
+use throng_simulate::simulation::{Mode, Simulation, gaussian, sketches};
 
 use crate::{MODES, fragmented, fragmented_sketch, in_one_pool, one_hot, repeated, simulate, sketch};
 

@@ -10,12 +10,12 @@ use std::process::{Child, Command, Stdio};
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use tempfile::TempDir;
-use throng_serve::analysis::TallyFiles;
-use throng_host::clock::now_s;
-use throng_host::keygen::{self, Deployment};
 use throng_analyze::{Counted, InstanceTally, Rejected};
 use throng_dp::Value;
 use throng_encode::Routing;
+use throng_host::clock::now_s;
+use throng_host::keygen::{self, Deployment};
+use throng_serve::analysis::TallyFiles;
 use throng_wire::{Digest, EpochStatement, Forwarded, Outcome, Place, Route, Signed, Survey};
 
 /// A survey of pixels, an epoch of it that is over, and its analyzer.

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use hyper::Method;
-use throng_serve::analysis::TallyFiles;
-use throng_host::net::client::SendError;
 use throng_analyze::InstanceTally;
 use throng_dp::estimate::InstanceSums;
 use throng_dp::{Estimates, Value};
 use throng_encode::{Answer, Routing, Schedule, When};
+use throng_host::net::client::SendError;
+use throng_serve::analysis::TallyFiles;
 use throng_wire::{Place, Survey};
 
 use crate::town::{Town, sender};

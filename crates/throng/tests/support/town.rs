@@ -16,11 +16,11 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use hyper::{HeaderMap, Method};
 use tempfile::TempDir;
+use throng_dp::{Fragments, Value};
+use throng_encode::{Answer, Schedule, When};
 use throng_host::keygen::{self, Deployment, Party};
 use throng_host::net::client::{Client, Limits, SendError};
 use throng_host::net::{Outgoing, Sender, paths};
-use throng_dp::{Fragments, Value};
-use throng_encode::{Answer, Schedule, When};
 use throng_wire::peel::open_fragment;
 use throng_wire::statement::{STATEMENT_LEN, check_count};
 use throng_wire::{

@@ -8,11 +8,11 @@ use throng_dp::sampling::Bernoulli;
 use throng_dp::{CountSketch, Delta, Epsilon, Mechanism, OneHot, SketchShape};
 
 use super::Part;
-use throng_simulate::dataset::Dataset;
 use crate::experiments::conclusion::concluded;
 use crate::experiments::lab::root_mean;
 use crate::experiments::{Figure, Image, Lab, Row};
 use throng_plot::plot::{Axis, Plot, Series, Style};
+use throng_simulate::dataset::Dataset;
 use throng_simulate::simulation::binomial::Binomial;
 
 pub(super) fn run(lab: &Lab, flights: &Dataset) -> Result<Part> {

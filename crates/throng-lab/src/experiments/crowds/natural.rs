@@ -15,11 +15,11 @@ use throng_dp::sampling::below;
 use throng_dp::{Absence, BitRandomizer, CentralGuarantee, Delta, Epsilon, OneHot, Removal};
 
 use super::Part;
-use throng_simulate::dataset::Dataset;
 use crate::experiments::lab::{exact_local, people, root_mean};
 use crate::experiments::{Figure, Image, Lab, Row};
-use throng_plot::plot::{Axis, Plot, Series, Style};
 use throng_account::rounding::at_most_to;
+use throng_plot::plot::{Axis, Plot, Series, Style};
+use throng_simulate::dataset::Dataset;
 
 pub(super) fn run(lab: &Lab, flights: &Dataset) -> Result<Part> {
     lab.say("natural crowds: deleting reports at random");

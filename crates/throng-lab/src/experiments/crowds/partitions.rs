@@ -7,11 +7,11 @@ use throng_account::amplification::exact;
 use throng_dp::{Delta, Epsilon, Mechanism, OneHot};
 
 use super::Part;
-use throng_simulate::dataset::Dataset;
 use crate::experiments::conclusion::concluded;
 use crate::experiments::lab::{exact_local, people, root_mean};
 use crate::experiments::{Figure, Image, Lab, Row};
 use throng_plot::plot::{Axis, Plot, Series, Style};
+use throng_simulate::dataset::Dataset;
 
 pub(super) fn run(lab: &Lab, flights: &Dataset) -> Result<Part> {
     lab.say("equal partitions: the gain and its price");

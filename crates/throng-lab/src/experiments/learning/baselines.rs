@@ -11,8 +11,8 @@ use super::recipes::{self, LONG, PLAIN_CIFAR_PASSES};
 use super::source::Features;
 use super::varied::MOVED;
 use super::{Scale, accuracy};
-use throng_simulate::dataset::PictureSet;
 use crate::experiments::{Row, Section};
+use throng_simulate::dataset::PictureSet;
 
 pub(super) fn jobs(scale: &Scale) -> Result<Vec<Job>> {
     let mut jobs = Vec::new();

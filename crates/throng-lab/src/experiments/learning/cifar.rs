@@ -9,10 +9,10 @@ use super::cost::Cost;
 use super::job::{Job, Mean};
 use super::recipes::{self, EPSILON_LOCAL_CIFAR as EPSILON_LOCAL, LEARNED_LONG};
 use super::source::Features;
-use throng_simulate::dataset::PictureSet;
 use crate::experiments::lab::people;
 use crate::experiments::{Row, Section};
 use crate::learning::Public;
+use throng_simulate::dataset::PictureSet;
 
 pub(super) fn jobs(scale: &Scale) -> Result<Vec<Job>> {
     let mut jobs: Vec<Job> = edges(scale)?.into_iter().map(|(_, job)| job).collect();

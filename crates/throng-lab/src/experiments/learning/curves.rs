@@ -10,10 +10,10 @@ use super::paper::{QUOTED, RES};
 use super::recipes::{self, EPSILON_LOCAL, EPSILON_LOCAL_CIFAR, LEARNED_LONG, LONG};
 use super::source::Features;
 use super::{Scale, accuracy};
-use throng_simulate::dataset::PictureSet;
 use crate::experiments::lab::people;
 use crate::experiments::{Figure, Image, Row, Section};
 use throng_plot::plot::{Axis, Plot, Series, Style};
+use throng_simulate::dataset::PictureSet;
 
 /// The long run of one batch size.
 pub(super) fn job(scale: &Scale, set: PictureSet, reports: u64) -> Result<Job> {

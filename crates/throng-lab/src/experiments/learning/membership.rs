@@ -10,10 +10,10 @@ use super::job::{Done, Job, Mean};
 use super::paper::{Attacked, MEMBERSHIP};
 use super::recipes::{self, EPSILON_LOCAL_CIFAR, LEARNED_LONG, LONG};
 use super::source::{Features, Question};
-use throng_simulate::dataset::PictureSet;
 use crate::experiments::{Figure, Image, Row, Section};
 use crate::learning::attack::Attack;
 use throng_plot::plot::{Axis, Plot, Series, Style};
+use throng_simulate::dataset::PictureSet;
 
 pub(super) fn jobs(scale: &Scale) -> Result<Vec<Job>> {
     let mut jobs = Vec::new();

@@ -7,10 +7,10 @@ use throng_learn::{Examples, Judged};
 
 use super::source::Place;
 use super::varied::{MOVED, Varied, settings};
-use throng_simulate::dataset::{Labelled, PictureSet};
 use crate::experiments::lab::people;
 use crate::experiments::{Lab, Row, Section};
 use crate::learning::{Public, paper_network};
+use throng_simulate::dataset::{Labelled, PictureSet};
 
 /// Trains, or goes on, until the network is complete.
 pub(super) fn section(lab: &Lab, place: &Place) -> Result<Section> {

@@ -13,8 +13,8 @@ use super::job::{Job, Model};
 use super::paper::DELTA;
 use super::source::{Features, Question, Source};
 use super::varied;
-use throng_simulate::dataset::PictureSet;
 use crate::learning::{Defaults, ModelName};
+use throng_simulate::dataset::PictureSet;
 
 /// LDP-SGD of the paper's network for MNIST, on batches that are simulated by several reports of each gradient.
 pub(super) fn cnn(scale: &Scale, set: PictureSet, reports: u64, steps: u64) -> Result<Job> {

@@ -11,8 +11,8 @@ use throng_wire::Digest;
 use super::drawn::drawn;
 use super::kept::Kept;
 use super::{convex, paper};
-use throng_simulate::dataset::{Labelled, PictureSet, digest_of};
 use crate::learning::{FEATURES, Pretrained};
+use throng_simulate::dataset::{Labelled, PictureSet, digest_of};
 
 /// Examples to train on, and others to test with.
 type Both = (Examples, Examples);

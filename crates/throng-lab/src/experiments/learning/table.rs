@@ -14,10 +14,10 @@ use super::paper::{Batch, CENTRAL, DELTA, Printed, QUOTED, RES, title};
 use super::recipes::{self, LONG};
 use super::source::Features;
 use super::{Scale, accuracy};
-use throng_simulate::dataset::PictureSet;
 use crate::experiments::lab::people;
 use crate::experiments::{Row, Section};
 use crate::learning::Public;
+use throng_simulate::dataset::PictureSet;
 
 pub(super) fn jobs(scale: &Scale) -> Result<Vec<Job>> {
     let mut jobs = Vec::new();

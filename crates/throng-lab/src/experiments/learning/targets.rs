@@ -11,9 +11,9 @@ use super::job::{Job, Mean};
 use super::paper::title;
 use super::recipes::{self, EPSILON_LOCAL, LONG};
 use super::source::{Features, Source};
-use throng_simulate::dataset::PictureSet;
 use crate::experiments::lab::people;
 use crate::experiments::{Row, Section};
+use throng_simulate::dataset::PictureSet;
 
 /// A training and what it should reach.
 struct Target {

@@ -9,9 +9,9 @@ use super::job::{Job, Mean};
 use super::paper::{RES, title};
 use super::recipes::{self, EPSILON_LOCAL, LONG};
 use super::source::{Features, Question, Source};
-use throng_simulate::dataset::PictureSet;
 use crate::experiments::lab::people;
 use crate::experiments::{Row, Section};
+use throng_simulate::dataset::PictureSet;
 
 pub(super) fn jobs(scale: &Scale) -> Result<Vec<Job>> {
     Ok(trainings(scale)?.iter().flat_map(|(_, job)| FACTORS.map(|factor| tried(job, factor))).collect())

@@ -11,8 +11,8 @@ use throng_learn::{
     Average, ChannelScale, Examples, Judged, Network, Protocol, Randomness, Rate, Settings, State, Training,
 };
 
-use throng_simulate::dataset::digest_of;
 use crate::learning::{PICTURES_DIGEST, PROGRAM, Progress, STEPS, program};
+use throng_simulate::dataset::digest_of;
 
 /// A training on pictures of three colours, all of which are mirrored and moved anew after as many steps as it takes to draw so
 /// many pictures.

@@ -5,9 +5,9 @@ use throng_account::planner::{self, Choice, Distribution, Question};
 use throng_dp::{Delta, Epsilon, Estimates};
 use throng_wire::envelope::body_len;
 
-use throng_simulate::dataset::Dataset;
 use crate::experiments::lab::{Lab, gaussian_sigma, one_hot};
 use throng_analyze::ranks;
+use throng_simulate::dataset::Dataset;
 
 /// The estimates of one survey, with what they cost.
 pub(super) struct Answers {

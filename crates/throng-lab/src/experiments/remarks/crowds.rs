@@ -7,9 +7,9 @@ use throng_account::amplification::{exact, lemma};
 use throng_dp::{Delta, Epsilon};
 
 use super::Part;
-use throng_simulate::dataset::Dataset;
 use crate::experiments::Row;
 use crate::experiments::lab::{Lab, exact_local, gaussian_sigma, one_hot, people, root_mean};
+use throng_simulate::dataset::Dataset;
 
 /// Section I: "ESA's Crowd IDs and the heterogeneous privacy levels they induce".
 pub(super) fn labelled(lab: &Lab) -> Result<Part> {

@@ -13,12 +13,12 @@ use throng_wire::Survey;
 use throng_wire::survey::Encoding;
 
 use super::{Sure, conclude, verdict_line};
-use throng_lab::audit::Verdict;
-use throng_lab::audit::central::{Claimed, Crowd, Found, Questions};
-use throng_lab::audit::game::Stream;
 use crate::cli::audit::CentralArgs;
 use crate::commands::Format;
 use throng_account::rounding::{at_least, at_most};
+use throng_lab::audit::Verdict;
+use throng_lab::audit::central::{Claimed, Crowd, Found, Questions};
+use throng_lab::audit::game::Stream;
 
 pub(super) fn run(args: &CentralArgs, format: Format) -> Result<()> {
     let sure = Sure::check(&args.sureness)?;

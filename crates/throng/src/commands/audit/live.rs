@@ -17,14 +17,14 @@ use throng_wire::{
 };
 
 use super::front::Front;
-use throng_lab::audit::wire::{Case, Rule, Views};
-use throng_host::bundle::Bundle;
-use throng_host::clock::{now_ms, now_s};
 use crate::commands::deployment::{Deployment, outcomes};
 use crate::commands::stop::Stop;
+use throng_host::bundle::Bundle;
+use throng_host::clock::{now_ms, now_s};
 use throng_host::keygen::read_layer_keys;
 use throng_host::net::client::Limits;
 use throng_host::net::{Sender, paths};
+use throng_lab::audit::wire::{Case, Rule, Views};
 use throng_respondent::{How, Respondent, SendError, Transport};
 
 /// All parties of a small survey, with a front before every first hop.

@@ -11,14 +11,14 @@ use throng_dp::Epsilon;
 use throng_wire::Survey;
 
 use super::{Sure, conclude, verdict_line};
-use throng_lab::audit::Verdict;
-use throng_lab::audit::game::Stream;
-use throng_lab::audit::local::{Measured, Promise, RESOLUTION};
-use throng_lab::audit::randomizers::RandomizerName;
 use crate::cli::audit::LocalArgs;
 use crate::commands::{Format, print};
 use crate::progress;
 use throng_account::rounding::{at_least, at_most};
+use throng_lab::audit::Verdict;
+use throng_lab::audit::game::Stream;
+use throng_lab::audit::local::{Measured, Promise, RESOLUTION};
+use throng_lab::audit::randomizers::RandomizerName;
 
 pub(super) fn run(args: &LocalArgs, format: Format) -> Result<()> {
     let sure = Sure::check(&args.sureness)?;

@@ -9,12 +9,12 @@ use serde::Serialize;
 
 use super::live::{ALIKE, Latencies, Town};
 use super::{Sure, conclude, verdict_line};
-use throng_lab::audit::Verdict;
-use throng_lab::audit::wire::{Case, Judged, Views, numbers_min};
 use crate::cli::audit::WireArgs;
 use crate::commands::Format;
 use crate::commands::deployment::Deployment;
 use crate::commands::stop::Stop;
+use throng_lab::audit::Verdict;
+use throng_lab::audit::wire::{Case, Judged, Views, numbers_min};
 
 pub(super) fn run(args: &WireArgs, format: Format) -> Result<()> {
     let started = Instant::now();

@@ -17,9 +17,9 @@ use tokio::time::sleep;
 use zeroize::Zeroizing;
 
 use super::timing::Sealing;
+use crate::commands::stop::Stop;
 use throng_host::bundle::Bundle;
 use throng_host::clock::now_ms;
-use crate::commands::stop::Stop;
 use throng_host::entropy::system_rng;
 use throng_host::net::client::{Client, Limits, SendError};
 

@@ -13,12 +13,12 @@ use throng_survey::{CentralPromise, CollusionPromise, Promise};
 use throng_wire::{Layout, Outcome, Place};
 
 use super::{Demo, Running};
+use crate::commands::deployment::outcomes;
+use throng_account::rounding::at_most;
+use throng_analyze::picture::{Picture, light};
+use throng_host::bundle::Bundle;
 use throng_serve::analysis::TallyFiles;
 use throng_serve::analysis::published::TABLE;
-use throng_host::bundle::Bundle;
-use crate::commands::deployment::outcomes;
-use throng_analyze::picture::{Picture, light};
-use throng_account::rounding::at_most;
 
 /// The result of `throng demo`. The names are stable. Errors are in respondents per pixel.
 #[derive(Clone, Debug, Serialize)]

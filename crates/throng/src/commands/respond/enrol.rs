@@ -6,8 +6,8 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::super::{Format, print};
-use throng_host::bundle::Bundle;
 use crate::cli::RespondArgs;
+use throng_host::bundle::Bundle;
 use throng_host::entropy::system_rng;
 use throng_host::out_dir::OutDir;
 use throng_respondent::Respondent;

@@ -6,10 +6,10 @@ use anyhow::Result;
 
 use super::result::SimulateResult;
 use super::{Study, drawn};
+use throng_account::rounding::at_most;
 use throng_host::out_dir::OutDir;
 use throng_plot::Png;
 use throng_plot::rank_plot::rank_plot;
-use throng_account::rounding::at_most;
 use throng_simulate::simulation::Simulated;
 
 /// All files with their bytes; their names go into the result, which is one of them.

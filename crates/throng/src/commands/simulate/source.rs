@@ -5,8 +5,8 @@ use std::fs;
 use anyhow::{Context, Result, ensure};
 use throng_wire::Survey;
 
-use crate::cli::SimulateArgs;
 use crate::cli::GeneratorArg;
+use crate::cli::SimulateArgs;
 use throng_simulate::dataset::{Dataset, Generator};
 
 /// The survey file, if one was given.

@@ -87,8 +87,8 @@ const SMALL: u32 = 160;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use throng_plot::Png;
     use crate::experiments::report::{html, sample};
+    use throng_plot::Png;
 
     /// The pictures of a page, decoded.
     fn pictures(page: &str) -> Vec<Picture> {
