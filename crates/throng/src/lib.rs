@@ -23,3 +23,4 @@ pub mod commands;
 pub mod exit;
 pub mod memory;
 pub mod progress;
+pub mod questions;
