@@ -105,10 +105,11 @@ const CIRCLES: &[(&str, &[&str])] = &[
 #[test]
 fn no_module_depends_on_itself_through_others() {
     let mut found = BTreeSet::new();
-    for (name, _) in ARROWS {
-        for circle in circles(&module_uses(&crates().join(name).join("src"))) {
-            found.insert((name.to_string(), circle));
-        }
+    for entry in fs::read_dir(crates()).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let circles = circles(&module_uses(&path.join("src")));
+        found.extend(circles.into_iter().map(|circle| (name.clone(), circle)));
     }
     let of = |&(name, modules): &(&str, &[&str])| {
         (name.to_owned(), modules.iter().copied().map(str::to_owned).collect::<BTreeSet<_>>())
