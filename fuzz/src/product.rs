@@ -4,10 +4,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use hyper::StatusCode;
-use throng::analysis::ReleaseLedger;
-use throng::dataset::{Dataset, Records};
-use throng::net::{Problem, paths};
-use throng::respondent::{PersonalLedger, StoredAnswer};
+use throng_serve::analysis::ReleaseLedger;
+use throng_simulate::dataset::{Dataset, Records};
+use throng_host::net::{Problem, paths};
+use throng_respondent::{PersonalLedger, StoredAnswer};
 use throng_dp::{CentralGuarantee, Delta, Epsilon};
 
 /// Their names, and what they do.

@@ -4,6 +4,8 @@
 #[path = "../../crates/throng-wire/tests/common/mod.rs"]
 mod common;
 
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
 use common::{SHAPE, World};
 use throng_wire::peel::{open_body, open_fragment, peel};
 use throng_wire::seal::seal;
@@ -101,7 +103,8 @@ fn layers(bytes: &[u8]) {
         for stop in [Stop::Hop(1), Stop::Hop(2), Stop::Analyzer] {
             let place = route.place(stop);
             let list = world.lists.iter().find(|list| list.party == place).expect("everybody has a list");
-            let sealed = seal(&route, stop, &list.keys[0], bytes).expect("a key of this epoch");
+            let rng = &mut ChaCha20Rng::from_seed([1; 32]);
+            let sealed = seal(&route, stop, &list.keys[0], bytes, rng).expect("a key of this epoch");
             let keys = &world.layers[&place];
             match stop {
                 Stop::Hop(1) => {

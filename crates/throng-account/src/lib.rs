@@ -40,10 +40,13 @@ pub mod liar;
 pub mod meeting;
 mod patience;
 pub mod planner;
+mod refusal;
 mod remembered;
+pub mod rounding;
 pub mod terms;
 pub mod traffic;
 
 pub use clopper_pearson::clopper_pearson;
 pub use error::Error;
 pub use patience::{GoOn, TO_THE_END};
+pub use refusal::Refusal;

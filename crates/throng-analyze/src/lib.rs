@@ -5,6 +5,7 @@
 //! | what do hops say about a batch, and is it that one? | [`BatchHead`], [`BatchCheck`] |
 //! | what is in the batch of an instance? | [`BatchCounter`], [`InstanceTally`] |
 //! | what does it say about the crowd? | [`throng_dp::Mechanism::estimate`], [`ranking`] |
+//! | what does it look like? | [`Picture`] |
 //! | can it come from that crowd? | [`plausible`] |
 //! | what is published, under which guarantee? | [`Release`] |
 //! | how far is that from a known truth? | [`Accuracy`] |
@@ -16,6 +17,7 @@ mod batch;
 mod batch_head;
 mod error;
 mod instance_tally;
+pub mod picture;
 pub mod plausible;
 mod ranking;
 mod release;
@@ -27,5 +29,6 @@ pub use batch::{BatchCounter, BatchOpener, Rejected};
 pub use batch_head::{BatchCheck, BatchHead};
 pub use error::Error;
 pub use instance_tally::{Counted, HEAD_LEN, InstanceTally};
-pub use ranking::{Ranked, ranking, ranking_among};
+pub use picture::{Picture, PictureError};
+pub use ranking::{Ranked, log_spaced, ranking, ranking_among, ranks};
 pub use release::{Announced, Crowd, Release};

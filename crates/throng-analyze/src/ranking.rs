@@ -59,6 +59,23 @@ pub fn ranking_among(
     values.into_iter().map(rank).collect()
 }
 
+/// The values by falling true count, equal ones by number.
+pub fn ranks(truth: &[u64]) -> Vec<usize> {
+    let mut values: Vec<usize> = (0..truth.len()).collect();
+    values.sort_by_key(|&value| (std::cmp::Reverse(truth[value]), value));
+    values
+}
+
+/// Ranks that are evenly spread on a log axis, all of them where there are few.
+pub fn log_spaced(len: usize) -> impl Iterator<Item = usize> {
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        let rank = next;
+        next = (rank + 1).max(rank + rank / 200);
+        (rank < len).then_some(rank)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,5 +102,13 @@ mod tests {
         let given = ranking_among(&estimates, |value| value != 4, 2, 0.95, 0.001).unwrap();
         assert_eq!(given.iter().map(|line| line.value).collect::<Vec<_>>(), [1, 3]);
         assert!(ranking(&estimates, 3, 1.0, 0.001).is_err());
+    }
+
+    #[test]
+    fn ranks_fall_and_are_spread_over_the_axis() {
+        assert_eq!(ranks(&[3, 9, 3, 0]), [1, 0, 2, 3]);
+        assert_eq!(log_spaced(5).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+        let far: Vec<usize> = log_spaced(1_000_000).collect();
+        assert!(far.len() < 3000 && far.windows(2).all(|pair| pair[0] < pair[1]) && far[199] == 199);
     }
 }

@@ -104,7 +104,7 @@ impl Batch {
 fn of_person(world: &World, person: u32) -> Vec<u8> {
     let fragments: Vec<Fragment> = (person..person + 3).map(Fragment::new).collect();
     let path = world.path(0, EPOCH, 1);
-    let body = path.body(&fragments, &mut ChaCha20Rng::from_seed([1; 32])).unwrap();
+    let body = path.body(&fragments, &mut ChaCha20Rng::seed_from_u64(person.into())).unwrap();
     let layout = Layout::of(world.survey.survey());
     let opened = open_body(path.route(), &layout, world.keys(1, 1), &body).unwrap();
     let peeled = opened.chunks_exact(layout.envelope_len(Stop::Hop(2))).filter_map(|envelope| {

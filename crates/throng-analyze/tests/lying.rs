@@ -38,10 +38,10 @@ claim = {{ epsilon_central = 8.0, delta = 1e-2, neighbors = "removal", bound = "
 }
 
 /// What one instance's analyzer gets of a body with these attributes in it.
-fn delivered(world: &World, instance: u32, attributes: &[u32]) -> Vec<u8> {
+fn delivered(world: &World, instance: u32, attributes: &[u32], rng: &mut ChaCha20Rng) -> Vec<u8> {
     let fragments: Vec<Fragment> = attributes.iter().map(|&attribute| Fragment::new(attribute)).collect();
     let (path, layout) = (world.path(0, EPOCH, instance), Layout::of(world.survey.survey()));
-    let body = path.body(&fragments, &mut ChaCha20Rng::from_seed([1; 32])).unwrap();
+    let body = path.body(&fragments, rng).unwrap();
     let opened = open_body(path.route(), &layout, world.keys(instance, 1), &body).unwrap();
     let peeled = opened.chunks_exact(layout.envelope_len(Stop::Hop(2))).filter_map(|envelope| {
         match peel(path.route(), &layout, 2, world.keys(instance, 2), envelope).unwrap() {
@@ -61,6 +61,7 @@ fn counted(
 ) -> Vec<InstanceTally> {
     let survey = world.survey.survey();
     let (mechanism, rng) = (survey.mechanism().unwrap(), &mut ChaCha20Rng::from_seed([3; 32]));
+    let seals = &mut ChaCha20Rng::from_seed([1; 32]);
     let (instances, envelopes) = (survey.delivery.instances, u64::from(survey.delivery.envelopes));
     let mut batches = vec![Vec::new(); instances as usize];
     for person in 0..honest {
@@ -69,12 +70,12 @@ fn counted(
             // A fragment of attribute j goes to instance j mod K, from 0.
             let here =
                 report.attributes().iter().copied().filter(|attribute| attribute % instances == instance - 1);
-            batch.extend(delivered(world, instance, &here.collect::<Vec<_>>()));
+            batch.extend(delivered(world, instance, &here.collect::<Vec<_>>(), seals));
         }
     }
     for (instance, batch) in (1..).zip(&mut batches) {
         assert_eq!(lies(instance).len() as u64, envelopes, "as many as a body holds");
-        batch.extend(delivered(world, instance, &lies(instance)));
+        batch.extend(delivered(world, instance, &lies(instance), seals));
     }
     let respondents = honest + 1;
     let count = |(instance, batch): (u32, &Vec<u8>)| {

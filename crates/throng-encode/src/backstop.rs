@@ -165,7 +165,7 @@ const COINS: u8 = 16;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parsing::check_bytes;
+    use throng_testing::parsing::check_bytes;
     use chacha20::ChaCha20Rng;
     use chacha20::rand_core::SeedableRng;
     use throng_dp::{Attributes, CountSketch, Epsilon, OneHot, Record, SketchShape};

@@ -7,9 +7,6 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The survey promises more than its parameters keep.
-    #[error("the survey's claim does not hold: {0}")]
-    Claim(String),
     /// A label that the survey does not list, or none where it lists some.
     #[error("{0}")]
     Label(String),
@@ -28,6 +25,9 @@ pub enum Error {
     /// The accountant has no answer.
     #[error(transparent)]
     Account(#[from] throng_account::Error),
+    /// A survey that does not keep what it claims.
+    #[error(transparent)]
+    Survey(#[from] throng_survey::Error),
     /// Keys, labels or seals.
     #[error(transparent)]
     Wire(#[from] throng_wire::Error),

@@ -3,7 +3,6 @@
 //!
 //! | question | where |
 //! |---|---|
-//! | does the survey keep what it claims? | [`CheckedClaim`] |
 //! | which fragments are sent? | [`throng_dp::Mechanism`]; over several epochs [`StoredCoins`], [`StoredBackstop`] |
 //! | to which instance does each of them go? | [`Routing`] |
 //! | under which label? | [`label`] |
@@ -14,13 +13,8 @@
 
 pub mod answer;
 pub mod backstop;
-pub mod claim;
 mod error;
 pub mod label;
-#[cfg(test)]
-#[path = "../../throng-wire/tests/common/parsing.rs"]
-#[allow(dead_code)]
-mod parsing;
 pub mod routing;
 pub mod schedule;
 #[cfg(test)]
@@ -28,7 +22,6 @@ mod testing;
 
 pub use answer::{Answer, SealedBody, answer};
 pub use backstop::{StoredBackstop, StoredCoins};
-pub use claim::{CheckedClaim, floor, terms};
 pub use error::Error;
 pub use routing::Routing;
 pub use schedule::{Schedule, When};

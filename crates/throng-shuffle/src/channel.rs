@@ -1,30 +1,22 @@
-//! One epoch of one crowd of a survey, at one hop.
+//! The files of a channel, by their names.
 
-use std::fmt;
+use throng_wire::Channel;
 
-/// Which epoch of which crowd: survey and instance are the hop's own. Written `label-epoch` in file names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Channel {
-    /// The crowd's label: its number in the survey's list, from 1, or 0 in a survey without labels.
-    pub label: u32,
-    /// The epoch.
-    pub epoch: u64,
-}
-
-impl fmt::Display for Channel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", self.label, self.epoch)
-    }
-}
-
-impl Channel {
+/// Names of files that belong to a channel: `label-epoch.kind`.
+pub(crate) trait ChannelFile: Sized {
     /// The name of its file of some kind.
-    pub(crate) fn file(&self, kind: &str) -> String {
+    fn file(&self, kind: &str) -> String;
+
+    /// The channel and the kind of a file.
+    fn of_file(name: &str) -> Option<(Self, &str)>;
+}
+
+impl ChannelFile for Channel {
+    fn file(&self, kind: &str) -> String {
         format!("{self}.{kind}")
     }
 
-    /// The channel and the kind of a file.
-    pub(crate) fn of_file(name: &str) -> Option<(Self, &str)> {
+    fn of_file(name: &str) -> Option<(Self, &str)> {
         let (channel, kind) = name.split_once('.')?;
         let (label, epoch) = channel.split_once('-')?;
         let channel = Self { label: label.parse().ok()?, epoch: epoch.parse().ok()? };
@@ -52,7 +44,7 @@ pub(crate) const BATCH: &str = "batch";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parsing::check_text;
+    use throng_testing::parsing::check_text;
 
     #[test]
     fn the_name_of_a_file_is_read_exactly() {

@@ -6,7 +6,7 @@ use rand_core::CryptoRng;
 use throng_wire::Digest;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use crate::channel::DRAW;
+use crate::channel::{ChannelFile, DRAW};
 use crate::crowd::CrowdRule;
 use crate::state_key::{StateKey, Tag};
 use crate::store::{Store, read_small};

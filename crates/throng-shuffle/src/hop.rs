@@ -32,6 +32,7 @@ use crate::intake::Intake;
 use crate::journal::Step;
 use crate::state_key::StateKey;
 use crate::store::Store;
+use crate::channel::ChannelFile;
 use crate::{Channel, Error, Refusal};
 use phase::Phase;
 use record::Record;

@@ -22,7 +22,7 @@ use rand_core::CryptoRng;
 use throng_wire::{Digest, HashedMap, Mac};
 use zeroize::Zeroizing;
 
-use crate::channel::{KEY, NOTED, UPLOADS};
+use crate::channel::{ChannelFile, KEY, NOTED, UPLOADS};
 use crate::draw::{read_secret, write_secret};
 use crate::sip::sip_one;
 use crate::state_key::StateKey;

@@ -15,6 +15,7 @@ use throng_wire::{EpochStatement, Signed};
 use crate::mark::{HighWater, Mark};
 use crate::state_key::{StateKey, Tag};
 use crate::store::{Store, StoreFile, read_small};
+use crate::channel::ChannelFile;
 use crate::{Channel, Error};
 
 /// A step that was taken, and for which epoch of which channel.

@@ -26,10 +26,6 @@ mod intake;
 mod journal;
 mod mark;
 mod memory_store;
-#[cfg(test)]
-#[path = "../../throng-wire/tests/common/parsing.rs"]
-#[allow(dead_code)]
-mod parsing;
 mod permutation;
 mod records;
 mod refusal;
@@ -41,7 +37,7 @@ mod store;
 mod taken;
 
 pub use batch::Manifest;
-pub use channel::Channel;
+pub use throng_wire::Channel;
 pub use crowd::CrowdRule;
 pub use error::Error;
 pub use hop::{Cut, Hop, HopConfig, Outgoing};

@@ -3,14 +3,11 @@
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
 mod common;
-#[path = "../../throng-wire/tests/common/parsing.rs"]
-#[allow(dead_code, reason = "what other tests use")]
-mod parsing;
 
 use std::io::Write;
 
 use common::{Cascade, FIRST, NEXT_DAY, SMALL};
-use parsing::near;
+use throng_testing::parsing::near;
 use proptest::prelude::*;
 use throng_shuffle::{Error, MemoryStore, Store};
 use throng_wire::Outcome;

@@ -7,6 +7,8 @@ mod common;
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
 use common::world::{EPOCH, Shape, World};
 use common::{Cascade, FIRST, NEXT_DAY, SMALL, day, name, refusal};
 use throng_shuffle::{Channel, Cut, Error, Hop, MemoryStore, Refusal, Upload};
@@ -205,8 +207,8 @@ fn duplicates_are_dropped() {
     // The same three envelopes in another body.
     let list = cascade.world.lists.iter().find(|list| list.party == Place::hop(1, 1)).unwrap();
     let key = *list.key_for(EPOCH).unwrap();
-    let again =
-        throng_wire::seal::seal(&cascade.world.route(), throng_wire::Stop::Hop(1), &key, &envelopes).unwrap();
+    let rng = &mut ChaCha20Rng::from_seed([8; 32]);
+    let again = seal(&cascade.world.route(), Stop::Hop(1), &key, &envelopes, rng).unwrap();
     cascade.send(FIRST, 100, &first, day(EPOCH)).unwrap();
     cascade.send(FIRST, 101, &again, day(EPOCH)).unwrap();
     cascade.run(NEXT_DAY);
@@ -252,17 +254,18 @@ fn bodies_cannot_be_moved() {
     ];
     let key = |hop: u32| cascade.world.layers[&Place::hop(1, hop)].public()[0];
     let analyzer = cascade.world.layers[&Place::Analyzer].public()[0];
+    let mut rng = ChaCha20Rng::from_seed([8; 32]);
     // A body with one fragment, three times, whose layers are bound to routes of one's own choice.
-    let body = |outer: &Route, stop: u32, middle: &Route, inner: &Route, value: u32| {
+    let mut body = |outer: &Route, stop: u32, middle: &Route, inner: &Route, value: u32| {
         // The index, and four bytes that are zero.
         let fragments = (value..value + 3).map(|index| [index.to_be_bytes(), [0; 4]].concat());
         let envelopes: Vec<u8> = fragments
             .flat_map(|fragment| {
-                let inner = seal(inner, Stop::Analyzer, &analyzer, &fragment).unwrap();
-                seal(middle, Stop::Hop(2), &key(2), &[&[0][..], &inner].concat()).unwrap()
+                let inner = seal(inner, Stop::Analyzer, &analyzer, &fragment, &mut rng).unwrap();
+                seal(middle, Stop::Hop(2), &key(2), &[&[0][..], &inner].concat(), &mut rng).unwrap()
             })
             .collect();
-        seal(outer, Stop::Hop(stop), &key(1), &envelopes).unwrap()
+        seal(outer, Stop::Hop(stop), &key(1), &envelopes, &mut rng).unwrap()
     };
     let honest = body(&route, 1, &route, &route, 100);
     let outer: Vec<Vec<u8>> = moved.iter().map(|other| body(other, 1, &route, &route, 200)).collect();

@@ -30,7 +30,8 @@ fn main() {
     let route = Route { survey: SurveyHash::new([1; 32]), label: 0, epoch: 0, instance: 1 };
     let keys = layer_keys(1);
     let key = keys.public()[0];
-    let layer = seal(&route, STOP, &key, &PLAINTEXT).expect("a valid key");
+    let mut our_rng = ChaCha20Rng::from_seed([6; 32]);
+    let layer = seal(&route, STOP, &key, &PLAINTEXT, &mut our_rng).expect("a valid key");
 
     let mut rng = ChaCha20Rng::from_seed([2; 32]);
     let (secret, public) = X25519HkdfSha256::derive_keypair(&[3; 32]);
@@ -61,13 +62,13 @@ fn main() {
         )
         .expect("a valid seal")
     };
-    let our_seal = || seal(&route, STOP, &key, black_box(&PLAINTEXT)).expect("a valid key");
+    let mut our_seal = || seal(&route, STOP, &key, black_box(&PLAINTEXT), &mut our_rng).expect("a valid key");
     let our_open = || open(&route, STOP, &keys, black_box(&layer)).expect("a valid layer");
 
     report("seal", &mut || drop(black_box(our_seal())), &mut || drop(black_box(hpke_seal())));
     report("open", &mut || drop(black_box(our_open())), &mut || drop(black_box(hpke_open())));
 
-    criterion.bench_function("seal/throng", |b| b.iter(our_seal));
+    criterion.bench_function("seal/throng", |b| b.iter(&mut our_seal));
     criterion.bench_function("seal/hpke", |b| b.iter(&mut hpke_seal));
     criterion.bench_function("open/throng", |b| b.iter(our_open));
     criterion.bench_function("open/hpke", |b| b.iter(hpke_open));

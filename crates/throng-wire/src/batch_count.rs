@@ -9,7 +9,6 @@ use std::fmt;
 
 use crate::codec::Reader;
 use crate::digest::Digest;
-use crate::statement::{Forwarded, Outcome};
 
 /// The number of envelopes in a batch, with the salt of the commitment to it. It travels in front of the envelopes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,17 +36,6 @@ impl BatchCount {
     /// SHA-256 of what it is, the salt and the number.
     pub fn commitment(&self) -> Digest {
         Digest::of(&[PURPOSE, &self.salt, &self.envelopes.to_be_bytes()].concat())
-    }
-
-    /// Whether this is the number that a statement tells or has committed to.
-    pub fn fits(&self, outcome: &Outcome) -> bool {
-        match outcome {
-            Outcome::Released { forwarded: Forwarded::Committed(commitment), .. } => {
-                self.commitment() == *commitment
-            }
-            Outcome::Released { forwarded: Forwarded::Told(told), .. } => *self == Self::told(*told),
-            Outcome::Destroyed => *self == Self::told(0),
-        }
     }
 
     /// Salt (32; zeros where there is no commitment) and number (8).
@@ -81,6 +69,7 @@ const PURPOSE: &[u8] = b"throng-v1 batch count\0";
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::statement::{Forwarded, Outcome};
 
     fn released(forwarded: Forwarded) -> Outcome {
         Outcome::Released { respondents: 3, received: Some(9), forwarded, batch: Digest::NONE }

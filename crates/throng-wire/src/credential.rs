@@ -3,9 +3,9 @@
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use crate::digest::{Digest, HashedSet, Mac, SurveyHash};
+use crate::digest::{Digest, HashedSet, SurveyHash};
 use crate::place::Place;
-use crate::{Error, hex};
+use crate::{Error, Mac, hex};
 
 /// A respondent's secret. It never leaves them: every first hop gets a token that is made from it for this hop alone,
 /// so that none can answer in their name at another. It is erased from memory when dropped, and never shown.
@@ -170,10 +170,10 @@ mod tests {
         assert_eq!(*Credential::from_file(&one.to_file()).unwrap().0, *one.0);
         assert!(Credential::from_file(one.to_file().trim_end()).is_err());
         assert!(!format!("{one:?}").contains("01"));
-        let list = CredentialList::new([&one, &two], &SurveyHash::ZERO, Place::hop(1, 1));
+        let list = CredentialList::new([&one, &two], &SurveyHash::new([0; 32]), Place::hop(1, 1));
         assert_eq!(CredentialList::from_file(&list.to_file()).unwrap(), list);
-        assert!(list.contains(&one.token(&SurveyHash::ZERO, Place::hop(1, 1)).id()));
-        assert!(!list.contains(&one.token(&SurveyHash::ZERO, Place::hop(2, 1)).id()));
+        assert!(list.contains(&one.token(&SurveyHash::new([0; 32]), Place::hop(1, 1)).id()));
+        assert!(!list.contains(&one.token(&SurveyHash::new([0; 32]), Place::hop(2, 1)).id()));
         let lines: Vec<String> = list.to_file().lines().map(str::to_owned).collect();
         for other in [
             format!("{}\n{}\n{}\n", lines[0], lines[2], lines[1]),

@@ -1,26 +1,12 @@
 //! The sizes of what travels. Every envelope of a survey has one length on each link, and every respondent sends the
 //! same number of them, so sizes are public and known before anything is sent.
 
+use throng_survey::Survey;
+use throng_survey::survey::Cover;
+
 use crate::route::Stop;
-use crate::survey::{Cover, Survey};
 
-/// What one layer of sealing adds: key id, encapsulated key, tag (RFC 9180, X25519, AES-128-GCM).
-pub const LAYER_OVERHEAD: u64 = 1 + 32 + 16;
-
-/// What the analyzer finds in an envelope: one attribute index and four bytes that are zero.
-pub const FRAGMENT_LEN: u64 = 8;
-
-/// An envelope as it leaves a respondent, inside the body: one layer for the analyzer and one for each hop from the
-/// second on. The innermost hop layer also holds the byte that marks chaff.
-pub fn envelope_len(hops: u32) -> u64 {
-    let inner = FRAGMENT_LEN + LAYER_OVERHEAD;
-    1 + inner + u64::from(hops.saturating_sub(1)) * LAYER_OVERHEAD
-}
-
-/// What a respondent sends to one instance in one epoch: all envelopes, sealed once for the first hop.
-pub fn body_len(hops: u32, envelopes: u32) -> u64 {
-    LAYER_OVERHEAD + u64::from(envelopes) * envelope_len(hops)
-}
+pub use throng_survey::lengths::{FRAGMENT_LEN, LAYER_OVERHEAD, body_len, envelope_len};
 
 /// The sizes of one survey, as every parser checks them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,13 +125,5 @@ mod tests {
             assert_eq!(covered.envelopes_in(length), (length == 49 + 3 * 107).then_some(3));
             assert_eq!(bare.envelopes_in(length).map(|n| n as usize), envelopes.filter(|&n| n <= 3));
         }
-    }
-
-    #[test]
-    fn sizes_grow_by_a_layer_for_each_hop() {
-        assert_eq!(envelope_len(1), 1 + 8 + 49);
-        assert_eq!(envelope_len(3) - envelope_len(2), LAYER_OVERHEAD);
-        assert_eq!(body_len(2, 20), 49 + 20 * envelope_len(2));
-        assert_eq!(body_len(2, 0), 49);
     }
 }

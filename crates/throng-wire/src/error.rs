@@ -1,36 +1,12 @@
 //! What can be wrong with a file, a key or a request. What can be wrong with an envelope is a `Rejection`.
 
 use thiserror::Error;
-
-use crate::place::Place;
+use throng_survey::Place;
 
 /// Every way in which something is refused, each saying what to change. No variant can carry a key or a fragment.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Not the TOML of a survey: a syntax error, a missing field, or one that does not exist.
-    #[error("the survey file cannot be read: {0}")]
-    Format(String),
-    /// A field whose value makes no sense.
-    #[error("the survey's {field} is wrong: {reason}")]
-    Field {
-        /// The field, as it is written in the file.
-        field: &'static str,
-        /// What to change.
-        reason: String,
-    },
-    /// A draft: parties are still to be named.
-    #[error("the survey is a draft; it has no party yet for: {}", list(.0))]
-    Draft(Vec<Place>),
-    /// A value that RFC 8785 has no bytes for.
-    #[error("no canonical JSON: {0}")]
-    Canonical(String),
-    /// Not the digits of what was expected.
-    #[error("not {0}: lower-case hexadecimal digits of the right number are expected")]
-    Hex(&'static str),
-    /// Not the name of a party.
-    #[error("not a party: write analyzer, or instance-I-hop-H with numbers from 1")]
-    Place,
     /// A file or record that is not in its one canonical form.
     #[error("the {kind} cannot be read: {reason}")]
     Document {
@@ -81,6 +57,9 @@ pub enum Error {
     /// Statements of an epoch that do not fit together.
     #[error("the epoch's statements do not hold: {0}")]
     Statement(String),
+    /// The survey file, or a hash, a key or a name that it is written with.
+    #[error(transparent)]
+    Survey(#[from] throng_survey::Error),
 }
 
 fn list(places: &[Place]) -> String {

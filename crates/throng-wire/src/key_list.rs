@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::digest::SurveyHash;
-use crate::keys::{LayerKey, check_distinct};
+use crate::keys::{LayerKey, LayerKeys, check_distinct};
 use crate::place::Place;
 use crate::signed::{json_document, refused};
 
@@ -61,5 +61,12 @@ impl KeyList {
             return Err(refused::<Self>("a key ends before it begins"));
         }
         Ok(())
+    }
+}
+
+impl LayerKeys {
+    /// The key list to be signed and published.
+    pub fn list(&self, survey: SurveyHash, party: Place, serial: u64) -> KeyList {
+        KeyList { survey, party, serial, keys: self.public() }
     }
 }

@@ -5,16 +5,13 @@
 
 use std::fmt;
 
-use aws_lc_rs::agreement::{self, X25519};
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::digest::SurveyHash;
-use crate::hex::hex_form;
-use crate::key_list::KeyList;
-use crate::place::Place;
+use crate::crypto::X25519Secret;
 use crate::{Error, hex};
+use throng_survey::hex_form;
 
 /// The first and the last epoch for which a key may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -71,8 +68,8 @@ pub struct LayerKey {
 pub struct LayerSecretKey {
     key: LayerKey,
     secret: Zeroizing<[u8; 32]>,
-    /// The same, imported once. AWS-LC erases it when it is freed.
-    imported: agreement::PrivateKey,
+    /// The same, imported once, and erased when it is freed.
+    imported: X25519Secret,
 }
 
 impl LayerSecretKey {
@@ -89,9 +86,8 @@ impl LayerSecretKey {
             return Err(Error::Keys("a key ends before it begins".into()));
         }
         let wrong = || Error::Keys("not an X25519 private key".into());
-        let imported = agreement::PrivateKey::from_private_key(&X25519, secret).map_err(|_| wrong())?;
-        let public = imported.compute_public_key().map_err(|_| wrong())?;
-        let public = public.as_ref().try_into().map_err(|_| wrong())?;
+        let imported = X25519Secret::new(secret).ok_or_else(wrong)?;
+        let public = imported.public().ok_or_else(wrong)?;
         let key = LayerKey { id, lifetime, public: LayerPublicKey(public) };
         Ok(Self { key, secret: Zeroizing::new(*secret), imported })
     }
@@ -101,7 +97,7 @@ impl LayerSecretKey {
         &self.key
     }
 
-    pub(crate) fn imported(&self) -> &agreement::PrivateKey {
+    pub(crate) fn imported(&self) -> &X25519Secret {
         &self.imported
     }
 
@@ -204,11 +200,6 @@ impl LayerKeys {
         let mut keys: Vec<LayerKey> = self.keys.iter().map(|key| key.key).collect();
         keys.sort_by_key(|key| key.id);
         keys
-    }
-
-    /// The key list to be signed and published.
-    pub fn list(&self, survey: SurveyHash, party: Place, serial: u64) -> KeyList {
-        KeyList { survey, party, serial, keys: self.public() }
     }
 
     /// The text of a key file: a line that says what it is, then for each key its number, first and last epoch and

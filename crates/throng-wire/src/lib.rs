@@ -1,55 +1,55 @@
-//! What all parties of a survey agree on, as bytes: the survey file and its signatures, keys, seals, envelopes,
-//! receipts and statements. docs/wire-format.md describes all of it for other languages.
+//! What parties of a survey send one another, as bytes: signatures, keys, seals, envelopes, receipts and statements. docs/wire-format.md describes all of it for other languages.
 //!
-//! Pure: no files, no sockets, no clock. Randomness is an argument, except for the ephemeral keys of HPKE, which the
-//! library draws itself.
+//! Pure: no files, no sockets, no clock. Randomness is an argument.
 
 pub mod address;
 pub mod batch_count;
+pub mod channel;
 pub mod codec;
 pub mod credential;
-pub mod digest;
+mod crypto;
 pub mod enrolment_file;
 pub mod envelope;
 mod error;
 pub mod fragment;
-mod hex;
-pub mod jcs;
+mod hpke;
 pub mod key_list;
 pub mod keys;
+mod mac;
 pub mod onion;
 pub mod peel;
-pub mod place;
 pub mod receipt;
 pub mod receipt_tree;
-mod receiver;
 pub mod route;
 pub mod seal;
 pub mod signature;
 pub mod signed;
 pub mod signed_survey;
 pub mod statement;
-pub mod survey;
 
 pub use address::Address;
 pub use batch_count::BatchCount;
+pub use channel::Channel;
 pub use credential::{Credential, CredentialList, Token};
-pub use digest::{Digest, HashedMap, HashedSet, Hasher, Mac, SurveyHash};
 pub use enrolment_file::EnrolmentFile;
 pub use envelope::Layout;
 pub use error::Error;
 pub use fragment::Fragment;
 pub use key_list::KeyList;
 pub use keys::{LayerKey, LayerKeys, LayerSecretKey, Lifetime};
+pub use mac::Mac;
 pub use onion::Path;
 pub use peel::{Opened, Peeled};
-pub use place::Place;
 pub use receipt::Receipt;
 pub use receipt_tree::{ReceiptTree, SignedReceipt, SignedReceiptTree};
 pub use route::{Route, Stop};
 pub use seal::Rejection;
-pub use signature::{Signature, SigningKey, VerifyingKey};
+pub use signature::{Signature, SigningKey};
 pub use signed::{Document, Signed};
 pub use signed_survey::{Approval, SignedSurvey};
 pub use statement::{EpochStatement, Forwarded, Outcome};
-pub use survey::Survey;
+
+// The agreed file, under the names that it had when it was part of this crate.
+pub(crate) use throng_survey::hex;
+pub use throng_survey::{Digest, HashedMap, HashedSet, Hasher, Place, Survey, SurveyHash, VerifyingKey};
+pub use throng_survey::{digest, jcs, place, survey};

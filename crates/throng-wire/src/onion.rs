@@ -16,10 +16,9 @@ use crate::Error;
 use crate::envelope::{FRAGMENT_LEN, LAYER_OVERHEAD, Layout, Mark};
 use crate::fragment::Fragment;
 use crate::key_list::KeyList;
-use crate::keys::LayerKey;
 use crate::place::Place;
 use crate::route::{Route, Stop};
-use crate::seal::seal;
+use crate::seal::SealingKey;
 use crate::signed_survey::SignedSurvey;
 use crate::survey::Cover;
 
@@ -28,8 +27,8 @@ use crate::survey::Cover;
 pub struct Path {
     route: Route,
     layout: Layout,
-    hops: Vec<LayerKey>,
-    analyzer: LayerKey,
+    hops: Vec<SealingKey>,
+    analyzer: SealingKey,
 }
 
 impl Path {
@@ -53,7 +52,7 @@ impl Path {
                 .find(|list| list.party == party && list.survey == survey.hash())
                 .ok_or(Error::NoKey { party, epoch })
                 .and_then(|list| list.key_for(epoch))
-                .copied()
+                .and_then(|key| SealingKey::new(*key))
         };
         let layout = Layout::of(survey.survey());
         let hops =
@@ -91,7 +90,7 @@ impl Path {
         for content in contents {
             envelopes.extend(self.envelope(content, rng)?);
         }
-        seal(&self.route, Stop::Hop(1), &self.hops[0], &envelopes)
+        self.hops[0].seal(&self.route, Stop::Hop(1), &envelopes, rng)
     }
 
     /// An envelope with a fragment or with chaff. Both take the same steps and as much time: chaff seals a fragment,
@@ -115,13 +114,13 @@ impl Path {
             marked[0] = mark as u8;
             marked[1..].copy_from_slice(&fragment);
             cover(&mut marked[1..]);
-            return seal(&self.route, Stop::Analyzer, &self.analyzer, &marked);
+            return self.analyzer.seal(&self.route, Stop::Analyzer, &marked, rng);
         }
-        let mut inner = seal(&self.route, Stop::Analyzer, &self.analyzer, &fragment)?;
+        let mut inner = self.analyzer.seal(&self.route, Stop::Analyzer, &fragment, rng)?;
         cover(&mut inner);
         inner.insert(0, mark as u8);
         for hop in (2..=self.layout.hops()).rev() {
-            inner = seal(&self.route, Stop::Hop(hop), &self.hops[hop as usize - 1], &inner)?;
+            inner = self.hops[hop as usize - 1].seal(&self.route, Stop::Hop(hop), &inner, rng)?;
         }
         Ok(inner)
     }

@@ -101,7 +101,7 @@ impl SignedReceipt {
             return Err(Error::OtherSurvey { kind: KIND, party });
         }
         let pinned = survey.survey().party(party).ok_or(Error::UnknownParty(party))?;
-        if pinned.signing_key.verify(TREE, self.root().as_bytes(), &self.signature) {
+        if self.signature.verify(&pinned.signing_key, TREE, self.root().as_bytes()) {
             Ok(&self.receipt)
         } else {
             Err(Error::Signature { kind: KIND, party })
@@ -186,7 +186,7 @@ mod tests {
     use crate::route::Route;
 
     fn receipt(number: u64) -> Receipt {
-        let route = Route { survey: SurveyHash::ZERO, label: 0, epoch: 7, instance: 1 };
+        let route = Route { survey: SurveyHash::new([0; 32]), label: 0, epoch: 7, instance: 1 };
         Receipt { route, body: Digest::of(&number.to_be_bytes()), time_bucket: 3600 }
     }
 
@@ -200,7 +200,7 @@ mod tests {
     }
 
     fn holds(receipt: &SignedReceipt) -> bool {
-        key().public().verify(TREE, receipt.root().as_bytes(), &receipt.signature)
+        receipt.signature.verify(&key().public(), TREE, receipt.root().as_bytes())
     }
 
     #[test]
@@ -236,9 +236,9 @@ mod tests {
         }
         // A root is signed as one: no leaf, and no receipt by itself, can have been signed.
         for said in [&one.receipt.to_bytes()[..], leaf(&one.receipt).as_bytes()] {
-            assert!(!key().public().verify(TREE, said, &one.signature));
+            assert!(!one.signature.verify(&key().public(), TREE, said));
         }
-        assert!(!key().public().verify(KIND, one.root().as_bytes(), &one.signature));
+        assert!(!one.signature.verify(&key().public(), KIND, one.root().as_bytes()));
         // Nodes and leaves are hashed apart: the bytes of a node are no leaf's hash, whatever they are read as.
         let two = [&one.path[0].as_bytes()[..], one.path[1].as_bytes()].concat();
         assert_ne!(hash(LEAF, &[&two]), hash(NODE, &[&two]));

@@ -1,22 +1,23 @@
 //! One layer: HPKE in base mode (RFC 9180, section 5.1.1) with DHKEM(X25519, HKDF-SHA256), HKDF-SHA256 and
-//! AES-128-GCM, sealed by rustls on AWS-LC and opened by `receiver.rs` on the same.
+//! AES-128-GCM.
 //!
 //! A layer is the number of the key (1 byte), the encapsulated key (32), and ciphertext with tag (plaintext + 16). What
 //! it is bound to is in the associated data; nothing of it travels with the layer. Since every seal has a key of its
 //! own, a layer that is changed, cut or moved fails to open, and nothing is learned but that.
 //!
-//! rustls draws the ephemeral key itself: the one place where randomness is not an argument.
+//! The randomness of a seal is an argument: the same generator in the same state gives the same bytes. A generator that
+//! repeats itself would encrypt two plaintexts under one key and nonce, so answers are sealed with system entropy.
 
 use std::sync::LazyLock;
 
-use rustls::crypto::aws_lc_rs::hpke::DH_KEM_X25519_HKDF_SHA256_AES_128 as SUITE;
-use rustls::crypto::hpke::{Hpke, HpkePublicKey};
+use rand_core::CryptoRng;
 use thiserror::Error;
+use zeroize::Zeroizing;
 
 use crate::Error;
 use crate::envelope::LAYER_OVERHEAD;
+use crate::hpke::{self, Context};
 use crate::keys::{LayerKey, LayerKeys};
-use crate::receiver::{self, Context};
 use crate::route::{ROUTE_LEN, Route, Stop};
 
 /// Why an envelope is dropped. It says nothing about what is inside, and is counted, never answered.
@@ -37,21 +38,50 @@ pub enum Rejection {
     Content,
 }
 
-/// Seals one layer for a stop.
-pub fn seal(route: &Route, stop: Stop, key: &LayerKey, plaintext: &[u8]) -> Result<Vec<u8>, Error> {
-    if !key.lifetime.covers(route.epoch) {
-        return Err(Error::NoKey { party: route.place(stop), epoch: route.epoch });
+/// Seals one layer for a stop. Draws 32 bytes.
+pub fn seal(
+    route: &Route,
+    stop: Stop,
+    key: &LayerKey,
+    plaintext: &[u8],
+    rng: &mut (impl CryptoRng + ?Sized),
+) -> Result<Vec<u8>, Error> {
+    SealingKey::new(*key)?.seal(route, stop, plaintext, rng)
+}
+
+/// A public layer key that is imported once, to seal many layers to.
+#[derive(Clone, Debug)]
+pub(crate) struct SealingKey {
+    key: LayerKey,
+    recipient: hpke::Recipient,
+}
+
+impl SealingKey {
+    pub(crate) fn new(key: LayerKey) -> Result<Self, Error> {
+        let recipient = hpke::Recipient::new(key.public.as_bytes()).ok_or(UNUSABLE)?;
+        Ok(Self { key, recipient })
     }
-    let public = HpkePublicKey(key.public.as_bytes().to_vec());
-    let (enc, ciphertext) = SUITE
-        .seal(INFO, &associated_data(route, stop, key.id), plaintext, &public)
-        .map_err(|_| Error::Seal("the recipient's key is unusable"))?;
-    let mut layer = Vec::with_capacity(OVERHEAD + plaintext.len());
-    layer.push(key.id);
-    layer.extend_from_slice(&enc.0);
-    layer.extend_from_slice(&ciphertext);
-    debug_assert_eq!(layer.len(), OVERHEAD + plaintext.len());
-    Ok(layer)
+
+    /// Seals one layer for a stop.
+    pub(crate) fn seal(
+        &self,
+        route: &Route,
+        stop: Stop,
+        plaintext: &[u8],
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Vec<u8>, Error> {
+        if !self.key.lifetime.covers(route.epoch) {
+            return Err(Error::NoKey { party: route.place(stop), epoch: route.epoch });
+        }
+        let mut ikm = Zeroizing::new([0; 32]);
+        rng.fill_bytes(ikm.as_mut());
+        let mut layer = Vec::with_capacity(OVERHEAD + plaintext.len());
+        layer.push(self.key.id);
+        let aad = associated_data(route, stop, self.key.id);
+        self.recipient.seal(&CONTEXT, &aad, plaintext, &ikm, &mut layer).ok_or(UNUSABLE)?;
+        debug_assert_eq!(layer.len(), OVERHEAD + plaintext.len());
+        Ok(layer)
+    }
 }
 
 /// Opens one layer at a stop.
@@ -63,7 +93,7 @@ pub fn open(route: &Route, stop: Stop, keys: &LayerKeys, layer: &[u8]) -> Result
     let (enc, ciphertext) = rest.split_first_chunk::<ENC_LEN>().ok_or(Rejection::Length)?;
     let key = keys.find(id, route.epoch).ok_or(Rejection::Key)?;
     let (imported, public) = (key.imported(), key.key().public);
-    receiver::open(&CONTEXT, imported, public.as_bytes(), enc, &associated_data(route, stop, id), ciphertext)
+    hpke::open(&CONTEXT, imported, public.as_bytes(), enc, &associated_data(route, stop, id), ciphertext)
         .ok_or(Rejection::Seal)
 }
 
@@ -81,6 +111,8 @@ const INFO: &[u8] = b"throng-v1 layer";
 
 static CONTEXT: LazyLock<Context> = LazyLock::new(|| Context::new(INFO));
 
+const UNUSABLE: Error = Error::Seal("the recipient's key is unusable");
+
 /// The length of an encapsulated key: Nenc of RFC 9180, table 2.
 const ENC_LEN: usize = 32;
 
@@ -89,17 +121,20 @@ const OVERHEAD: usize = LAYER_OVERHEAD as usize;
 #[cfg(test)]
 mod tests {
     use chacha20::ChaCha20Rng;
-    use chacha20::rand_core::SeedableRng;
+    use chacha20::rand_core::{Rng, SeedableRng};
     use proptest::prelude::*;
-    use serde_json::Value;
+    use rustls::crypto::aws_lc_rs::hpke::DH_KEM_X25519_HKDF_SHA256_AES_128 as RUSTLS;
+    use rustls::crypto::hpke::{EncapsulatedSecret, Hpke as _, HpkePrivateKey};
 
     use super::*;
     use crate::digest::SurveyHash;
-    use crate::hex;
     use crate::keys::{LayerSecretKey, Lifetime};
-    use rustls::crypto::hpke::{EncapsulatedSecret, HpkePrivateKey};
 
-    const ROUTE: Route = Route { survey: SurveyHash::ZERO, label: 2, epoch: 15, instance: 3 };
+    const ROUTE: Route = Route { survey: SurveyHash::new([0; 32]), label: 2, epoch: 15, instance: 3 };
+
+    fn rng() -> ChaCha20Rng {
+        ChaCha20Rng::from_seed([3; 32])
+    }
 
     fn keys(seed: u8) -> LayerKeys {
         let rng = &mut ChaCha20Rng::from_seed([seed; 32]);
@@ -111,48 +146,10 @@ mod tests {
     }
 
     #[test]
-    fn the_vectors_of_rfc_9180_appendix_a_1_1_open() {
-        let vector: Value = serde_json::from_str(include_str!("../tests/vectors/rfc9180-a1.json")).unwrap();
-        let bytes = |value: &Value| -> Vec<u8> {
-            let text = value.as_str().unwrap().as_bytes();
-            let pairs = text.chunks_exact(2).map(|pair| std::str::from_utf8(pair).unwrap());
-            pairs.flat_map(|pair| hex::decode::<1>(pair).unwrap()).collect()
-        };
-        let vector = &vector["vector"];
-        let enc = EncapsulatedSecret(bytes(&vector["enc"]));
-        let secret = HpkePrivateKey::from(bytes(&vector["skRm"]));
-        let mut opener = SUITE.setup_opener(&enc, &bytes(&vector["info"]), &secret).unwrap();
-        let encryptions = vector["encryptions"].as_array().unwrap();
-        assert!(encryptions.len() >= 5);
-        for (index, encryption) in encryptions.iter().enumerate() {
-            let (aad, ct, pt) = (&encryption["aad"], &encryption["ct"], bytes(&encryption["pt"]));
-            assert_eq!(opener.open(&bytes(aad), &bytes(ct)).unwrap(), pt, "rustls, message {index}");
-            if index == 0 {
-                let info = bytes(&vector["info"]);
-                assert_eq!(SUITE.open(&enc, &info, &bytes(aad), &bytes(ct), &secret).unwrap(), pt);
-                // Ours opens the first message of a context.
-                let lifetime = Lifetime { first_epoch: 0, last_epoch: 0 };
-                let secret = bytes(&vector["skRm"]).try_into().unwrap();
-                let key = LayerSecretKey::from_bytes(0, lifetime, &secret).unwrap();
-                let public = key.key().public;
-                assert_eq!(public.as_bytes()[..], bytes(&vector["pkRm"]));
-                let enc = enc.0.clone().try_into().unwrap();
-                let open = |info: &[u8], aad: &[u8], ct: &[u8]| {
-                    let context = Context::new(info);
-                    receiver::open(&context, key.imported(), public.as_bytes(), &enc, aad, ct)
-                };
-                assert_eq!(open(&info, &bytes(aad), &bytes(ct)), Some(pt));
-                assert_eq!(open(b"other", &bytes(aad), &bytes(ct)), None);
-                assert_eq!(open(&info, b"other", &bytes(ct)), None);
-            }
-        }
-    }
-
-    #[test]
     fn a_layer_opens_where_it_belongs_and_nowhere_else() {
         let keys = keys(1);
         for key in keys.public() {
-            let layer = seal(&ROUTE, Stop::Hop(2), &key, b"content").unwrap();
+            let layer = seal(&ROUTE, Stop::Hop(2), &key, b"content", &mut rng()).unwrap();
             assert_eq!(layer.len(), 49 + 7);
             assert_eq!(layer[0], key.id);
             assert_eq!(open(&ROUTE, Stop::Hop(2), &keys, &layer).unwrap(), b"content");
@@ -172,11 +169,26 @@ mod tests {
         }
     }
 
+    /// The same randomness makes the same bytes, more of it makes others, and 32 bytes of it are drawn.
+    #[test]
+    fn a_layer_follows_from_its_randomness() {
+        let key = keys(1).public()[0];
+        let (mut one, mut other) = (rng(), rng());
+        let [first, second] =
+            [(); 2].map(|()| seal(&ROUTE, Stop::Hop(2), &key, b"content", &mut one).unwrap());
+        assert_ne!(first, second);
+        assert_ne!(first[1..33], second[1..33], "every layer has an ephemeral key of its own");
+        assert_eq!(seal(&ROUTE, Stop::Hop(2), &key, b"content", &mut other).unwrap(), first);
+        let mut skipped = rng();
+        skipped.fill_bytes(&mut [0; 32]);
+        assert_eq!(seal(&ROUTE, Stop::Hop(2), &key, b"content", &mut skipped).unwrap(), second);
+    }
+
     #[test]
     fn a_layer_needs_its_own_key() {
         let (keys, others) = (keys(1), self::keys(2));
         let key = keys.public()[0];
-        let mut layer = seal(&ROUTE, Stop::Analyzer, &key, b"content").unwrap();
+        let mut layer = seal(&ROUTE, Stop::Analyzer, &key, b"content", &mut rng()).unwrap();
         assert_eq!(open(&ROUTE, Stop::Analyzer, &others, &layer), Err(Rejection::Seal));
         layer[0] = 2; // a key in overlap
         assert_eq!(open(&ROUTE, Stop::Analyzer, &keys, &layer), Err(Rejection::Seal));
@@ -189,13 +201,16 @@ mod tests {
         let mut keys = keys(1);
         let old = keys.public()[0];
         let late = Route { epoch: 20, ..ROUTE };
-        assert!(matches!(seal(&late, Stop::Hop(1), &old, b""), Err(Error::NoKey { epoch: 20, .. })));
+        assert!(matches!(
+            seal(&late, Stop::Hop(1), &old, b"", &mut rng()),
+            Err(Error::NoKey { epoch: 20, .. })
+        ));
         // A respondent who ignores that is not heard.
         let endless = LayerKey { lifetime: Lifetime { first_epoch: 0, last_epoch: 99 }, ..old };
-        let layer = seal(&late, Stop::Hop(1), &endless, b"").unwrap();
+        let layer = seal(&late, Stop::Hop(1), &endless, b"", &mut rng()).unwrap();
         assert_eq!(open(&late, Stop::Hop(1), &keys, &layer), Err(Rejection::Key));
         // Nor is anything opened once the key is erased.
-        let layer = seal(&ROUTE, Stop::Hop(1), &old, b"").unwrap();
+        let layer = seal(&ROUTE, Stop::Hop(1), &old, b"", &mut rng()).unwrap();
         assert!(open(&ROUTE, Stop::Hop(1), &keys, &layer).is_ok());
         keys.erase_before(20);
         assert_eq!(open(&ROUTE, Stop::Hop(1), &keys, &layer), Err(Rejection::Key));
@@ -204,13 +219,13 @@ mod tests {
     #[test]
     fn nothing_is_sealed_to_a_point_of_small_order() {
         let key = LayerKey { public: crate::keys::LayerPublicKey::new([0; 32]), ..keys(1).public()[0] };
-        assert!(matches!(seal(&ROUTE, Stop::Hop(1), &key, b"content"), Err(Error::Seal(_))));
+        assert!(matches!(seal(&ROUTE, Stop::Hop(1), &key, b"content", &mut rng()), Err(Error::Seal(_))));
     }
 
     #[test]
     fn an_encapsulated_key_of_small_order_is_refused() {
         let keys = keys(1);
-        let mut layer = seal(&ROUTE, Stop::Hop(2), &keys.public()[0], b"content").unwrap();
+        let mut layer = seal(&ROUTE, Stop::Hop(2), &keys.public()[0], b"content", &mut rng()).unwrap();
         for first in [0, 1] {
             layer[1..33].fill(0);
             layer[1] = first;
@@ -221,7 +236,7 @@ mod tests {
     #[test]
     fn every_changed_bit_is_noticed() {
         let keys = keys(1);
-        let layer = seal(&ROUTE, Stop::Hop(2), &keys.public()[0], b"content").unwrap();
+        let layer = seal(&ROUTE, Stop::Hop(2), &keys.public()[0], b"content", &mut rng()).unwrap();
         for bit in 0..8 * layer.len() {
             let mut changed = layer.clone();
             changed[bit / 8] ^= 1 << (bit % 8);
@@ -236,7 +251,7 @@ mod tests {
         fn anything_sealed_opens(plaintext: Vec<u8>, label: u32, epoch in 15_u64..20, instance: u32, hop: u32) {
             let (keys, route) = (keys(1), Route { label, epoch, instance, ..ROUTE });
             for key in keys.public() {
-                let layer = seal(&route, Stop::Hop(hop), &key, &plaintext).unwrap();
+                let layer = seal(&route, Stop::Hop(hop), &key, &plaintext, &mut rng()).unwrap();
                 prop_assert_eq!(open(&route, Stop::Hop(hop), &keys, &layer).unwrap(), plaintext.clone());
             }
         }
@@ -245,21 +260,21 @@ mod tests {
         fn ours_and_rustls_open_the_same(plaintext: Vec<u8>, change in prop::option::of(0_usize..49)) {
             let keys = keys(1);
             let key = keys.public()[0];
-            let mut layer = seal(&ROUTE, Stop::Hop(2), &key, &plaintext).unwrap();
+            let mut layer = seal(&ROUTE, Stop::Hop(2), &key, &plaintext, &mut rng()).unwrap();
             if let Some(place) = change.filter(|&place| place > 0) {
                 layer[place] ^= 1;
             }
             let enc = EncapsulatedSecret(layer[1..33].to_vec());
             let secret = HpkePrivateKey::from(keys.find(key.id, ROUTE.epoch).unwrap().secret().to_vec());
             let aad = associated_data(&ROUTE, Stop::Hop(2), key.id);
-            let theirs = SUITE.open(&enc, INFO, &aad, &layer[33..], &secret).ok();
+            let theirs = RUSTLS.open(&enc, INFO, &aad, &layer[33..], &secret).ok();
             prop_assert_eq!(open(&ROUTE, Stop::Hop(2), &keys, &layer).ok(), theirs);
         }
 
         #[test]
         fn cut_stretched_and_random_layers_are_refused(cut in 0_usize..56, extra: Vec<u8>, garbage: Vec<u8>) {
             let keys = keys(1);
-            let layer = seal(&ROUTE, Stop::Hop(2), &keys.public()[0], b"content").unwrap();
+            let layer = seal(&ROUTE, Stop::Hop(2), &keys.public()[0], b"content", &mut rng()).unwrap();
             prop_assert!(open(&ROUTE, Stop::Hop(2), &keys, &layer[..cut]).is_err());
             prop_assert!(open(&ROUTE, Stop::Hop(2), &keys, &garbage).is_err());
             if !extra.is_empty() {

@@ -2,21 +2,21 @@
 //!
 //! Signing draws no randomness, so a document has one signature by a key. A signature cannot be changed into another
 //! one that verifies: the library refuses an s that is not reduced (RFC 8032, section 5.1.7) and compares R as bytes,
-//! and keys of small order, under which one signature fits many messages, are refused here.
+//! and keys of small order, under which one signature fits many messages, are no [`VerifyingKey`].
 
 use std::fmt;
 
-use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use rand_core::CryptoRng;
+use throng_survey::{VerifyingKey, hex_form};
 use zeroize::Zeroizing;
 
-use crate::hex::hex_form;
+use crate::crypto::{Ed25519Secret, ed25519_verify};
 use crate::{Error, Mac, hex};
 
 /// A party's private signing key. It is erased from memory when dropped, and never shown.
 pub struct SigningKey {
     seed: Zeroizing<[u8; 32]>,
-    pair: Ed25519KeyPair,
+    imported: Ed25519Secret,
     public: VerifyingKey,
 }
 
@@ -30,10 +30,9 @@ impl SigningKey {
 
     /// The key of a seed: the private key of RFC 8032, section 5.1.5.
     pub fn from_seed(seed: &[u8; 32]) -> Result<Self, Error> {
-        let pair = Ed25519KeyPair::from_seed_unchecked(seed).map_err(|_| Error::WeakKey)?;
-        let public = pair.public_key().as_ref().try_into().map_err(|_| Error::WeakKey)?;
-        let public = VerifyingKey::from_array(public).ok_or(Error::WeakKey)?;
-        Ok(Self { seed: Zeroizing::new(*seed), pair, public })
+        let imported = Ed25519Secret::new(seed).ok_or(Error::WeakKey)?;
+        let public = imported.public().and_then(VerifyingKey::new).ok_or(Error::WeakKey)?;
+        Ok(Self { seed: Zeroizing::new(*seed), imported, public })
     }
 
     /// The key that its signatures are checked by.
@@ -43,9 +42,7 @@ impl SigningKey {
 
     /// Signs the canonical bytes of a document of some kind.
     pub fn sign(&self, kind: &str, canonical: &[u8]) -> Signature {
-        let mut bytes = [0; 64];
-        bytes.copy_from_slice(self.pair.sign(&message(kind, canonical)).as_ref());
-        Signature(bytes)
+        Signature(self.imported.sign(&message(kind, canonical)))
     }
 
     /// A key for something that its holder alone writes and reads again: HMAC(seed, purpose, context), where no purpose is
@@ -82,32 +79,6 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-/// A public signing key, as a survey pins it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct VerifyingKey([u8; 32]);
-
-impl VerifyingKey {
-    /// Its bytes.
-    pub fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
-
-    /// Whether this key signed the canonical bytes of a document of some kind.
-    pub fn verify(&self, kind: &str, canonical: &[u8], signature: &Signature) -> bool {
-        UnparsedPublicKey::new(&ED25519, self.0).verify(&message(kind, canonical), &signature.0).is_ok()
-    }
-
-    /// Refuses a point of small order (anyone can sign for it) and a y that is not reduced (a second spelling).
-    fn from_array(bytes: [u8; 32]) -> Option<Self> {
-        let mut y = bytes;
-        y[31] &= 0x7f;
-        let reduced = y[0] < 0xed || y[31] != 0x7f || y[1..31].iter().any(|&byte| byte != 0xff);
-        (reduced && !SMALL_ORDER.contains(&y)).then_some(Self(bytes))
-    }
-}
-
-hex_form!(VerifyingKey, 32, "an Ed25519 public key");
-
 /// A signature.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Signature([u8; 64]);
@@ -121,6 +92,11 @@ impl Signature {
     /// Its bytes.
     pub fn as_bytes(&self) -> &[u8; 64] {
         &self.0
+    }
+
+    /// Verifies it: whether this key signed the canonical bytes of a document of some kind.
+    pub fn verify(&self, key: &VerifyingKey, kind: &str, canonical: &[u8]) -> bool {
+        ed25519_verify(key.as_bytes(), &message(kind, canonical), &self.0)
     }
 
     fn from_array(bytes: [u8; 64]) -> Option<Self> {
@@ -138,30 +114,6 @@ fn message(kind: &str, canonical: &[u8]) -> Vec<u8> {
 
 /// The first line of a signing key file.
 const SIGNING_HEADER: &str = "throng-v1 signing key (private)\n";
-
-/// The y of all points whose order divides 8: 0, 1, -1 and the two of order 8.
-const SMALL_ORDER: [[u8; 32]; 5] = [
-    [0; 32],
-    {
-        let mut one = [0; 32];
-        one[0] = 1;
-        one
-    },
-    {
-        let mut minus_one = [0xff; 32];
-        minus_one[0] = 0xec;
-        minus_one[31] = 0x7f;
-        minus_one
-    },
-    [
-        0x26, 0xe8, 0x95, 0x8f, 0xc2, 0xb2, 0x27, 0xb0, 0x45, 0xc3, 0xf4, 0x89, 0xf2, 0xef, 0x98, 0xf0, 0xd5,
-        0xdf, 0xac, 0x05, 0xd3, 0xc6, 0x33, 0x39, 0xb1, 0x38, 0x02, 0x88, 0x6d, 0x53, 0xfc, 0x05,
-    ],
-    [
-        0xc7, 0x17, 0x6a, 0x70, 0x3d, 0x4d, 0xd8, 0x4f, 0xba, 0x3c, 0x0b, 0x76, 0x0d, 0x10, 0x67, 0x0f, 0x2a,
-        0x20, 0x53, 0xfa, 0x2c, 0x39, 0xcc, 0xc6, 0x4e, 0xc7, 0xfd, 0x77, 0x92, 0xac, 0x03, 0x7a,
-    ],
-];
 
 #[cfg(test)]
 mod tests {
@@ -183,7 +135,7 @@ mod tests {
         let public = "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025";
         assert_eq!(key.public().to_string(), public);
         assert_eq!(
-            hex::encode(key.pair.sign(&[0xaf, 0x82]).as_ref()),
+            hex::encode(key.imported.sign(&[0xaf, 0x82]).as_ref()),
             "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac\
              18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a"
         );
@@ -192,11 +144,11 @@ mod tests {
     #[test]
     fn a_signature_is_for_one_kind_of_document_by_one_key() {
         let signature = key(1).sign("receipt", b"bytes");
-        assert!(key(1).public().verify("receipt", b"bytes", &signature));
-        assert!(!key(1).public().verify("survey", b"bytes", &signature));
-        assert!(!key(1).public().verify("receipt", b"byte", &signature));
-        assert!(!key(1).public().verify("receip", b"t\0bytes", &signature));
-        assert!(!key(2).public().verify("receipt", b"bytes", &signature));
+        assert!(signature.verify(&key(1).public(), "receipt", b"bytes"));
+        assert!(!signature.verify(&key(1).public(), "survey", b"bytes"));
+        assert!(!signature.verify(&key(1).public(), "receipt", b"byte"));
+        assert!(!signature.verify(&key(1).public(), "receip", b"t\0bytes"));
+        assert!(!signature.verify(&key(2).public(), "receipt", b"bytes"));
     }
 
     /// s + L, with the group order L of RFC 8032, verifies under a careless implementation.
@@ -212,21 +164,7 @@ mod tests {
             carry = sum >> 8;
         }
         assert_eq!(carry, 0);
-        assert!(!key(1).public().verify("receipt", b"bytes", &Signature::new(bytes)));
-    }
-
-    #[test]
-    fn weak_keys_are_refused() {
-        for mut y in SMALL_ORDER {
-            assert!(hex::encode(&y).parse::<VerifyingKey>().is_err());
-            y[31] |= 0x80;
-            assert!(hex::encode(&y).parse::<VerifyingKey>().is_err());
-        }
-        for low in 0xed..=0xff {
-            let mut y = [0xff; 32];
-            (y[0], y[31]) = (low, 0x7f);
-            assert!(hex::encode(&y).parse::<VerifyingKey>().is_err(), "{low:x}");
-        }
+        assert!(!Signature::new(bytes).verify(&key(1).public(), "receipt", b"bytes"));
     }
 
     #[test]
@@ -258,7 +196,7 @@ mod tests {
         fn a_changed_bit_is_noticed(message: Vec<u8>, bit in 0_usize..512) {
             let mut bytes = *key(1).sign("receipt", &message).as_bytes();
             bytes[bit / 8] ^= 1 << (bit % 8);
-            prop_assert!(!key(1).public().verify("receipt", &message, &Signature::new(bytes)));
+            prop_assert!(!Signature::new(bytes).verify(&key(1).public(), "receipt", &message));
         }
     }
 }

@@ -1,9 +1,8 @@
 //! Signed documents. What they say can be reached only through the check of who signed it.
 
-use crate::digest::{Digest, SurveyHash};
-use crate::place::Place;
-use crate::signature::{Signature, SigningKey, VerifyingKey};
-use crate::signed_survey::SignedSurvey;
+use throng_survey::{Digest, Place, SurveyHash, VerifyingKey};
+
+use crate::signature::{Signature, SigningKey};
 use crate::{Error, hex};
 
 /// Something that one party of a survey says and signs. It has exactly one sequence of bytes.
@@ -43,19 +42,9 @@ impl<T: Document> Signed<T> {
         Ok(Self { document, canonical, signature })
     }
 
-    /// What it says, if it belongs to this survey and the party whose key the survey pins has signed it.
-    pub fn verify(&self, survey: &SignedSurvey) -> Result<&T, Error> {
-        let party = self.document.party();
-        if self.document.survey() != survey.hash() {
-            return Err(Error::OtherSurvey { kind: T::KIND, party });
-        }
-        let pinned = survey.survey().party(party).ok_or(Error::UnknownParty(party))?;
-        self.verify_by(&pinned.signing_key)
-    }
-
     /// What it says, if this key has signed it.
     pub(crate) fn verify_by(&self, key: &VerifyingKey) -> Result<&T, Error> {
-        if key.verify(T::KIND, &self.canonical, &self.signature) {
+        if self.signature.verify(key, T::KIND, &self.canonical) {
             Ok(&self.document)
         } else {
             Err(Error::Signature { kind: T::KIND, party: self.document.party() })
@@ -131,7 +120,8 @@ impl<T: TextDocument> Signed<T> {
             .map(|pair| {
                 let (canonical, signature) =
                     line(pair[0]).zip(line(pair[1])).ok_or_else(|| refused::<T>("a line is not finished"))?;
-                let signature = hex::decode(&signature).ok_or(Error::Hex("an Ed25519 signature"))?;
+                let signature =
+                    hex::decode(&signature).ok_or(throng_survey::Error::Hex("an Ed25519 signature"))?;
                 Self::from_parts(canonical.as_bytes(), Signature::new(signature))
             })
             .collect()
@@ -151,7 +141,7 @@ macro_rules! json_document {
 
             fn canonical(&self) -> Result<Vec<u8>, crate::Error> {
                 self.check()?;
-                Ok(crate::jcs::to_string(self)?.into_bytes())
+                Ok(throng_survey::jcs::to_string(self)?.into_bytes())
             }
 
             fn from_canonical(bytes: &[u8]) -> Result<Self, crate::Error> {
@@ -161,11 +151,11 @@ macro_rules! json_document {
                 Ok(document)
             }
 
-            fn survey(&self) -> crate::digest::SurveyHash {
+            fn survey(&self) -> throng_survey::SurveyHash {
                 self.survey
             }
 
-            fn party(&self) -> crate::place::Place {
+            fn party(&self) -> throng_survey::Place {
                 self.party
             }
         }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::SurveyHash;
 use crate::place::Place;
-use crate::signed::{Signed, TextDocument, json_document};
+use crate::signed::{Document, Signed, TextDocument, json_document};
 use crate::survey::Survey;
 use crate::{Error, signature::SigningKey};
 
@@ -72,6 +72,18 @@ impl SignedSurvey {
     /// Its hash.
     pub fn hash(&self) -> SurveyHash {
         self.hash
+    }
+}
+
+impl<T: Document> Signed<T> {
+    /// What it says, if it belongs to this survey and the party whose key the survey pins has signed it.
+    pub fn verify(&self, survey: &SignedSurvey) -> Result<&T, Error> {
+        let party = self.claimed_party();
+        if self.claimed_survey() != survey.hash() {
+            return Err(Error::OtherSurvey { kind: T::KIND, party });
+        }
+        let pinned = survey.survey().party(party).ok_or(Error::UnknownParty(party))?;
+        self.verify_by(&pinned.signing_key)
     }
 }
 

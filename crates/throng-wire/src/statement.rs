@@ -136,6 +136,19 @@ impl Document for EpochStatement {
     }
 }
 
+impl BatchCount {
+    /// Whether this is the number that a statement tells or has committed to.
+    pub fn fits(&self, outcome: &Outcome) -> bool {
+        match outcome {
+            Outcome::Released { forwarded: Forwarded::Committed(commitment), .. } => {
+                self.commitment() == *commitment
+            }
+            Outcome::Released { forwarded: Forwarded::Told(told), .. } => *self == Self::told(*told),
+            Outcome::Destroyed => *self == Self::told(0),
+        }
+    }
+}
+
 /// Checks the statements of a cascade against one another and the survey: all hops in order, the crowd reached, every
 /// hop received what the one before forwarded, hop 1 had as many envelopes as its respondents send, and enough for the
 /// smallest crowd went on; each tells its numbers, or does not, as the survey has it. Returns the crowd, or `None` for an

@@ -81,7 +81,10 @@ fn a_survey_needs_the_signature_of_every_party() {
     // One changed digit, and the signatures are for another survey (attack 26).
     let changed = survey.to_toml().unwrap().replace("3000", "2999");
     assert!(matches!(SignedSurvey::from_files(&changed, &text), Err(Error::OtherSurvey { .. })));
-    assert!(matches!(SignedSurvey::new(draft(SHAPE), &world.approvals), Err(Error::Draft(_))));
+    assert!(matches!(
+        SignedSurvey::new(draft(SHAPE), &world.approvals),
+        Err(Error::Survey(throng_survey::Error::Draft(_)))
+    ));
 }
 
 #[test]

@@ -304,7 +304,8 @@ fn content_that_no_respondent_writes_is_refused() {
     let (one, two) = (World::new(Shape { hops: 1, ..SHAPE }), World::new(SHAPE));
     let seal = |world: &World, stop, content: &[u8]| {
         let place = world.route().place(stop);
-        throng_wire::seal::seal(&world.route(), stop, &world.layers[&place].public()[0], content).unwrap()
+        let key = &world.layers[&place].public()[0];
+        throng_wire::seal::seal(&world.route(), stop, key, content, &mut rng()).unwrap()
     };
     let layout = Layout::of(two.survey.survey());
     for mark in 2..=255 {

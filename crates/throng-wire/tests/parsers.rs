@@ -3,14 +3,11 @@
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
 mod common;
-#[path = "common/parsing.rs"]
-#[allow(dead_code, reason = "what other crates' tests use")]
-mod parsing;
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use common::{EPOCH, SHAPE, World};
-use parsing::{check_bytes, check_text};
+use throng_testing::parsing::{check_bytes, check_text};
 use throng_wire::{
     Address, Approval, Credential, CredentialList, Digest, EnrolmentFile, EpochStatement, Forwarded, KeyList,
     LayerKeys, Outcome, Place, Receipt, ReceiptTree, Signature, Signed, SignedReceipt, SignedSurvey,

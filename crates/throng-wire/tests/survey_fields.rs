@@ -107,6 +107,7 @@ fn the_table_has_every_field_that_the_program_reads_and_no_other() {
     for table in ["crowd", "delivery", "claim", "labels", "parties"] {
         add(&format!("{table}."), unknown(ONE_HOT, &format!("[{table}]")));
     }
+    add("values.", unknown(&format!("{ONE_HOT}[values]\nnames = []\n"), "[values]"));
     add("encoding.attributes.", inline(&record(), "[{ "));
     add("parties.instances.", inline(ONE_HOT, "instances = [{ "));
     add("party.", inline(ONE_HOT, "analyzer = { "));
@@ -255,6 +256,7 @@ fn ranges_are_enforced_as_the_table_has_them() {
 #[test]
 fn words_are_those_of_the_table() {
     for (field, base, old) in [
+        ("mode", ONE_HOT.replace("version = 1", "version = 1\nmode = \"shuffled\""), "mode = \"shuffled\""),
         ("randomizer.answer_changes", report(), "answer_changes = \"never\""),
         ("crowd.enrolment", ONE_HOT.to_owned(), "enrolment = \"credential\""),
         ("delivery.cover", ONE_HOT.replace("profiles = { fr = [1] }\n", ""), "cover = \"chaff\""),
@@ -272,7 +274,12 @@ fn words_are_those_of_the_table() {
         }
     }
     for (base, old, good, bad) in [
-        (ONE_HOT.to_owned(), "name = \"which-pixel\"", &["a", "-_.Z9"][..], &["", "a b", "é", "a/b"][..]),
+        (
+            ONE_HOT.to_owned(),
+            "name = \"which-pixel\"",
+            &["a", "-_.Z9"][..],
+            &["", "a b", "é", "a/b", ".", "..", ".a"][..],
+        ),
         (record(), "name = \"age\"", &["a", "AGE"], &["", "sex", "a b"]),
     ] {
         let with =

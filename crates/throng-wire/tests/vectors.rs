@@ -1,8 +1,9 @@
 //! Byte vectors for clients in other languages: survey, keys and randomness in, bytes out.
 //!
 //! They are made here by a second implementation: the wrapping is written out as docs/wire-format.md has it, and sealed
-//! by the `hpke` crate, whose randomness is an argument. Our code opens them. `THRONG_WRITE_VECTORS=1 cargo test -p
-//! throng-wire --test vectors` writes the file again after a change of the format.
+//! by the `hpke` crate. Our code opens them. `seeded_body` alone is made by our code, from a seed; check.py makes the
+//! same bytes. `THRONG_WRITE_VECTORS=1 cargo test -p throng-wire --test vectors` writes the file again after a change
+//! of the format.
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
@@ -21,9 +22,9 @@ use serde_json::{Value, json};
 use throng_wire::peel::{open_body, open_fragment, peel};
 use throng_wire::survey::Cover;
 use throng_wire::{
-    Address, BatchCount, Credential, Digest, EpochStatement, Forwarded, KeyList, LayerSecretKey, Layout,
-    Lifetime, Opened, Outcome, Path, Peeled, Place, Receipt, ReceiptTree, Route, Signed, SignedReceipt,
-    SigningKey, Survey,
+    Address, BatchCount, Credential, Digest, EpochStatement, Forwarded, Fragment, KeyList, LayerSecretKey,
+    Layout, Lifetime, Opened, Outcome, Path, Peeled, Place, Receipt, ReceiptTree, Route, Signed,
+    SignedReceipt, SigningKey, Survey,
 };
 
 #[test]
@@ -59,7 +60,8 @@ fn the_vectors_are_what_another_implementation_makes_and_ours_opens() {
     let made = json!({
         "about": "Test vectors of docs/wire-format.md. Bytes are hexadecimal. ikm_e is the ikm of DeriveKeyPair \
                   (RFC 9180, section 7.1.3) that gives the ephemeral key of a seal. Made by tests/vectors.rs with \
-                  the crate hpke 0.14.1.",
+                  the crate hpke 0.14.1. seeded_body is the program's own body with the same fragments, drawn from \
+                  ChaCha20 as docs/wire-format.md says at its end of section 12.",
         "cases": cases,
         "refused": refused(),
     });
@@ -146,6 +148,15 @@ fn case(
     let body_seal = seals.log.pop();
     opens(world, &world.path(label, epoch, instance), &body, contents);
 
+    let path = world.path(label, epoch, instance);
+    let seed = [0x80 + number; 32];
+    let seeded = || {
+        let fragments: Vec<Fragment> = contents.iter().flatten().copied().map(Fragment::new).collect();
+        path.body(&fragments, &mut ChaCha20Rng::from_seed(seed)).unwrap()
+    };
+    let seeded_body = seeded();
+    assert_eq!(seeded(), seeded_body, "all randomness of a body is an argument");
+
     let hop = Place::Hop { instance, hop: 1 };
     let route = *world.path(label, epoch, instance).route();
     let receipt = Receipt { route, body: Digest::of(&body), time_bucket: epoch * 86400 + 7200 };
@@ -201,6 +212,7 @@ fn case(
         "envelopes": listed,
         "body_seal": body_seal,
         "body": hex(&body),
+        "seeded_body": { "seed": hex(&seed), "body": hex(&seeded_body) },
         "receipt": hex(&receipts.sign(&world.signing[&hop]).receipt(0).to_bytes()),
         "batch_count": hex(&count.to_bytes()),
         "statement_released": signed(passed(Some(9000), Forwarded::Told(9000))),

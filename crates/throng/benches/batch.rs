@@ -18,7 +18,7 @@ use common::world::{EPOCH, Shape};
 use common::{Cascade, FIRST, SMALL, day};
 use cpu_time::ProcessTime;
 use rayon::prelude::*;
-use throng::file_store::FileStore;
+use throng_serve::file_store::FileStore;
 use throng::memory;
 use throng_analyze::{BatchCounter, BatchHead};
 use throng_shuffle::{Hop, HopConfig};

@@ -214,10 +214,13 @@ impl Prio {
     }
 
     fn report(&self, value: usize, nonce: [u8; 16]) -> Report {
+        let mut seed = [0; 32];
+        seed[..16].copy_from_slice(&nonce);
+        let mut rng = ChaCha20Rng::from_seed(seed);
         let (public, shares) = self.vdaf.shard(CONTEXT, &value, &nonce).expect("a value of the domain");
-        let sealed = |index: usize| {
+        let mut sealed = |index: usize| {
             let bytes = shares[index].get_encoded().expect("it has a form");
-            seal(&self.route, Stop::Hop(index as u32 + 1), &self.keys.public()[0], &bytes)
+            seal(&self.route, Stop::Hop(index as u32 + 1), &self.keys.public()[0], &bytes, &mut rng)
                 .expect("a valid key")
         };
         Report { nonce, public: public.get_encoded().expect("it has a form"), shares: [sealed(0), sealed(1)] }

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
-use throng::file_store::FileStore;
+use throng_serve::file_store::FileStore;
 use throng_shuffle::{Shuffle, Store};
 
 /// An envelope of two hops is about this long.

@@ -2,8 +2,8 @@
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
-use throng::dataset::{Dataset, Generator};
-use throng::simulation::{Mode, Simulated, Simulation};
+use throng_simulate::dataset::{Dataset, Generator};
+use throng_simulate::simulation::{Mode, Simulated, Simulation};
 use throng_dp::{CountSketch, Epsilon, Mechanism, OneHot, SketchShape};
 
 const THREADS: [usize; 2] = [1, 2];

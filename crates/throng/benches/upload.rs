@@ -38,14 +38,14 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use tempfile::TempDir;
-use throng::bundle::Bundle;
-use throng::file_store::FileStore;
-use throng::keygen::{self, Deployment, Party, read_layer_keys};
-use throng::net::body::Timed;
-use throng::net::server::{Limits, Server};
-use throng::net::{Answer, Outgoing, Problem, Shortcut, Transport, Upload, Visitor, paths, tls};
-use throng::serve::group_commit::GroupCommit;
-use throng::serve::shuffler::crowd_rule;
+use throng_host::bundle::Bundle;
+use throng_serve::file_store::FileStore;
+use throng_host::keygen::{self, Deployment, Party, read_layer_keys};
+use throng_host::net::body::Timed;
+use throng_host::net::server::{Limits, Server};
+use throng_host::net::{Answer, Outgoing, Problem, Shortcut, Transport, Upload, Visitor, paths, tls};
+use throng_serve::shuffler::group_commit::GroupCommit;
+use throng_serve::shuffler::crowd_rule;
 use throng_shuffle::{Channel, Hop, HopConfig, Upload as Taken};
 use throng_wire::envelope::body_len;
 use throng_wire::receipt_tree::SIGNED_RECEIPT_LEN;
@@ -121,7 +121,7 @@ impl World {
     fn new(scheme: &str) -> Result<Self> {
         // Beside what cargo builds, so that it is on a disk: in memory, a sync would cost nothing.
         let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
-        let mut rng = throng::entropy::system_rng()?;
+        let mut rng = throng_host::entropy::system_rng()?;
         let url = |_| format!("{scheme}://127.0.0.1:1");
         let epoch = now_s() / EPOCH_S;
         let deployment = keygen::deployment(&Survey::from_toml(SURVEY)?, dir.path(), url, epoch, &mut rng)?;
@@ -363,7 +363,7 @@ impl Intake {
         };
         let store = FileStore::open(&PathBuf::from(home).join(DATA))?;
         let mark = store.mark(home.join("mark"));
-        let hop = Arc::new(Hop::open(config, Box::new(store), Box::new(mark), throng::clock::now_s())?);
+        let hop = Arc::new(Hop::open(config, Box::new(store), Box::new(mark), throng_host::clock::now_s())?);
         let credentials = CredentialList::from_file(&fs::read_to_string(home.join(CREDENTIALS))?)?;
         Ok(Self { intake: GroupCommit::start(Arc::clone(&hop))?, hop, credentials })
     }

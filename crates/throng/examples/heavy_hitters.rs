@@ -14,9 +14,9 @@ use std::time::Instant;
 use anyhow::Result;
 use cpu_time::ProcessTime;
 use indicatif::{HumanBytes, HumanCount};
-use throng::dataset::{Dataset, Generator};
+use throng_simulate::dataset::{Dataset, Generator};
 use throng::memory::peak_rss_bytes;
-use throng::simulation::{Mode, Simulation};
+use throng_simulate::simulation::{Mode, Simulation};
 use throng_analyze::Accuracy;
 use throng_dp::{Epsilon, Mechanism, OneHot};
 

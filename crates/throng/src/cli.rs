@@ -1,6 +1,7 @@
 //! The command line as typed. Each command checks its own arguments before any work starts.
 
 pub mod audit;
+mod choice;
 pub mod conform;
 pub mod keygen;
 pub mod learn;
@@ -16,9 +17,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::account::questions;
-use crate::dataset::GeneratorArg;
-use crate::experiments::learning::Part;
-use crate::simulation::Mode;
+use choice::choice;
+use throng_lab::experiments::learning::Part;
+use throng_simulate::simulation::Mode;
 pub use plan::{AnswerChangesArg, AttributeArg, LabelArg, PlanArgs};
 pub use respond::{EpochArg, MadeArg, RespondArgs, ValueArg};
 
@@ -310,7 +311,7 @@ pub struct SimulateArgs {
     pub hops: u32,
 
     /// Draw the analyzer's counts at once, or every respondent's fragments
-    #[arg(long, value_enum, default_value_t = Mode::Aggregate, help_heading = "Simulation")]
+    #[arg(long, value_parser = choice::<Mode>(), default_value = Mode::Aggregate.name(), help_heading = "Simulation")]
     pub mode: Mode,
 
     /// What all randomness comes from; the same seed gives the same bytes [default: random]
@@ -379,7 +380,7 @@ pub struct ExperimentArgs {
     pub out: Option<PathBuf>,
 
     /// What to measure; several with commas [default: all but tuning and pretrain]
-    #[arg(long, value_name = "PART", value_delimiter = ',', help_heading = "Learning")]
+    #[arg(long, value_parser = choice::<Part>(), value_name = "PART", value_delimiter = ',', help_heading = "Learning")]
     pub only: Vec<Part>,
 
     /// How many runs each mean is over [default: 10 for curves, 3 for the rest; with --quick 2]
@@ -393,6 +394,17 @@ pub struct ExperimentArgs {
     /// A few steps on small drawn pictures, to see that everything works
     #[arg(long, help_heading = "Learning")]
     pub quick: bool,
+}
+
+/// A generator by its name on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum GeneratorArg {
+    /// A hundred heavy hitters and a power law below them
+    HeavyHitters,
+    /// A power law
+    Zipf,
+    /// All values alike
+    Uniform,
 }
 
 /// How a value is written as bits.

@@ -13,7 +13,6 @@ pub mod release;
 pub mod respond;
 pub mod serve;
 pub mod simulate;
-mod stated;
 mod stop;
 pub mod verify;
 
@@ -23,7 +22,7 @@ use anyhow::Context;
 
 use crate::cli::audit::AuditCommand;
 use crate::cli::{Cli, Command};
-use crate::secrecy::keep_memory_off_the_disk;
+use throng_host::secrecy::keep_memory_off_the_disk;
 
 /// Runs a command as typed.
 pub fn run(cli: Cli) -> anyhow::Result<()> {

@@ -2,24 +2,14 @@
 
 use std::fmt;
 
+use throng_account::Refusal;
+
 /// The command did what it was asked to.
 pub const DONE: u8 = 0;
 /// A privacy or crowd rule said no, or an audit found a promise broken. The program did what it was asked to.
 pub const REFUSED: u8 = 1;
 /// Something went wrong. Usage errors have the same code.
 pub const FAILED: u8 = 2;
-
-/// The error of a command that a privacy or crowd rule stopped: a sentence that names the rule.
-#[derive(Debug)]
-pub struct Refusal(pub String);
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "refused: {}", self.0)
-    }
-}
-
-impl std::error::Error for Refusal {}
 
 /// The error of an audit that found a promise broken: a sentence that names the promise.
 #[derive(Debug)]

@@ -18,40 +18,9 @@
 //! # Ok::<(), anyhow::Error>(())
 //! ```
 
-pub mod analysis;
-mod atomic_file;
-pub mod audit;
-pub mod bundle;
 pub mod cli;
-pub mod clock;
 pub mod commands;
-pub mod conform;
-mod crash;
-pub mod dashboard;
-pub mod dataset;
-pub mod entropy;
 pub mod exit;
-pub mod experiments;
-pub mod file_store;
-pub mod keygen;
-pub mod learning;
 pub mod memory;
-pub mod net;
-pub mod out_dir;
-#[cfg(test)]
-#[path = "../../throng-wire/tests/common/parsing.rs"]
-#[allow(dead_code)]
-mod parsing;
-pub mod picture;
-pub mod plot;
-mod private_dir;
-mod private_file;
 pub mod progress;
-pub mod rank_plot;
-pub mod respondent;
-pub mod rounding;
-mod secrecy;
-pub mod serve;
-pub mod simulation;
-pub mod terminal;
-pub mod verify;
+

@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use throng::analysis::{Booked, DataKey, Opener, SealedFiles, TallyFiles};
+use throng_serve::analysis::{Booked, DataKey, Opener, SealedFiles, TallyFiles};
 use throng::exit;
 use throng_analyze::BatchHead;
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};

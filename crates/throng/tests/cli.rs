@@ -7,7 +7,8 @@ use std::process::Output;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use throng::picture::Picture;
+use throng_analyze::Picture;
+use throng_plot::Png;
 
 mod support;
 use support::{command, text};
@@ -27,7 +28,7 @@ fn planned_report_fragments_keep_what_they_claim() {
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         let file = fs::read_to_string(dir.path().join("survey.toml")).unwrap();
         let survey = throng_wire::Survey::from_toml(&file).unwrap();
-        let claim = throng_encode::CheckedClaim::check(&survey).unwrap();
+        let claim = throng_survey::CheckedClaim::check(&survey).unwrap();
         assert!(claim.central.epsilon() <= claim.claimed.epsilon(), "{arguments}");
         // Not by far: the plan does not give away what could be had.
         assert!(claim.central.epsilon().value() > 0.5 * epsilon, "{arguments}: {}", claim.central.epsilon());

@@ -20,10 +20,10 @@ use chacha20::rand_core::{Rng, SeedableRng};
 use rustls::crypto::aws_lc_rs::hpke::{DH_KEM_X25519_HKDF_SHA256_AES_128, DH_KEM_X25519_HKDF_SHA256_AES_256};
 use rustls::crypto::hpke::{Hpke, HpkePublicKey};
 use tempfile::TempDir;
-use throng::bundle::Bundle;
-use throng::conform::{Door, Examiner, Rehearsal, Rule, Shape, Verdict};
-use throng::net::{Problem, paths};
-use throng::respondent::{Clock, How, Respondent, SendError, Transport, When};
+use throng_host::bundle::Bundle;
+use throng_lab::conform::{Door, Examiner, Rehearsal, Rule, Shape, Verdict};
+use throng_host::net::{Problem, paths};
+use throng_respondent::{Clock, How, Respondent, SendError, Transport, When};
 use throng_dp::Epsilon;
 use throng_wire::{Address, Credential, LayerKey, Place, Route, Token};
 
@@ -492,13 +492,13 @@ fn every_mistake_in_a_request_is_named() {
 fn the_command_takes_our_own_client_and_tells_it_when_its_clock_is_wrong() {
     let dir = tempfile::tempdir().unwrap();
     let clock = dir.path().join("clock");
-    let real_s = throng::clock::now_s();
+    let real_s = throng_host::clock::now_s();
     // An epoch is an hour here; this is a minute after one began.
     let begun_s = real_s - real_s % 3600;
     let step_to = |second: u64| {
         fs::write(
             &clock,
-            (i64::try_from(second).unwrap() - i64::try_from(throng::clock::now_s()).unwrap()).to_string(),
+            (i64::try_from(second).unwrap() - i64::try_from(throng_host::clock::now_s()).unwrap()).to_string(),
         )
         .unwrap();
     };
@@ -558,7 +558,7 @@ fn the_command_takes_our_own_client_and_tells_it_when_its_clock_is_wrong() {
     let late = dir.path().join("late");
     fs::write(&late, "").unwrap();
     let behind = |more: &str, second: u64| {
-        let off = i64::try_from(second).unwrap() - i64::try_from(throng::clock::now_s()).unwrap();
+        let off = i64::try_from(second).unwrap() - i64::try_from(throng_host::clock::now_s()).unwrap();
         fs::write(&late, off.to_string()).unwrap();
         let output = program(&format!("respond --state other {more}"))
             .env("THRONG_TEST_CLOCK_FILE", &late)

@@ -13,7 +13,8 @@ use std::thread;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use throng::picture::Picture;
+use throng_analyze::Picture;
+use throng_plot::Png;
 
 mod support;
 use support::{command, deaf_command, names, text};

@@ -6,9 +6,6 @@
 
 #[path = "../../../fuzz/src/hop_files.rs"]
 mod hop_files;
-#[path = "../../throng-wire/tests/common/parsing.rs"]
-#[allow(dead_code, reason = "what other tests use")]
-mod parsing;
 #[path = "../../../fuzz/src/product.rs"]
 mod product;
 #[path = "../../../fuzz/src/stages.rs"]
@@ -27,7 +24,7 @@ use chacha20::rand_core::SeedableRng;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::Value;
-use throng::analysis::{DataKey, ReleaseLedger};
+use throng_serve::analysis::{DataKey, ReleaseLedger};
 use throng_account::ledger::{Entry, Spending};
 use throng_analyze::{BatchHead, Counted, InstanceTally, Rejected};
 use throng_dp::{CentralGuarantee, Delta, Epsilon};
@@ -68,7 +65,7 @@ fn no_target_fails_near_its_corpus() {
             target(&bytes);
             let config =
                 ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() };
-            let strategy = prop_oneof![1 => any::<Vec<u8>>(), 6 => parsing::near(bytes)];
+            let strategy = prop_oneof![1 => any::<Vec<u8>>(), 6 => throng_testing::parsing::near(bytes)];
             let run = TestRunner::new(config).run(&strategy, |bytes| {
                 target(&bytes);
                 Ok(())
@@ -115,12 +112,12 @@ fn the_corpus_has_what_parsers_take() {
     });
     taken("backstop", |bytes| throng_encode::StoredBackstop::from_bytes(bytes).ok());
     taken("backstop", |bytes| throng_encode::StoredCoins::from_bytes(bytes).ok());
-    taken("net_paths", |bytes| throng::net::paths::upload(text(bytes)));
+    taken("net_paths", |bytes| throng_host::net::paths::upload(text(bytes)));
     taken("personal_ledger", |bytes| {
-        let ledger = serde_json::from_slice::<throng::respondent::PersonalLedger>(bytes).ok()?;
+        let ledger = serde_json::from_slice::<throng_respondent::PersonalLedger>(bytes).ok()?;
         (!ledger.entries().is_empty()).then_some(ledger.spent().ok()?)
     });
-    taken("stored_answer", |bytes| throng::respondent::StoredAnswer::from_bytes(bytes).ok());
+    taken("stored_answer", |bytes| throng_respondent::StoredAnswer::from_bytes(bytes).ok());
     taken("release_ledger", |bytes| {
         let budget = CentralGuarantee::new(Epsilon::new(20.0).unwrap(), Delta::new(1e-3).unwrap());
         ReleaseLedger::of_excerpt(text(bytes), budget).ok()
@@ -131,8 +128,8 @@ fn the_corpus_has_what_parsers_take() {
         fs::write(&path, bytes).unwrap();
         path
     };
-    taken("tables", |bytes| throng::dataset::Dataset::open_csv(&file(bytes), None).ok());
-    taken("pictures", |bytes| throng::dataset::Dataset::open_picture(&file(bytes), 1.0).ok());
+    taken("tables", |bytes| throng_simulate::dataset::Dataset::open_csv(&file(bytes), None).ok());
+    taken("pictures", |bytes| throng_simulate::dataset::Dataset::open_picture(&file(bytes), 1.0).ok());
 }
 
 /// Writes the corpus anew. Files that fuzzers have added stay.
@@ -252,7 +249,7 @@ fn of_world(add: &mut Add<'_>) {
 /// What the program keeps and reads.
 fn of_product(add: &mut Add<'_>) {
     let world = World::new(SHAPE);
-    add("net_paths", "body".into(), throng::net::paths::path(&world.route(), "body").into_bytes());
+    add("net_paths", "body".into(), throng_host::net::paths::path(&world.route(), "body").into_bytes());
     let problem =
         r#"{"type":"urn:throng:closed","title":"Conflict","detail":"the epoch is over","status":409}"#;
     add("problem", "closed".into(), problem.into());

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
-use throng::file_store::FileStore;
+use throng_serve::file_store::FileStore;
 use throng::memory::peak_rss_bytes;
 use throng_shuffle::{Channel, CrowdRule, Hop, HopConfig, Refusal, Upload};
 use throng_wire::seal::seal;
@@ -114,7 +114,7 @@ fn a_hop_stays_within_its_memory_from_the_first_upload_to_the_last_envelope() {
     let [first, second] = [1, 2].map(|number| hop(&many, &folder.path().join("many"), number));
     let sealed = || {
         let envelopes = random(100 * layout.envelope_len(layout.after(1)));
-        seal(&route, Stop::Hop(1), &key, &envelopes).unwrap()
+        seal(&route, Stop::Hop(1), &key, &envelopes, rng).unwrap()
     };
     assert_eq!(answer(&first, people, sealed), people);
     assert_within(before, "uploads");

@@ -19,7 +19,7 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use common::world::EPOCH;
 use common::{Cascade, FIRST, NEXT_DAY, SMALL, day, name};
-use throng::file_store::FileStore;
+use throng_serve::file_store::FileStore;
 use throng_shuffle::{Error, Hop, Upload};
 use throng_wire::{BatchCount, Digest, EpochStatement, Signed};
 

@@ -8,8 +8,8 @@ use std::process::Output;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use throng::bundle::Bundle;
-use throng::keygen::{self, Party, Schedule, Signer};
+use throng_host::bundle::Bundle;
+use throng_host::keygen::{self, Party, Schedule, Signer};
 use throng_wire::{Credential, CredentialList, LayerKeys, Place, SigningKey, Survey, VerifyingKey};
 
 mod support;
@@ -109,6 +109,9 @@ fn a_deployment_is_made_step_by_step() {
     let path = dir.path().join("survey.toml");
     let read = Bundle::read(&path).unwrap();
     assert_eq!(read.survey().hash(), survey.hash().unwrap());
+    // For clients without TOML.
+    let published = fs::read_to_string(dir.path().join("survey.json")).unwrap();
+    assert_eq!(Survey::from_json(&published).unwrap(), survey);
     assert_eq!(read.key_lists().len(), places.len());
     for place in &places {
         let party = Party::read(&dir.path().join(place.to_string())).unwrap();
@@ -314,7 +317,7 @@ fn deployment() -> (TempDir, keygen::Deployment) {
 }
 
 fn rng() -> impl getrandom::rand_core::CryptoRng {
-    throng::entropy::system_rng().unwrap()
+    throng_host::entropy::system_rng().unwrap()
 }
 
 fn throng(dir: &TempDir, arguments: &[&str]) -> Output {

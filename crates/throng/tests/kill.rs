@@ -13,7 +13,7 @@ use std::time::Duration;
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use hyper::Method;
-use throng::net::client::SendError;
+use throng_host::net::client::SendError;
 use throng_account::deletion::Deletion;
 use throng_dp::{Delta, Epsilon};
 use throng_wire::{Digest, EpochStatement, Outcome, Place, Route, Signed};

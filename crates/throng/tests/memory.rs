@@ -5,7 +5,7 @@
 
 use std::fs;
 
-use throng::file_store::FileStore;
+use throng_serve::file_store::FileStore;
 use throng::memory::peak_rss_bytes;
 use throng_shuffle::{Shuffle, Store};
 

@@ -15,7 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 use hyper::Method;
-use throng::net::client::SendError;
+use throng_host::net::client::SendError;
 use throng_wire::receipt::RECEIPT_LEN;
 use throng_wire::receipt_tree::SIGNED_RECEIPT_LEN;
 use throng_wire::{Place, Route};
@@ -106,7 +106,7 @@ fn a_hop_without_its_disk_is_not_ready() {
     fs::write(town.path(FIRST, "key-list"), list).unwrap();
     wait_until(|| town.ask(FIRST, "/readyz").0 == 200);
     // A party of the survey has no such paths, and the operator's port has no others.
-    let path = throng::net::paths::path(&town.route(1, EPOCH), "statement");
+    let path = throng_host::net::paths::path(&town.route(1, EPOCH), "statement");
     assert_eq!(town.ask(FIRST, &path).0, 404);
 }
 
@@ -203,7 +203,7 @@ fn a_hop_that_is_told_to_end_finishes_what_it_has_begun() {
     let mut stream = TcpStream::connect(&address).unwrap();
     let head = format!(
         "POST {} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Type: application/octet-stream\r\nContent-Length: {}\r\nExpect: 100-continue\r\n\r\n",
-        throng::net::paths::path(&route, "body"),
+        throng_host::net::paths::path(&route, "body"),
         *token.to_text(),
         body.len()
     );

@@ -8,7 +8,8 @@ use throng_account::ledger::{Entry, Ledger, Recorded};
 use throng_account::terms::Kept;
 use throng_analyze::{Counted, InstanceTally, Rejected, Release};
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Value};
-use throng_encode::{CheckedClaim, Routing, terms};
+use throng_encode::Routing;
+use throng_survey::{CheckedClaim, terms};
 use throng_wire::{Digest, Route, Survey};
 
 const EPOCH: u64 = 7;

@@ -22,8 +22,8 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use throng::bundle::Bundle;
-use throng::respondent::{How, Respondent};
+use throng_host::bundle::Bundle;
+use throng_respondent::{How, Respondent};
 use throng_wire::{Digest, Place, Route, SignedReceipt};
 use town::{Shape, Town};
 use world::{EPOCH_MS, FRAGMENTED, Hops, ONE_HOT, SKETCHED, TestClock, World};
@@ -227,7 +227,7 @@ fn only_the_one_who_was_given_the_address_is_answered() {
     {
         assert!(head.contains(part), "{part}: {head}");
     }
-    assert!(body.starts_with(include_str!("../assets/head.html")), "all pages have one head: {body}");
+    assert!(body.starts_with(throng_host::page::HEAD), "all pages have one head: {body}");
     // Nothing inline, and nothing from elsewhere.
     assert!(!body.contains("http") && !body.contains("style=") && !body.contains("onclick"), "{body}");
 

@@ -12,8 +12,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
-use throng::analysis::published::{LEDGER, RELEASE};
-use throng::analysis::{
+use throng_serve::analysis::published::{LEDGER, RELEASE};
+use throng_serve::analysis::{
     self, DataKey, Opener, PublishedReleases, ReleaseLedger, ReleaseName, Released, SealedFiles, TallyFiles,
     Wanted,
 };
@@ -124,7 +124,7 @@ impl Desk {
         let (release, _) = analysis::release(&opener, (0, OPENED), &mut |_, _| ()).unwrap();
         let wanted = Wanted { top: 3, confidence: 0.95, liars: 1 };
         let released = Released::of(survey.survey(), &release, ("people", budget), wanted).unwrap();
-        let mut files = released.files(survey.survey(), &release, None).unwrap();
+        let mut files = released.files(survey.survey(), &release, None, None).unwrap();
         let ledger = ReleaseLedger::open(&self.data(), &self.key, budget).unwrap();
         files.push((LEDGER, ledger.excerpt("people").unwrap().0.into_bytes()));
         files.push((RELEASE, serde_json::to_vec(&released).unwrap()));

@@ -12,7 +12,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::Value;
 use tempfile::TempDir;
-use throng::picture::Picture;
+use throng_analyze::Picture;
+use throng_plot::Png;
 
 mod support;
 use support::{command, deaf_command, names, text};

@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use analyst::Analyst;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use throng::verify::{Mark, Verdict, verify};
+use throng_serve::verify::{Mark, Verdict, verify};
 use throng_wire::statement::STATEMENT_LEN;
 
 /// A release of 3,000 people, made once for all tests.
@@ -114,7 +114,7 @@ fn a_genuine_release_holds_and_says_what_nobody_can_check() {
     ] {
         assert!(text.contains(part), "{part}:\n{text}");
     }
-    let outside = |check: &&throng::verify::Check| check.mark == Mark::Outside;
+    let outside = |check: &&throng_serve::verify::Check| check.mark == Mark::Outside;
     assert_eq!(verdict.checks.iter().filter(outside).count(), 1, "only whose survey it is: {text}");
     let trusted = verify(dir, Some(analyst.deployment.bundle.survey().hash())).unwrap();
     assert!(trusted.holds && !trusted.checks.iter().any(|check| check.mark == Mark::Outside));
@@ -224,7 +224,7 @@ fn other_surveys_and_signatures_are_noticed() {
     Copy::with_text("survey.signatures", flip).fails("survey signatures");
     Copy::with_text("survey.keys", flip).fails("key lists");
     Copy::with_text("survey.keys", |_| String::new()).fails("names a key list of");
-    let trusted = throng::verify::parse_hash(&"7".repeat(64)).unwrap();
+    let trusted = throng_serve::verify::parse_hash(&"7".repeat(64)).unwrap();
     let verdict = verify(dir, Some(trusted)).unwrap();
     assert!(!verdict.holds && verdict.to_string().contains("which you trust"), "{verdict}");
     // All files of another survey, with this release.json.

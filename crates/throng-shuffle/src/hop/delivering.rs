@@ -7,7 +7,7 @@ use throng_wire::{BatchCount, Digest, EpochStatement, Signed};
 use super::phase::Phase;
 use super::{Hop, lock};
 use crate::batch::Manifest;
-use crate::channel::BATCH;
+use crate::channel::{BATCH, ChannelFile};
 use crate::journal::Step;
 use crate::{Channel, Error, Refusal};
 

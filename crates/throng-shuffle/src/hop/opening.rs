@@ -11,7 +11,7 @@ use throng_wire::{BatchCount, Digest, EpochStatement, Forwarded, Hasher, Outcome
 
 use super::{Hop, Phase};
 use crate::batch::BatchReader;
-use crate::channel::{BATCH, COUNT, INCOMING, SPOOL};
+use crate::channel::{BATCH, COUNT, ChannelFile, INCOMING, SPOOL};
 use crate::crowd::Kept;
 use crate::draw::{Draw, Drawn};
 use crate::intake::UploadReader;

@@ -10,7 +10,7 @@ use throng_wire::{BatchCount, Digest, EpochStatement, Signed, Stop};
 
 use super::{Hop, Phase, lock};
 use crate::batch::{BatchWriter, Manifest};
-use crate::channel::INCOMING;
+use crate::channel::{ChannelFile, INCOMING};
 use crate::journal::Step;
 use crate::shuffling::Shuffle;
 use crate::store::read_full;

@@ -7,7 +7,7 @@ use throng_wire::Place;
 use super::phase::Phase;
 use super::record::Record;
 use super::{Cut, Hop, HopConfig, lock};
-use crate::channel::KEY;
+use crate::channel::{ChannelFile, KEY};
 use crate::journal::{Journal, Step};
 use crate::mark::Mark;
 use crate::state_key::StateKey;

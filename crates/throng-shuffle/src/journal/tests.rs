@@ -4,7 +4,7 @@ use throng_wire::{Digest, Outcome, Place, Route, SigningKey, SurveyHash};
 
 use super::*;
 use crate::MemoryStore;
-use crate::parsing::check_bytes;
+use throng_testing::parsing::check_bytes;
 
 fn key() -> StateKey {
     StateKey::new(&SigningKey::from_seed(&[3; 32]).unwrap(), SurveyHash::new([4; 32]), Place::hop(1, 1))

@@ -16,7 +16,9 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 
 KEM_SUITE = b"KEM" + struct.pack(">H", 0x0020)
 HPKE_SUITE = b"HPKE" + struct.pack(">HHH", 0x0020, 0x0001, 0x0001)
@@ -101,10 +103,25 @@ def root(receipt, place, path):
     return own
 
 
-def body(case, survey):
-    """A body, from the survey, the public keys and the randomness alone."""
+class Stream:
+    """The keystream of ChaCha20, nonce and counter zero, as the draws of docs/wire-format.md read it."""
+
+    def __init__(self, key):
+        self.keystream = Cipher(ChaCha20(key, bytes(16)), None).encryptor()
+
+    def draw(self, length):
+        return self.keystream.update(bytes(length + -length % 4))[:length]
+
+    def below(self, bound):
+        while True:
+            product = int.from_bytes(self.draw(8), "little") * bound
+            if product % 2**64 >= 2**64 % bound:
+                return product >> 64
+
+
+def layers(case):
+    """Seals one layer for a hop, or for the analyzer, which is number 0, to the keys of the case's epoch."""
     route = case["route"]
-    hops = survey["delivery"]["hops"]
     keys = {}
     for key in sorted(case["layer_keys"], key=lambda key: key["first_epoch"]):  # the one that began last stays
         if key["first_epoch"] <= route["epoch"] <= key["last_epoch"]:
@@ -115,12 +132,19 @@ def body(case, survey):
         key = keys[party]
         aad = bytes.fromhex(case["survey_hash"])
         aad += struct.pack(">IQIIB", route["label"], route["epoch"], route["instance"], hop, key["id"])
-        sealed = seal(bytes.fromhex(key["public"]), b"throng-v1 layer", aad, plaintext, bytes.fromhex(ikm_e))
+        sealed = seal(bytes.fromhex(key["public"]), b"throng-v1 layer", aad, plaintext, ikm_e)
         return bytes([key["id"]]) + sealed
 
+    return layer
+
+
+def body(case, survey):
+    """A body, from the survey, the public keys and the randomness alone."""
+    hops = survey["delivery"]["hops"]
+    layer = layers(case)
     envelopes = b""
     for envelope in case["envelopes"]:
-        random = iter([seal["ikm_e"] for seal in envelope["seals"]])
+        random = iter([bytes.fromhex(seal["ikm_e"]) for seal in envelope["seals"]])
         chaff = envelope["chaff"] is not None
         if chaff:
             inner = bytes.fromhex(envelope["chaff"])
@@ -133,7 +157,31 @@ def body(case, survey):
             inner = layer(hop, inner, next(random))
         assert inner.hex() == envelope["envelope"]
         envelopes += inner
-    return layer(1, envelopes, case["body_seal"]["ikm_e"])
+    return layer(1, envelopes, bytes.fromhex(case["body_seal"]["ikm_e"]))
+
+
+def seeded_body(case, survey):
+    """The body that the program makes of the same fragments when its randomness is the keystream of a seed."""
+    delivery, layer = survey["delivery"], layers(case)
+    stream = Stream(bytes.fromhex(case["seeded_body"]["seed"]))
+    contents = [envelope["attribute"] for envelope in case["envelopes"]]
+    contents = [attribute for attribute in contents if attribute is not None]
+    if delivery["cover"] == "chaff":
+        contents += [None] * (delivery["envelopes"] - len(contents))
+    for last in range(len(contents) - 1, 0, -1):
+        other = stream.below(last + 1)
+        contents[last], contents[other] = contents[other], contents[last]
+    envelopes = b""
+    for attribute in contents:
+        chaff, random = attribute is None, stream.draw(57)
+        inner = struct.pack(">I4x", attribute or 0)
+        if delivery["hops"] > 1:
+            inner = layer(0, inner, stream.draw(32))
+        inner = bytes([chaff]) + (random[: len(inner)] if chaff else inner)
+        for hop in [0] if delivery["hops"] == 1 else range(delivery["hops"], 1, -1):
+            inner = layer(hop, inner, stream.draw(32))
+        envelopes += inner
+    return layer(1, envelopes, stream.draw(32))
 
 
 class Refused(Exception):
@@ -356,6 +404,7 @@ def main():
         read_key_list(survey, case["key_list"])
         made = body(case, survey)
         assert made.hex() == case["body"]
+        assert seeded_body(case, survey).hex() == case["seeded_body"]["body"]
         hop = signing[f"instance-{case['route']['instance']}-hop-1"]
         route = bytes.fromhex(hash_text)
         route += struct.pack(">IQI", *(case["route"][field] for field in ("label", "epoch", "instance")))

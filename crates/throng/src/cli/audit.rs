@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::learn::TrainingArgs;
-use crate::audit::randomizers::RandomizerName;
-use crate::simulation::Mode;
+use super::choice::choice;
+use throng_lab::audit::randomizers::RandomizerName;
+use throng_simulate::simulation::Mode;
 
 /// The arguments of `throng audit`.
 #[derive(Args, Debug)]
@@ -90,7 +91,7 @@ pub struct LocalArgs {
     pub survey: Vec<PathBuf>,
 
     /// Which randomizers; several with commas [default: all]
-    #[arg(long, value_enum, value_name = "NAME", value_delimiter = ',')]
+    #[arg(long, value_parser = choice::<RandomizerName>(), value_name = "NAME", value_delimiter = ',')]
     pub randomizer: Vec<RandomizerName>,
 
     /// The epsilon_local that they claim; several with commas
@@ -166,7 +167,7 @@ pub struct CentralArgs {
     pub holders: u64,
 
     /// Draw what the others add at once, or all their reports
-    #[arg(long, value_enum, default_value_t = Mode::Aggregate)]
+    #[arg(long, value_parser = choice::<Mode>(), default_value = Mode::Aggregate.name())]
     pub mode: Mode,
 
     /// How often the game is played in each world

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use super::choice::choice;
 use throng_learn::{Average, MechanismName, Simulation};
 
-use crate::learning::{Choices, Mode, ModelName, ProtocolName};
+use throng_lab::learning::{Choices, Mode, ModelName, ProtocolName};
 
 /// The arguments of `throng learn`.
 #[derive(Args, Debug)]
@@ -38,7 +39,7 @@ pub struct LearnArgs {
     pub reports_each: Option<u32>,
 
     /// Whose reports they are taken to be
-    #[arg(long, value_enum, default_value_t = Mode::SimulateBatch, help_heading = "Protocol")]
+    #[arg(long, value_parser = choice::<Mode>(), default_value = Mode::SimulateBatch.name(), help_heading = "Protocol")]
     pub mode: Mode,
 
     /// How the sum of a step's reports is made [default: chunk; with --mode deploy literal]
@@ -106,7 +107,7 @@ pub struct TrainingArgs {
     pub target: Option<String>,
 
     /// The model [default: the paper's network for 28 x 28 pixels; hog for cifar-10; linear for tables]
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = choice::<ModelName>())]
     pub model: Option<ModelName>,
 
     /// With cifar-10: a network that was trained on public pictures, whose last layer is trained anew
@@ -115,7 +116,7 @@ pub struct TrainingArgs {
     pub pretrained: Option<PathBuf>,
 
     /// How gradients reach the server
-    #[arg(long, value_enum, default_value_t = ProtocolName::Local, help_heading = "Protocol")]
+    #[arg(long, value_parser = choice::<ProtocolName>(), default_value = ProtocolName::Local.name(), help_heading = "Protocol")]
     pub protocol: ProtocolName,
 
     /// The randomizer of reports

@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use throng_wire::SurveyHash;
 
-use crate::respondent::{Answered, Respondent};
+use throng_respondent::{Answered, Respondent};
 
 /// The arguments of `throng respond`.
 #[derive(Args, Debug)]

@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
-use crate::serve::LogFormat;
+use throng_serve::LogFormat;
 
 /// Which party.
 #[derive(Args, Debug)]
@@ -171,7 +171,25 @@ impl Overrides {
 pub struct LogArgs {
     /// How a line of the log is written
     #[arg(long, env = "THRONG_LOG_FORMAT", value_name = "FORMAT", default_value = "text")]
-    pub log_format: LogFormat,
+    pub log_format: LogFormatArg,
+}
+
+/// How a line of the log is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormatArg {
+    /// Words for people
+    Text,
+    /// One JSON object with the same fields
+    Json,
+}
+
+impl From<LogFormatArg> for LogFormat {
+    fn from(format: LogFormatArg) -> Self {
+        match format {
+            LogFormatArg::Text => Self::Text,
+            LogFormatArg::Json => Self::Json,
+        }
+    }
 }
 
 const OVERRIDES: &str = "Instead of what the file says";

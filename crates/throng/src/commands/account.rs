@@ -19,11 +19,11 @@ use throng_dp::estimate::BitNoise;
 use throng_dp::fragmenting::fragment_epsilon;
 use throng_dp::sampling::Bernoulli;
 use throng_dp::{Absence, CentralGuarantee, Coins, Delta, Epsilon, Neighbors, Removal, Replacement};
+use throng_survey::Stated;
 
-use super::stated::Stated;
 use super::{Format, print};
 use crate::cli::AccountArgs;
-use crate::rounding::{at_most, at_most_to};
+use throng_account::rounding::{at_most, at_most_to};
 
 /// Answers one question, or a file of them.
 pub fn run(args: &AccountArgs, format: Format) -> Result<()> {

@@ -12,10 +12,10 @@ use getrandom::rand_core::Rng;
 use serde::Serialize;
 
 use super::{Format, print};
-use crate::audit::Verdict;
-use crate::audit::verdict::percent;
+use throng_lab::audit::Verdict;
+use throng_lab::audit::verdict::percent;
 use crate::cli::audit::{AuditArgs, AuditCommand, Sureness};
-use crate::entropy::system_rng;
+use throng_host::entropy::system_rng;
 use crate::exit::Broken;
 
 /// Audits; a promise that is broken is an error of its own kind, after the result was printed.

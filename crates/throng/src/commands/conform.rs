@@ -15,13 +15,13 @@ use tokio::time::interval;
 use super::stop::stop_signal;
 use super::{Format, print};
 use crate::cli::conform::ConformArgs;
-use crate::clock::{now_ms, rfc3339};
-use crate::conform::{Door, Examiner, Rehearsal, Shape, Verdict};
-use crate::entropy::system_rng;
+use throng_host::clock::{now_ms, rfc3339};
+use throng_lab::conform::{Door, Examiner, Rehearsal, Shape, Verdict};
+use throng_host::entropy::system_rng;
 use crate::exit::Broken;
-use crate::net::server::Limits;
-use crate::net::{Identity, Outgoing, Server, Transport, Upload};
-use crate::out_dir::OutDir;
+use throng_host::net::server::Limits;
+use throng_host::net::{Identity, Outgoing, Server, Transport, Upload};
+use throng_host::out_dir::OutDir;
 
 /// Waits for one answer, and says what is wrong with it.
 pub fn run(args: &ConformArgs, format: Format) -> Result<()> {
@@ -154,7 +154,7 @@ async fn answer(
         Err(problem) => Err(problem),
     };
     let body = body.as_deref().map_err(Clone::clone);
-    let Ok(mut rng) = system_rng() else { return crate::net::Problem::unknown().await.into_response() };
+    let Ok(mut rng) = system_rng() else { return throng_host::net::Problem::unknown().await.into_response() };
     let answered = lock(&examiner).take(instance, &head, body, now_ms(), &mut rng);
     match answered {
         Ok(receipt) => Outgoing::bytes(receipt).into_response(),

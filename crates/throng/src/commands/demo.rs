@@ -1,6 +1,5 @@
 //! `throng demo`: the whole system on this machine, every party a process of its own.
 
-mod drawing;
 mod ground;
 mod respondents;
 mod result;
@@ -14,6 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use indicatif::{HumanCount, ProgressBar};
 use serde_json::Value;
+use throng_simulate::dataset::drawing;
 use throng_encode::Answer;
 use throng_wire::{Place, Survey};
 
@@ -21,18 +21,18 @@ use super::deployment::Deployment;
 pub use super::deployment::Running;
 use super::stop::Stop;
 use super::{Format, print};
-use crate::analysis::{Delivered, TallyFiles};
-use crate::bundle::Bundle;
+use throng_serve::analysis::{Delivered, TallyFiles};
+use throng_host::bundle::Bundle;
 use crate::cli::DemoArgs;
-use crate::clock::{now_ms, now_s};
-use crate::exit::Refusal;
-use crate::net::client::SendError;
-use crate::out_dir::OutDir;
-use crate::picture::Picture;
+use throng_host::clock::{now_ms, now_s};
+use throng_account::Refusal;
+use throng_host::net::client::SendError;
+use throng_host::out_dir::OutDir;
+use throng_analyze::Picture;
+use throng_plot::Png;
 use crate::progress;
-use crate::rounding::at_most;
-use crate::terminal::Canvas;
-pub(crate) use drawing::{cat, shares};
+use throng_account::rounding::at_most;
+use throng_plot::terminal::Canvas;
 use ground::Ground;
 pub use result::{DemoResult, Seen};
 use timing::{Busy, SAMPLED, Speed, Timing, Work};

@@ -15,12 +15,12 @@ use serde::Serialize;
 use throng_wire::survey::{Instance, Parties, Party};
 use throng_wire::{EpochStatement, Outcome, Place, Route, Signed, Survey};
 
-use crate::bundle::Bundle;
-use crate::entropy::system_rng;
-use crate::net::client::{Client, Limits, SendError};
-use crate::net::{Outgoing, paths};
+use throng_host::bundle::Bundle;
+use throng_host::entropy::system_rng;
+use throng_host::net::client::{Client, Limits, SendError};
+use throng_host::net::{Outgoing, paths};
 
-use crate::dashboard::OperatorToken;
+use throng_host::operator_token::OperatorToken;
 
 /// Everything in one directory. Its processes end when it is dropped.
 pub(super) struct Deployment {

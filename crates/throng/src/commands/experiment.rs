@@ -4,18 +4,17 @@ use std::thread::available_parallelism;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use super::{Format, print};
 use crate::cli::ExperimentArgs;
-use crate::clock::now_s;
-use crate::experiments::report::Report;
-use crate::experiments::report::number::{duration, memory, shown};
-use crate::experiments::{EXPERIMENTS, Experiment, Lab, Row, Section, learning};
+use throng_host::clock::now_s;
+use throng_lab::experiments::report::Report;
+use throng_lab::experiments::report::number::{duration, memory, shown};
+use throng_lab::experiments::{EXPERIMENTS, Experiment, Lab, Row, Section, learning};
 use crate::memory::peak_rss_bytes;
-use crate::out_dir::OutDir;
+use throng_host::out_dir::OutDir;
 
 /// Runs one experiment or all, prints the cells, and writes the report where asked to.
 pub fn run(args: &ExperimentArgs, format: Format) -> Result<()> {
@@ -98,7 +97,7 @@ fn command(args: &ExperimentArgs) -> String {
         command += " --data DIR";
     }
     if !args.only.is_empty() {
-        let names = args.only.iter().filter_map(|part| Some(part.to_possible_value()?.get_name().to_owned()));
+        let names = args.only.iter().map(|part| part.name());
         command += &format!(" --only {}", names.collect::<Vec<_>>().join(","));
     }
     for (name, value) in [("runs", args.runs), ("examples", args.examples)] {

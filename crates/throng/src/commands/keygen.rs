@@ -15,9 +15,9 @@ use crate::cli::keygen::{
     AddressArgs, BundleArgs, CredentialsArgs, EnrolArgs, IdentityArgs, KeygenArgs, KeygenStep, PlaceArgs,
     RotateArgs, ScheduleArgs, SignArgs,
 };
-use crate::clock::now_s;
-use crate::entropy::system_rng;
-use crate::keygen::{Party, Schedule, Signer, bundle, credentials, enrolled};
+use throng_host::clock::now_s;
+use throng_host::entropy::system_rng;
+use throng_host::keygen::{Party, Schedule, Signer, bundle, credentials, enrolled};
 
 /// Runs the command.
 pub fn run(args: &KeygenArgs, format: Format) -> Result<()> {

@@ -16,10 +16,10 @@ pub(super) use study::source;
 use super::stop::Stop;
 use super::{Format, print};
 use crate::cli::learn::LearnArgs;
-use crate::learning::{Checkpoint, Plan, Point, Run, accuracies, card, curve_csv, curve_png, safetensors};
+use throng_lab::learning::{Checkpoint, Plan, Point, Run, accuracies, card, curve_csv, curve_png, safetensors};
 use crate::memory::peak_rss_bytes;
 use crate::progress;
-use crate::rounding::at_most;
+use throng_account::rounding::at_most;
 
 /// Trains, writes the files where asked to, and prints the result.
 pub fn run(args: &LearnArgs, format: Format) -> Result<()> {

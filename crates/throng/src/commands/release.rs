@@ -6,21 +6,22 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use indicatif::ProgressBar;
+use throng_lab::studio::LabStudio;
 use throng_wire::{Route, Signed, SignedSurvey};
 
 use super::{Format, print};
-use crate::analysis::published::{KEYS, LEDGER, RELEASE, SIGNATURES, STATEMENTS, SURVEY};
-use crate::analysis::{
+use throng_serve::analysis::published::{KEYS, LEDGER, RELEASE, SIGNATURES, STATEMENTS, SURVEY};
+use throng_serve::analysis::{
     self, Delivered, Opener, PublishedReleases, ReleaseLedger, ReleaseName, Released, SealedFiles,
     TallyFiles, Wanted,
 };
-use crate::bundle::Bundle;
+use throng_host::bundle::Bundle;
 use crate::cli::release::ReleaseArgs;
-use crate::out_dir::OutDir;
-use crate::picture::Picture;
+use throng_host::out_dir::OutDir;
+use throng_analyze::Picture;
 use crate::progress;
-use crate::serve::analyzer::{AnalyzedSurvey, AnalyzerConfig};
-use crate::terminal::Canvas;
+use throng_serve::analyzer::{AnalyzedSurvey, AnalyzerConfig};
+use throng_plot::terminal::Canvas;
 
 /// Makes a release, writes its files and prints it.
 pub fn run(args: &ReleaseArgs, format: Format) -> Result<()> {
@@ -81,7 +82,7 @@ pub fn run(args: &ReleaseArgs, format: Format) -> Result<()> {
         PublishedReleases::new(&config.data, &key).at(survey.hash(), ReleaseName { epoch, label });
     let dir = args.out.as_deref().unwrap_or(published.dir());
     let out = args.out.as_deref().map(OutDir::open).transpose()?;
-    let mut contents = released.files(survey.survey(), &release, picture.as_ref())?;
+    let mut contents = released.files(survey.survey(), &release, picture.as_ref(), Some(&LabStudio))?;
     let (lines, spent) = ReleaseLedger::open(&config.data, &key, budget)?.excerpt(&files.population)?;
     // What is said to be spent is what the published lines come to, whoever else made a release meanwhile.
     released.epsilon_spent = spent.epsilon().value();

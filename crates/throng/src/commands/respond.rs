@@ -19,15 +19,15 @@ use throng_wire::{EpochStatement, Signed, Survey};
 use zeroize::Zeroizing;
 
 use super::{Format, print};
-use crate::bundle::Bundle;
+use throng_host::bundle::Bundle;
 use crate::cli::{EpochArg, RespondArgs, ValueArg};
-use crate::entropy::system_rng;
-use crate::net::Sender;
-use crate::net::client::Limits;
-use crate::respondent::{
+use throng_host::entropy::system_rng;
+use throng_host::net::Sender;
+use throng_host::net::client::Limits;
+use throng_respondent::{
     Answered, CheckedBody, Clock, How, Pass, Respondent, ShownAnswer, SystemClock, Transport, When,
 };
-use crate::rounding::at_most;
+use throng_account::rounding::at_most;
 
 /// Does what was asked, in this order: limit, answer, send, show or check. Whoever answers and sends does the two in two
 /// programs of one process: the one that waits, perhaps for two epochs, has never seen the value.
@@ -302,11 +302,11 @@ const VALUE_LEN_MAX: usize = 1 << 16;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parsing::check_text;
+    use throng_testing::parsing::check_text;
     use throng_wire::survey::Attribute;
 
     fn record(names: &[&str]) -> Encoding {
-        let attribute = |name: &&str| Attribute { name: (*name).to_owned(), values: 9 };
+        let attribute = |name: &&str| Attribute { name: (*name).to_owned(), values: 9, names: None };
         Encoding::Record { attributes: names.iter().map(attribute).collect() }
     }
 

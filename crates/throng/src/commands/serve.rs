@@ -6,7 +6,9 @@ use serde_json::json;
 use super::stop::stop_signal;
 use super::{Format, print};
 use crate::cli::serve::{AnalyzerArgs, ServeArgs, ServeParty, ShufflerArgs};
-use crate::serve::{AnalyzerConfig, AnalyzerServer, Log, Shuffler, ShufflerConfig};
+use std::sync::Arc;
+use throng_lab::studio::LabStudio;
+use throng_serve::{AnalyzerConfig, AnalyzerServer, Log, Shuffler, ShufflerConfig};
 
 /// Runs the command.
 pub fn run(args: &ServeArgs, format: Format) -> Result<()> {
@@ -52,7 +54,7 @@ fn shuffler(args: &ShufflerArgs, format: Format) -> Result<()> {
                 Format::Json => print(&format!("{}\n", json!({ "listening": url, "surveys": summary }))),
             };
         };
-        let log = Log::new(args.log.log_format, "shuffler");
+        let log = Log::new(args.log.log_format.into(), "shuffler");
         shuffler.serve(&log, stop_signal(), ready).await
     })
 }
@@ -96,8 +98,8 @@ fn analyzer(args: &AnalyzerArgs, format: Format) -> Result<()> {
                 Format::Json => print(&format!("{json}\n")),
             };
         };
-        let log = Log::new(args.log.log_format, "analyzer");
-        analyzer.serve(&log, stop_signal(), ready).await
+        let log = Log::new(args.log.log_format.into(), "analyzer");
+        analyzer.serve(&log, Some(Arc::new(LabStudio)), stop_signal(), ready).await
     })
 }
 

@@ -17,12 +17,12 @@ pub use result::{SimulateResult, TopValue};
 
 use super::{Format, print};
 use crate::cli::SimulateArgs;
-use crate::dataset::Dataset;
+use throng_simulate::dataset::Dataset;
 use crate::memory::peak_rss_bytes;
-use crate::out_dir::OutDir;
+use throng_host::out_dir::OutDir;
 use crate::progress;
-use crate::simulation::{Simulated, Simulation};
-use crate::terminal::Canvas;
+use throng_simulate::simulation::{Simulated, Simulation};
+use throng_plot::terminal::Canvas;
 
 /// Runs the survey, writes its files where asked to, and prints its result.
 pub fn run(args: &SimulateArgs, format: Format) -> Result<()> {
@@ -62,7 +62,7 @@ pub struct Study {
     pub data: Dataset,
     /// What is promised, and the mechanism that keeps it.
     pub guarantees: Guarantees,
-    mode: crate::simulation::Mode,
+    mode: throng_simulate::simulation::Mode,
     seed: u64,
     threads: usize,
     out: Option<OutDir>,
@@ -111,7 +111,7 @@ impl Study {
 }
 
 /// The estimates as a picture, where the truth is one.
-fn drawn(study: &Study, simulated: &Simulated) -> Option<(crate::picture::Picture, crate::picture::Picture)> {
+fn drawn(study: &Study, simulated: &Simulated) -> Option<(throng_analyze::Picture, throng_analyze::Picture)> {
     let canvas = study.data.canvas()?;
     Some((canvas.picture.clone(), canvas.draw(simulated.estimates.counts())))
 }

@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::{Format, print};
 use crate::cli::verify::VerifyArgs;
 use crate::exit::Broken;
-use crate::verify;
+use throng_serve::verify;
 
 /// Checks a release, prints every check, and fails if one of them does not hold.
 pub fn run(args: &VerifyArgs, format: Format) -> Result<()> {

@@ -11,15 +11,16 @@ use std::fs;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use throng::analysis::{TallyFiles, plot_title};
-use throng::dashboard::assets::SECURITY;
-use throng::picture::Picture;
 use throng_account::TO_THE_END;
+use throng_serve::analysis::{TallyFiles, plot_title};
+use throng_host::page::SECURITY;
+use throng_analyze::Picture;
+use throng_plot::Png;
 use throng_account::attacker::{Compromised, Exposure, Left};
 use throng_account::bound::Bound;
 use throng_account::terms::Kept;
 use throng_analyze::{HEAD_LEN, InstanceTally};
-use throng_encode::{CheckedClaim, terms};
+use throng_survey::{CheckedClaim, terms};
 use throng_wire::Route;
 
 use analyst::{Analyst, WIDTH};
@@ -100,7 +101,7 @@ fn every_answer_has_the_headers_and_pages_need_nothing_else() {
     let mut assets: Vec<String> =
         page.split('"').filter(|text| text.starts_with("assets/")).map(|text| format!("/{text}")).collect();
     assert!(assets.len() >= 3, "{page}");
-    assert!(page.starts_with(include_str!("../../assets/head.html")), "all pages have one head: {page}");
+    assert!(page.starts_with(throng_host::page::HEAD), "all pages have one head: {page}");
     // No script or style within the page, and nothing from elsewhere.
     assert!(!page.contains("style=") && !page.contains("<style") && !page.contains("://"), "{page}");
     assert_eq!(page.matches("<script").count(), page.matches("<script type=\"module\" src=").count());

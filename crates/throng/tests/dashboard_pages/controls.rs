@@ -1,7 +1,7 @@
 //! Pages whose controls change their numbers: what if, and the planner.
 
 use serde_json::{Value, json};
-use throng_encode::CheckedClaim;
+use throng_survey::CheckedClaim;
 use throng_wire::Survey;
 
 use crate::analyst::Analyst;

@@ -15,7 +15,8 @@ use std::os::unix::fs::PermissionsExt;
 use analyst::{Analyst, WIDTH};
 use browser::{Browser, Page};
 use serde_json::{Value, json};
-use throng::picture::Picture;
+use throng_analyze::Picture;
+use throng_plot::Png;
 
 /// A page of the dashboard, for somebody who has the token.
 fn open<'a>(browser: &'a Browser, analyst: &Analyst, path: &str) -> Page<'a> {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use throng::bundle::Bundle;
+use throng_host::bundle::Bundle;
 use throng_wire::{Lifetime, Place};
 
 use crate::crowd::{ATTRIBUTE_FRAGMENTS, ONE_HOT, everyone, release, survey, table, until_taken};

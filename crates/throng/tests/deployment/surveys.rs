@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::json;
-use throng::analysis::TallyFiles;
+use throng_serve::analysis::TallyFiles;
 use throng_dp::{Tally, Value};
 use throng_wire::{Place, Route, Survey};
 
@@ -40,7 +40,7 @@ pub(crate) fn answered_with(
             let tally = memory.entry(label).or_insert_with(|| survey.mechanism().unwrap().tally().unwrap());
             tally.add_fragments(fragments.attributes()).unwrap();
             tally.add_respondents(1);
-            Ok::<(), throng::net::client::SendError>(())
+            Ok::<(), throng_host::net::client::SendError>(())
         });
         if all.is_ok() {
             return (epoch, memory);
@@ -61,7 +61,7 @@ fn directory(release: &serde_json::Value) -> &Path {
 
 /// Anyone who has its files finds that it holds.
 fn verified(release: &serde_json::Value) {
-    let verdict = throng::verify::verify(directory(release), None).unwrap();
+    let verdict = throng_serve::verify::verify(directory(release), None).unwrap();
     assert!(verdict.holds, "{verdict}");
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 
 use hyper::Method;
-use throng::net::client::SendError;
+use throng_host::net::client::SendError;
 use throng_wire::Place;
 
 use crate::crowd::{

@@ -2,9 +2,9 @@
 
 use hyper::{HeaderMap, Method};
 use serde_json::json;
-use throng::keygen::Party;
-use throng::net::client::{Client, Limits};
-use throng::net::{Outgoing, paths};
+use throng_host::keygen::Party;
+use throng_host::net::client::{Client, Limits};
+use throng_host::net::{Outgoing, paths};
 use throng_shuffle::Channel;
 use throng_wire::peel::{open_body, peel};
 use throng_wire::statement::STATEMENT_LEN;

@@ -1,7 +1,7 @@
 //! Respondents who send what is not theirs, or not for here.
 
 use serde_json::json;
-use throng::net::client::SendError;
+use throng_host::net::client::SendError;
 use throng_wire::{Place, Route};
 
 use crate::crowd::{Answered, everyone, release, sealed, tally, two_instances, until_taken};

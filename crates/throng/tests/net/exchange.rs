@@ -12,7 +12,7 @@ use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
-use throng::net::{Outgoing, Problem, Sender, Server, Transport, Upload, client, paths, server};
+use throng_host::net::{Outgoing, Problem, Sender, Server, Transport, Upload, client, paths, server};
 use throng_wire::{Address, Place, Route, Token};
 
 /// Survey, route, token, body and receipt are those of the second case of the vectors of throng-wire.

@@ -23,9 +23,9 @@ use rustls::client::ResolvesClientCert;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
-use throng::net::client::{self, Client};
-use throng::net::server::{self, Peer, Server, Transport};
-use throng::net::{Identity, Outgoing, Problem, RoutePath, SendError, Sender, Upload, paths, tls};
+use throng_host::net::client::{self, Client};
+use throng_host::net::server::{self, Peer, Server, Transport};
+use throng_host::net::{Identity, Outgoing, Problem, RoutePath, SendError, Sender, Upload, paths, tls};
 use throng_wire::{Address, Credential, Digest, Hasher, Place, Route, SurveyHash};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -346,7 +346,7 @@ async fn what_has_begun_is_finished_when_its_client_hangs_up() {
 #[tokio::test]
 async fn respondents_learn_whether_to_try_again() {
     let route = Route { survey: SurveyHash::new([1; 32]), label: 0, epoch: 20_000, instance: 1 };
-    let token = Credential::generate(&mut throng::entropy::system_rng().unwrap())
+    let token = Credential::generate(&mut throng_host::entropy::system_rng().unwrap())
         .token(&route.survey, Place::hop(1, 1));
     let bearer = format!("Bearer {}", *token.to_text());
     let handler = move |RoutePath(asked): RoutePath, headers: HeaderMap, request: Request| async move {

@@ -1,7 +1,7 @@
 //! What answers spend: the person's own limit, and what epochs share.
 
 use throng::exit;
-use throng::respondent::{Answered, How};
+use throng_respondent::{Answered, How};
 use throng_dp::Epsilon;
 
 use crate::world::{EPOCH_MS, FRAGMENTED, ONE_HOT};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use throng::respondent::SendError;
+use throng_respondent::SendError;
 
 use crate::world::{self, EPOCH_MS, Hops, ONE_HOT, TestClock};
 use crate::{Desk, NOW_MS, rng};

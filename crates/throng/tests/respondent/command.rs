@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use throng::respondent::Respondent;
+use throng_respondent::Respondent;
 
 use crate::world::{ONE_HOT, RECORD};
 use crate::{Desk, NOW_MS, rng, support};

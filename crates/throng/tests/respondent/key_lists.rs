@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use throng::bundle::Bundle;
+use throng_host::bundle::Bundle;
 use throng_wire::{
     Address, Digest, EpochStatement, Forwarded, KeyList, LayerKeys, LayerSecretKey, Lifetime, Outcome, Place,
     Route, Signed,

@@ -3,9 +3,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 
-#[path = "../../../throng-wire/tests/common/parsing.rs"]
-#[allow(dead_code)]
-mod parsing;
 #[path = "../support/mod.rs"]
 mod support;
 #[path = "../support/world.rs"]
@@ -28,8 +25,8 @@ use std::path::Path;
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use tempfile::TempDir;
-use throng::bundle::Bundle;
-use throng::respondent::{Answered, How, Respondent, StoredAnswer};
+use throng_host::bundle::Bundle;
+use throng_respondent::{Answered, How, Respondent, StoredAnswer};
 use throng_dp::Epsilon;
 use world::{EPOCH_MS, World};
 

@@ -1,6 +1,6 @@
 //! Records of several attributes.
 
-use throng::respondent::{How, Respondent, Value};
+use throng_respondent::{How, Respondent, Value};
 use throng_dp::Epsilon;
 
 use crate::world::{EPOCH_MS, ONE_HOT, RECORD};

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;
 
-use throng::respondent::{Answered, SendError};
+use throng_respondent::{Answered, SendError};
 use throng_dp::Epsilon;
 
 use crate::world::{self, EPOCH_MS, FRAGMENTED, Hops, ONE_HOT, SKETCHED, TestClock};

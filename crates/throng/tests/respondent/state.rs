@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use throng::respondent::Respondent;
+use throng_respondent::Respondent;
 
 use crate::world::{EPOCH_MS, FRAGMENTED, Hops, ONE_HOT, SKETCHED, TestClock};
 use crate::{Desk, NOW_MS, bytes, files, restore, rng};

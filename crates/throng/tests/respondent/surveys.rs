@@ -2,13 +2,13 @@
 
 use std::fs;
 
-use throng::bundle::Bundle;
+use throng_host::bundle::Bundle;
 use throng::exit;
-use throng::respondent::{How, Respondent, When};
-use throng_encode::CheckedClaim;
+use throng_respondent::{How, Respondent, When};
+use throng_survey::CheckedClaim;
 use throng_wire::{KeyList, Place, Signed, Survey};
 
-use crate::parsing::check_bytes;
+use throng_testing::parsing::check_bytes;
 use crate::world::ONE_HOT;
 use crate::{Desk, NOW_MS, files, rng, support};
 
@@ -94,7 +94,7 @@ fn labels_and_credentials_are_asked_for() {
         assert!(guarantee.contains(part), "{guarantee}");
     }
     let answer = answered.answer();
-    let opened = |body: &throng::respondent::StoredBody| {
+    let opened = |body: &throng_respondent::StoredBody| {
         desk.world.open(&answer.route(body), body.bytes().unwrap()).len()
     };
     let fragments: Vec<usize> = answer.bodies.iter().map(opened).collect();

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use throng::net::paths;
+use throng_host::net::paths;
 use throng_wire::Place;
 
 use crate::town::{Shape, Town, now_s};

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Output;
 use std::thread;
 
-use throng::respondent::Respondent;
+use throng_respondent::Respondent;
 use throng_wire::{Digest, Survey};
 
 use crate::respond::{planned_for, throng};

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use throng::net::paths;
+use throng_host::net::paths;
 use throng_wire::Place;
 
 use crate::town::{Shape, Town, now_s, sender};

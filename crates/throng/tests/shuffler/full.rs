@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use throng::net::client::SendError;
+use throng_host::net::client::SendError;
 use throng_wire::Place;
 
 use crate::town::{CROWD, Shape, Town, sender};
@@ -38,7 +38,7 @@ fn uploads_that_do_not_fit_are_refused_and_those_before_are_kept() {
     let token = town.credentials[refused].token(&route.survey, first);
     let head = format!(
         "POST {} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Type: application/octet-stream\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
-        throng::net::paths::path(&route, "body"),
+        throng_host::net::paths::path(&route, "body"),
         *token.to_text(),
         bodies[refused].len()
     );

@@ -24,7 +24,7 @@ fn hostile_bytes_are_answered_or_dropped_and_others_are_served() {
     let mut town = Town::new(Shape { instances: 1, hops: 1, epoch_s: 5, tls: false, labels: false }, 6);
     town.start_all();
     let route = town.route(1, town.next_epoch());
-    let path = throng::net::paths::path(&route, "body");
+    let path = throng_host::net::paths::path(&route, "body");
     let place = Place::hop(1, 1);
     let token = town.credentials[0].token(&route.survey, place);
     let body = town.body(route, 0);

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustls::{ClientConnection, NamedGroup, ServerConnection};
-use throng::keygen::Party;
-use throng::net::tls;
+use throng_host::keygen::Party;
+use throng_host::net::tls;
 use throng_wire::{Digest, Place};
 
 use crate::town::{Shape, Town, now_s, sender};

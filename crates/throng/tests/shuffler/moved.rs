@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use hyper::Method;
-use throng::bundle::Bundle;
+use throng_host::bundle::Bundle;
 use throng_wire::{Outcome, Place};
 
 use crate::town::{Shape, Town, sender, shuffler};
@@ -25,7 +25,7 @@ fn keygen(town: &Town, step: &str, place: Place, more: &[&str]) {
 fn bundle(town: &mut Town) {
     let dirs: Vec<&Path> = town.deployment.dirs.values().map(AsRef::as_ref).collect();
     let epoch = crate::town::now_s() / town.shape.epoch_s;
-    town.deployment.bundle = throng::keygen::bundle(&town.deployment.survey, &dirs, epoch).unwrap();
+    town.deployment.bundle = throng_host::keygen::bundle(&town.deployment.survey, &dirs, epoch).unwrap();
     assert!(Bundle::read(&town.deployment.survey).is_ok());
 }
 

@@ -104,7 +104,7 @@ fn a_respondent_has_no_seed() {
 /// copied: every draw asks the system. (The ephemeral keys of seals are drawn by AWS-LC, and differ as well.)
 #[test]
 fn copies_of_a_respondent_never_share_randomness() {
-    assert_eq!(size_of_val(&throng::entropy::system_rng().unwrap()), 0);
+    assert_eq!(size_of_val(&throng_host::entropy::system_rng().unwrap()), 0);
     const COPIES: usize = 8;
     let town = Town::of(&planned(), true, 1);
     let dir = town.deployment.survey.parent().unwrap();

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use hyper::Method;
-use throng::net::client::SendError;
+use throng_host::net::client::SendError;
 use throng_wire::statement::check_cascade;
 use throng_wire::{Credential, Digest, EpochStatement, Outcome, Place, Signed};
 
@@ -88,13 +88,13 @@ fn strangers_are_kept_out(town: &Town, epoch: u64) {
     ) {
         Err(SendError::Refused(text)) => text,
         Err(SendError::WrongTime { reason, their_s, over: true }) => {
-            assert!(their_s.abs_diff(throng::clock::now_s()) < 3600, "it says what time it is: {their_s}");
+            assert!(their_s.abs_diff(throng_host::clock::now_s()) < 3600, "it says what time it is: {their_s}");
             reason
         }
         other => panic!("{other:?}"),
     };
     let token = |place| town.credentials[0].token(&route.survey, place);
-    let stranger = Credential::generate(&mut throng::entropy::system_rng().unwrap());
+    let stranger = Credential::generate(&mut throng_host::entropy::system_rng().unwrap());
     assert!(refused(stranger.token(&route.survey, first), route, &body).contains("401 credential"));
     assert!(refused(token(Place::hop(2, 1)), route, &body).contains("401 credential"));
     let mut other = route;
@@ -245,7 +245,7 @@ fn a_configuration_is_checked_before_anything_runs() {
     // A party without TLS could not prove who it is.
     std::fs::write(town.config(first), &config).unwrap();
     let addresses = town.deployment.survey.with_extension("addresses");
-    let party = throng::keygen::Party::read(&town.deployment.dirs[&second]).unwrap();
+    let party = throng_host::keygen::Party::read(&town.deployment.dirs[&second]).unwrap();
     let bundle = &town.deployment.bundle;
     let plain = throng_wire::Address {
         serial: 2,

@@ -3,7 +3,7 @@
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use throng::exit::{FAILED, REFUSED, code};
-use throng::simulation::{Mode, Simulation};
+use throng_simulate::simulation::{Mode, Simulation};
 use throng_dp::{Mechanism, SketchShape, Tally, Value};
 
 use crate::{MODES, fragmented, fragmented_sketch, mechanisms, one_hot, repeated, simulate, sketch};

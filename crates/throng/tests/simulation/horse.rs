@@ -1,7 +1,7 @@
 //! The paper's Horse at the paper's settings: the error of one run is what theory says.
 
-use throng::dataset::Dataset;
-use throng::simulation::Mode;
+use throng_simulate::dataset::Dataset;
+use throng_simulate::simulation::Mode;
 use throng_analyze::Accuracy;
 use throng_dp::fragmenting::fragment_epsilon;
 use throng_dp::{Mechanism, SketchShape};

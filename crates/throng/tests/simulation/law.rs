@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use throng::simulation::{Mode, sketches};
+use throng_simulate::simulation::{Mode, sketches};
 use throng_dp::{BitRandomizer, Coins, Mechanism, SketchShape};
 
 use crate::statistics::{assert_law, assert_same_law};
@@ -161,7 +161,7 @@ fn large_counts_have_the_binomial_law() {
     }
 }
 
-fn draws(run: impl Fn(u64) -> throng::simulation::Simulated) -> HashMap<Shown, u64> {
+fn draws(run: impl Fn(u64) -> throng_simulate::simulation::Simulated) -> HashMap<Shown, u64> {
     let mut seen = HashMap::new();
     for seed in 0..DRAWS {
         let simulated = run(seed);

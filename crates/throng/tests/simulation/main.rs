@@ -12,7 +12,7 @@ mod moments;
 mod seeds;
 mod statistics;
 
-use throng::simulation::{Mode, Simulated, Simulation};
+use throng_simulate::simulation::{Mode, Simulated, Simulation};
 use throng_dp::{CountSketch, Epsilon, Mechanism, OneHot, SketchShape};
 
 const MODES: [Mode; 2] = [Mode::Aggregate, Mode::Respondent];

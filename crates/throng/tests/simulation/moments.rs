@@ -1,6 +1,6 @@
 //! Means, variances and covariances of estimates over many seeds, against theory and between the modes.
 
-use throng::simulation::{Mode, sketches};
+use throng_simulate::simulation::{Mode, sketches};
 use throng_dp::SketchShape;
 
 use crate::statistics::{assert_mean, assert_same_mean, assert_variance};

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use throng::simulation::{Mode, Simulation, gaussian, sketches};
+use throng_simulate::simulation::{Mode, Simulation, gaussian, sketches};
 use throng_dp::{Mechanism, SketchShape};
 
 use crate::{MODES, fragmented, fragmented_sketch, in_one_pool, one_hot, repeated, simulate, sketch};

@@ -10,9 +10,9 @@ use std::process::{Child, Command, Stdio};
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use tempfile::TempDir;
-use throng::analysis::TallyFiles;
-use throng::clock::now_s;
-use throng::keygen::{self, Deployment};
+use throng_serve::analysis::TallyFiles;
+use throng_host::clock::now_s;
+use throng_host::keygen::{self, Deployment};
 use throng_analyze::{Counted, InstanceTally, Rejected};
 use throng_dp::Value;
 use throng_encode::Routing;
@@ -67,7 +67,7 @@ impl Analyst {
         let dir = tempfile::tempdir().unwrap();
         let draft = draft(&dir, arguments);
         let epoch = now_s() / draft.epoch_s - 1;
-        let mut rng = throng::entropy::system_rng().unwrap();
+        let mut rng = throng_host::entropy::system_rng().unwrap();
         let url = |_| "https://127.0.0.1:1".to_owned();
         let deployment =
             keygen::deployment(&draft, dir.path(), url, epoch - EPOCHS_BEFORE, &mut rng).unwrap();

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
 use rustls::ClientConnection;
-use throng::net::client::Limits;
-use throng::net::{Client, Outgoing, SendError, open_files, server, tls};
+use throng_host::net::client::Limits;
+use throng_host::net::{Client, Outgoing, SendError, open_files, server, tls};
 use throng_wire::Digest;
 
 use crate::{Tls, limits, router, send, start};

@@ -16,9 +16,9 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use hyper::{HeaderMap, Method};
 use tempfile::TempDir;
-use throng::keygen::{self, Deployment, Party};
-use throng::net::client::{Client, Limits, SendError};
-use throng::net::{Outgoing, Sender, paths};
+use throng_host::keygen::{self, Deployment, Party};
+use throng_host::net::client::{Client, Limits, SendError};
+use throng_host::net::{Outgoing, Sender, paths};
 use throng_dp::{Fragments, Value};
 use throng_encode::{Answer, Schedule, When};
 use throng_wire::peel::open_fragment;
@@ -85,7 +85,7 @@ impl Town {
         let (delivery, labels) = (&survey.delivery, survey.labels.is_some());
         let (instances, hops, epoch_s) = (delivery.instances, delivery.hops, survey.epoch_s);
         let shape = Shape { instances, hops, epoch_s, tls, labels };
-        let mut rng = throng::entropy::system_rng().unwrap();
+        let mut rng = throng_host::entropy::system_rng().unwrap();
         let ports: BTreeMap<Place, u16> = survey.places().zip(free_ports(survey.places().count())).collect();
         let operator_ports = survey.places().zip(free_ports(survey.places().count())).collect();
         let scheme = if shape.tls { "https" } else { "http" };
@@ -117,7 +117,7 @@ impl Town {
         let path = first.survey.with_file_name("second.toml");
         fs::write(&path, survey.to_toml().unwrap()).unwrap();
         let (epoch, schedule) = (now_s() / survey.epoch_s, keygen::Schedule::of(&survey));
-        let mut rng = throng::entropy::system_rng().unwrap();
+        let mut rng = throng_host::entropy::system_rng().unwrap();
         let mut dirs = Vec::new();
         for (&place, dir) in &first.dirs {
             let (party, signed) = (Party::read(dir).unwrap(), dir.join("second"));
@@ -306,7 +306,7 @@ impl Town {
     pub(crate) fn body_of(&self, route: Route, attributes: &[u32]) -> Vec<u8> {
         let bundle = &self.deployment.bundle;
         let way = Way::new(bundle.survey(), route.label, route.epoch, route.instance, bundle.key_lists());
-        let mut rng = ChaCha20Rng::from_seed([9; 32]);
+        let mut rng = throng_host::entropy::system_rng().unwrap();
         let fragments: Vec<Fragment> = attributes.iter().map(|&attribute| Fragment::new(attribute)).collect();
         way.unwrap().body(&fragments, &mut rng).unwrap()
     }

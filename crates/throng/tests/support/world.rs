@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use throng::respondent::{Clock, SendError, Transport};
+use throng_respondent::{Clock, SendError, Transport};
 use throng_wire::receipt::time_bucket;
 use throng_wire::survey::{Instance, Parties, Party};
 use throng_wire::{

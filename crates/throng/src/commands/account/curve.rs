@@ -8,7 +8,7 @@ use throng_dp::Epsilon;
 
 use super::Asked;
 use crate::cli::Against;
-use crate::plot::{Axis, Plot, Scale, Series, Style};
+use throng_plot::plot::{Axis, Plot, Scale, Series, Style};
 
 /// epsilon_central under every bound, against epsilon_local or against the error of a count.
 pub(super) fn plot(asked: &Asked, against: Against) -> Result<Plot> {

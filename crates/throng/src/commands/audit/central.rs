@@ -13,12 +13,12 @@ use throng_wire::Survey;
 use throng_wire::survey::Encoding;
 
 use super::{Sure, conclude, verdict_line};
-use crate::audit::Verdict;
-use crate::audit::central::{Claimed, Crowd, Found, Questions};
-use crate::audit::game::Stream;
+use throng_lab::audit::Verdict;
+use throng_lab::audit::central::{Claimed, Crowd, Found, Questions};
+use throng_lab::audit::game::Stream;
 use crate::cli::audit::CentralArgs;
 use crate::commands::Format;
-use crate::rounding::{at_least, at_most};
+use throng_account::rounding::{at_least, at_most};
 
 pub(super) fn run(args: &CentralArgs, format: Format) -> Result<()> {
     let sure = Sure::check(&args.sureness)?;
@@ -91,7 +91,7 @@ fn crowd(args: &CentralArgs) -> Result<(Crowd, Option<CentralGuarantee<Removal>>
             let survey = Survey::from_toml(&text).with_context(|| format!("in {}", path.display()))?;
             // As a respondent's check has it: the label whose fragments go to the fewest instances.
             let fewest = survey.label_numbers().min_by_key(|&label| survey.receiving(label).len());
-            let terms = throng_encode::terms(&survey, fewest.unwrap_or(0))?;
+            let terms = throng_survey::terms(&survey, fewest.unwrap_or(0))?;
             let least = survey.crowd.respondents_min;
             // A claim that its own accountant refuses is tried as well, on those who are said to be honest.
             let honest = terms.guarantee(least).map_or_else(

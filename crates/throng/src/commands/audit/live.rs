@@ -17,15 +17,15 @@ use throng_wire::{
 };
 
 use super::front::Front;
-use crate::audit::wire::{Case, Rule, Views};
-use crate::bundle::Bundle;
-use crate::clock::{now_ms, now_s};
+use throng_lab::audit::wire::{Case, Rule, Views};
+use throng_host::bundle::Bundle;
+use throng_host::clock::{now_ms, now_s};
 use crate::commands::deployment::{Deployment, outcomes};
 use crate::commands::stop::Stop;
-use crate::keygen::read_layer_keys;
-use crate::net::client::Limits;
-use crate::net::{Sender, paths};
-use crate::respondent::{How, Respondent, SendError, Transport};
+use throng_host::keygen::read_layer_keys;
+use throng_host::net::client::Limits;
+use throng_host::net::{Sender, paths};
+use throng_respondent::{How, Respondent, SendError, Transport};
 
 /// All parties of a small survey, with a front before every first hop.
 pub(super) struct Town {
@@ -432,7 +432,7 @@ mod tests {
     use throng_wire::Digest;
 
     use super::*;
-    use crate::audit::Verdict;
+    use throng_lab::audit::Verdict;
 
     /// An epoch that is destroyed is seen where others are released, and judges nothing where all are.
     #[test]

@@ -4,7 +4,6 @@ use std::fs;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use clap::ValueEnum;
 use indicatif::HumanCount;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
@@ -12,14 +11,14 @@ use throng_dp::Epsilon;
 use throng_wire::Survey;
 
 use super::{Sure, conclude, verdict_line};
-use crate::audit::Verdict;
-use crate::audit::game::Stream;
-use crate::audit::local::{Measured, Promise, RESOLUTION};
-use crate::audit::randomizers::RandomizerName;
+use throng_lab::audit::Verdict;
+use throng_lab::audit::game::Stream;
+use throng_lab::audit::local::{Measured, Promise, RESOLUTION};
+use throng_lab::audit::randomizers::RandomizerName;
 use crate::cli::audit::LocalArgs;
 use crate::commands::{Format, print};
 use crate::progress;
-use crate::rounding::{at_least, at_most};
+use throng_account::rounding::{at_least, at_most};
 
 pub(super) fn run(args: &LocalArgs, format: Format) -> Result<()> {
     let sure = Sure::check(&args.sureness)?;
@@ -55,7 +54,7 @@ fn promises(args: &LocalArgs, excess: f64) -> Result<Vec<Promise>> {
         return Ok(promises);
     }
     let names: &[RandomizerName] =
-        if args.randomizer.is_empty() { RandomizerName::value_variants() } else { &args.randomizer };
+        if args.randomizer.is_empty() { RandomizerName::ALL } else { &args.randomizer };
     let mut promises = Vec::new();
     for &epsilon in &args.epsilon {
         ensure!(epsilon > 0.0, "--epsilon is {epsilon}; give numbers above 0, for example --epsilon 1,8");

@@ -5,12 +5,12 @@ use indicatif::HumanCount;
 use serde::Serialize;
 
 use super::{Sure, conclude};
-use crate::audit::membership::{Attacked, audit, unlearnable};
-use crate::audit::verdict::percent;
+use throng_lab::audit::membership::{Attacked, audit, unlearnable};
+use throng_lab::audit::verdict::percent;
 use crate::cli::audit::MembershipArgs;
 use crate::commands::{Format, learn};
-use crate::learning::{Choices, ProtocolName};
-use crate::rounding::{at_least, at_most};
+use throng_lab::learning::{Choices, ProtocolName};
+use throng_account::rounding::{at_least, at_most};
 
 pub(super) fn run(args: &MembershipArgs, format: Format) -> Result<()> {
     let sure = Sure::check(&args.sureness)?;

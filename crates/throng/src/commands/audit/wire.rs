@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::live::{ALIKE, Latencies, Town};
 use super::{Sure, conclude, verdict_line};
-use crate::audit::Verdict;
-use crate::audit::wire::{Case, Judged, Views, numbers_min};
+use throng_lab::audit::Verdict;
+use throng_lab::audit::wire::{Case, Judged, Views, numbers_min};
 use crate::cli::audit::WireArgs;
 use crate::commands::Format;
 use crate::commands::deployment::Deployment;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use tempfile::TempDir;
 
-use crate::out_dir::OutDir;
+use throng_host::out_dir::OutDir;
 
 /// A directory for a deployment.
 pub(super) struct Ground {

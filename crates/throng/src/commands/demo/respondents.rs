@@ -17,11 +17,11 @@ use tokio::time::sleep;
 use zeroize::Zeroizing;
 
 use super::timing::Sealing;
-use crate::bundle::Bundle;
-use crate::clock::now_ms;
+use throng_host::bundle::Bundle;
+use throng_host::clock::now_ms;
 use crate::commands::stop::Stop;
-use crate::entropy::system_rng;
-use crate::net::client::{Client, Limits, SendError};
+use throng_host::entropy::system_rng;
+use throng_host::net::client::{Client, Limits, SendError};
 
 /// Randomizes and seals every respondent's answer for an epoch, on all cores, until it begins.
 pub(super) fn seal(

@@ -9,15 +9,16 @@ use indicatif::HumanCount;
 use serde::Serialize;
 use serde_json::Value;
 use throng_dp::fragmenting::Assignment;
+use throng_survey::{CentralPromise, CollusionPromise, Promise};
 use throng_wire::{Layout, Outcome, Place};
 
 use super::{Demo, Running};
-use crate::analysis::TallyFiles;
-use crate::analysis::published::TABLE;
-use crate::bundle::Bundle;
+use throng_serve::analysis::TallyFiles;
+use throng_serve::analysis::published::TABLE;
+use throng_host::bundle::Bundle;
 use crate::commands::deployment::outcomes;
-use crate::picture::{Picture, light};
-use crate::rounding::at_most;
+use throng_analyze::picture::{Picture, light};
+use throng_account::rounding::at_most;
 
 /// The result of `throng demo`. The names are stable. Errors are in respondents per pixel.
 #[derive(Clone, Debug, Serialize)]
@@ -37,19 +38,13 @@ pub struct DemoResult {
     /// How many envelopes every respondent sends to every instance.
     pub envelopes: u32,
     /// What the release guarantees, for the crowd that took part.
-    pub epsilon_central: f64,
-    /// The allowance beside it: `throng_dp::Delta` says what that is.
-    pub delta: f64,
-    /// Which worlds are compared.
-    pub neighbors: String,
-    /// The bound that proves it.
-    pub bound: String,
+    #[serde(flatten)]
+    pub central: CentralPromise,
     /// What is left of each respondent's privacy whatever fails.
     pub epsilon_local: f64,
-    /// What the fragments alone say that one, two, ... bad instances and the analyzer can tie to a respondent.
-    pub epsilon_if_instances_compromised: Vec<f64>,
-    /// What these leave, as they see the release too.
-    pub epsilon_with_release_if_instances_compromised: Vec<f64>,
+    /// What collusion leaves.
+    #[serde(flatten)]
+    pub collusion: CollusionPromise,
     /// Pixels of which nothing is known, because the instances that hold them have not come.
     pub missing: u64,
     /// Root of the mean squared error over all pixels that are known.
@@ -99,8 +94,8 @@ impl DemoResult {
     ) -> Result<Self> {
         let survey = bundle.survey().survey();
         let number = |name: &str| release[name].as_f64().with_context(|| format!("a release without {name}"));
-        let list = |name: &str| serde_json::from_value::<Vec<f64>>(release[name].clone());
-        let text = |name: &str| release[name].as_str().unwrap_or_default().to_owned();
+        let promise: Promise =
+            serde_json::from_value(release.clone()).context("a release without its promise")?;
         let present: Vec<u32> = serde_json::from_value(release["instances_present"].clone())?;
         let assignment = Assignment::new(survey.mechanism()?.coins().draws(), survey.delivery.instances)?;
         // Of each pixel the truth is that of those who reached every instance that is there and holds its fragments.
@@ -123,15 +118,9 @@ impl DemoResult {
             instances_present: present,
             hops: survey.delivery.hops,
             envelopes: survey.delivery.envelopes,
-            epsilon_central: number("epsilon_central")?,
-            delta: number("delta")?,
-            neighbors: text("neighbors"),
-            bound: text("bound"),
-            epsilon_local: number("epsilon_local")?,
-            epsilon_if_instances_compromised: list("epsilon_if_instances_compromised")?,
-            epsilon_with_release_if_instances_compromised: list(
-                "epsilon_with_release_if_instances_compromised",
-            )?,
+            central: promise.central,
+            epsilon_local: promise.epsilon_local,
+            collusion: promise.collusion,
             missing: (truth.len() - known.len()) as u64,
             rmse: (squares.sum::<f64>() / known.len().max(1) as f64).sqrt(),
             // One bit a pixel, whose noise does not depend on how many hold it.
@@ -152,7 +141,7 @@ impl DemoResult {
     /// The estimates as a picture, as bright as the truth is; what is not known is gray.
     pub(super) fn picture(&self, truth: &Picture) -> Result<Picture> {
         let pixels = self.estimates.iter().map(|&count| light(count, self.brightest)).collect();
-        Picture::new(truth.width(), truth.height(), pixels)
+        Ok(Picture::new(truth.width(), truth.height(), pixels)?)
     }
 
     /// The truth with its brightest pixel white.
@@ -231,10 +220,10 @@ impl fmt::Display for DemoResult {
             "this release",
             format!(
                 "epsilon_central {:.4}, delta {:e} ({}, bound {}),",
-                at_most(self.epsilon_central),
-                self.delta,
-                self.neighbors,
-                self.bound
+                at_most(self.central.epsilon_central),
+                self.central.delta,
+                self.central.neighbors,
+                self.central.bound
             ),
         )?;
         line(
@@ -247,7 +236,7 @@ impl fmt::Display for DemoResult {
         )?;
         line(
             "whatever fails",
-            format!("epsilon_local {:.4} ({})", at_most(self.epsilon_local), self.neighbors),
+            format!("epsilon_local {:.4} ({})", at_most(self.epsilon_local), self.central.neighbors),
         )?;
         if self.instances_present.len() < self.instances as usize {
             let present: Vec<String> = self.instances_present.iter().map(u32::to_string).collect();
@@ -264,7 +253,7 @@ impl fmt::Display for DemoResult {
                 },
             )?;
         }
-        let left = &self.epsilon_with_release_if_instances_compromised;
+        let left = &self.collusion.epsilon_with_release_if_instances_compromised;
         let first = at_most(left.first().copied().unwrap_or(self.epsilon_local));
         line(
             "collusion",

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use rustix::time::{ClockId, clock_gettime};
 use throng_wire::{LayerSecretKey, Lifetime, Route, Stop, SurveyHash, seal};
 
-use crate::entropy::system_rng;
+use throng_host::entropy::system_rng;
 
 /// How fast this machine is, with all else that runs on it.
 #[derive(Clone, Copy, Debug)]
@@ -71,9 +71,10 @@ impl Speed {
         let lifetime = Lifetime { first_epoch: 0, last_epoch: 0 };
         let key = LayerSecretKey::generate(0, lifetime, &mut system_rng()?)?;
         let route = Route { survey: SurveyHash::new([0; 32]), label: 0, epoch: 0, instance: 1 };
-        let seal = || seal::seal(&route, Stop::Analyzer, key.key(), &[0; 64]);
         // For each core: how many seals, how long they took, and how much of that time it worked on them.
         let sample = |_| -> Result<(f64, f64, f64)> {
+            let mut rng = system_rng()?;
+            let mut seal = || seal::seal(&route, Stop::Analyzer, key.key(), &[0; 64], &mut rng);
             // The first ones of a thread make ready what the others use.
             for _ in 0..SEALS_MIN {
                 seal()?;

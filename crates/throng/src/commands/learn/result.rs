@@ -6,7 +6,7 @@ use indicatif::{HumanBytes, HumanCount};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::learning::{Checkpoint, Plan, Point, Statement, accuracies, mean_and_deviation};
+use throng_lab::learning::{Checkpoint, Plan, Point, Statement, accuracies, mean_and_deviation};
 
 /// The result of `throng learn`. The names are stable.
 #[derive(Clone, Debug, Serialize)]

@@ -9,10 +9,10 @@ use getrandom::rand_core::Rng;
 use throng_learn::Randomness;
 
 use crate::cli::learn::{DataArg, LearnArgs, TrainingArgs};
-use crate::dataset::PictureSet;
-use crate::entropy::system_rng;
-use crate::learning::{Checkpoint, Choices, Mode, ModelName, Plan, Source, Statement};
-use crate::out_dir::OutDir;
+use throng_simulate::dataset::PictureSet;
+use throng_host::entropy::system_rng;
+use throng_lab::learning::{Checkpoint, Choices, Mode, ModelName, Plan, Source, Statement};
+use throng_host::out_dir::OutDir;
 
 /// What is to be trained, how often, and where it is kept.
 #[derive(Debug)]

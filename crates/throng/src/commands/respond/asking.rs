@@ -9,7 +9,7 @@ use throng_wire::survey::{Attribute, Encoding};
 use zeroize::Zeroizing;
 
 use super::{VALUE_LEN_MAX, parse};
-use crate::rounding::at_most;
+use throng_account::rounding::at_most;
 
 /// Whether there is somebody to ask: who reads standard error, and types into standard input.
 pub(super) fn somebody() -> bool {
@@ -27,7 +27,7 @@ pub(super) fn value(survey: &Survey) -> Result<Value> {
 }
 
 fn limit_from(survey: &Survey, input: &mut impl BufRead, output: &mut impl Write) -> Result<Epsilon> {
-    let floor = throng_encode::floor(survey)?.epsilon().value();
+    let floor = throng_survey::floor(survey)?.epsilon().value();
     let each = match survey.answer_changes() {
         None => "each time that you answer",
         Some(_) => "for as long as your answer stays the same, and more if it changes",
@@ -54,12 +54,22 @@ fn limit_from(survey: &Survey, input: &mut impl BufRead, output: &mut impl Write
 
 fn value_from(survey: &Survey, input: &mut impl BufRead, output: &mut impl Write) -> Result<Value> {
     writeln!(output, "{}: {}", survey.name, survey.question)?;
+    for (number, name) in survey.values.iter().flat_map(|values| &values.names).enumerate() {
+        writeln!(output, "  {number}  {name}")?;
+    }
     let prompt = match &survey.encoding {
         Encoding::OneHot { domain } | Encoding::Sketch { domain, .. } => {
             format!("a number from 0 to {}", domain.saturating_sub(1))
         }
         Encoding::Record { attributes } => {
-            let one = |one: &Attribute| format!("{} (0 to {})", one.name, one.values.saturating_sub(1));
+            let one = |one: &Attribute| match &one.names {
+                None => format!("{} (0 to {})", one.name, one.values.saturating_sub(1)),
+                Some(names) => {
+                    let all: Vec<String> =
+                        names.iter().enumerate().map(|(number, name)| format!("{number} {name}")).collect();
+                    format!("{} ({})", one.name, all.join(", "))
+                }
+            };
             let each: Vec<String> = attributes.iter().map(one).collect();
             format!(
                 "a number for each of {}, with commas between them, - where there is nothing to say",

@@ -6,11 +6,11 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::super::{Format, print};
-use crate::bundle::Bundle;
+use throng_host::bundle::Bundle;
 use crate::cli::RespondArgs;
-use crate::entropy::system_rng;
-use crate::out_dir::OutDir;
-use crate::respondent::Respondent;
+use throng_host::entropy::system_rng;
+use throng_host::out_dir::OutDir;
+use throng_respondent::Respondent;
 
 /// Draws the secret, if there is none yet, and writes a file for each first hop.
 pub(super) fn run(args: &RespondArgs, bundle: &Bundle, out: &Path, format: Format) -> Result<()> {

@@ -6,10 +6,10 @@ use serde_json::json;
 use super::super::stop::stop_signal;
 use super::super::{Format, print};
 use crate::cli::RespondArgs;
-use crate::clock::now_ms;
-use crate::entropy::system_rng;
-use crate::respondent::Respondent;
-use crate::respondent::page::RespondentPage;
+use throng_host::clock::now_ms;
+use throng_host::entropy::system_rng;
+use throng_respondent::Respondent;
+use throng_respondent::page::RespondentPage;
 
 /// Serves it.
 pub(super) fn serve(args: &RespondArgs, format: Format) -> Result<()> {

@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use super::super::Format;
 use crate::cli::{MadeArg, RespondArgs};
-use crate::respondent::Answered;
+use throng_respondent::Answered;
 
 /// The arguments of the sender of an answer that was sealed and stored. They tell nothing of the value: not even whether
 /// there was one, nor under which label.

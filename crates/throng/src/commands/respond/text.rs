@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use anyhow::Result;
 
 use super::Responded;
-use crate::respondent::{CheckedBody, ShownAnswer};
-use crate::rounding::{at_least, at_most};
+use throng_respondent::{CheckedBody, ShownAnswer};
+use throng_account::rounding::{at_least, at_most};
 
 /// All answers, briefly or with everything there is to say, and what was spent.
 pub(super) fn page(result: &Responded, whole: bool) -> Result<String> {

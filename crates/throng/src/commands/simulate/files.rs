@@ -6,10 +6,11 @@ use anyhow::Result;
 
 use super::result::SimulateResult;
 use super::{Study, drawn};
-use crate::out_dir::OutDir;
-use crate::rank_plot::rank_plot;
-use crate::rounding::at_most;
-use crate::simulation::Simulated;
+use throng_host::out_dir::OutDir;
+use throng_plot::Png;
+use throng_plot::rank_plot::rank_plot;
+use throng_account::rounding::at_most;
+use throng_simulate::simulation::Simulated;
 
 /// All files with their bytes; their names go into the result, which is one of them.
 pub(super) fn of(
@@ -26,7 +27,8 @@ pub(super) fn of(
             files.push(("side-by-side.png", truth.beside(&estimate).to_png()?));
         }
         None => {
-            let title = format!("{}: epsilon_central {:.4}", result.data, at_most(result.epsilon_central));
+            let title =
+                format!("{}: epsilon_central {:.4}", result.data, at_most(result.central.epsilon_central));
             let plot = rank_plot(title, study.data.counts(), &simulated.estimates, result.noise_threshold);
             files.push(("ranks.svg", plot.to_svg()?.into_bytes()));
             files.push(("ranks.png", plot.to_png()?));

@@ -13,8 +13,8 @@ use throng_wire::envelope::body_len;
 
 use crate::cli::{EncodingArg, SimulateArgs};
 use crate::commands::plan::refusal;
-use crate::dataset::Dataset;
-use crate::exit::Refusal;
+use throng_simulate::dataset::Dataset;
+use throng_account::Refusal;
 
 /// The promises of a survey with a crowd of known size.
 #[derive(Debug)]

@@ -7,11 +7,12 @@ use indicatif::{HumanBytes, HumanCount};
 use serde::Serialize;
 use throng_analyze::{Accuracy, ranking, rmse};
 use throng_dp::estimate::clip;
-use throng_dp::{Coins, Neighbors, Removal};
+use throng_dp::{CentralGuarantee, Coins, Removal};
+use throng_survey::CentralPromise;
 
 use super::Study;
-use crate::rounding::at_most;
-use crate::simulation::{Mode, Simulated};
+use throng_account::rounding::at_most;
+use throng_simulate::simulation::{Mode, Simulated};
 
 /// The result of `throng simulate`. The names are stable. Errors and counts are in respondents.
 #[derive(Clone, Debug, Serialize)]
@@ -37,13 +38,8 @@ pub struct SimulateResult {
     /// How many report fragments each bit is sent in: tau.
     pub report_fragments: u32,
     /// What a release guarantees.
-    pub epsilon_central: f64,
-    /// The allowance beside it: `throng_dp::Delta` says what that is.
-    pub delta: f64,
-    /// The bound that proves it.
-    pub bound: &'static str,
-    /// Which worlds are compared.
-    pub neighbors: &'static str,
+    #[serde(flatten)]
+    pub central: CentralPromise,
     /// How many respondents the guarantee relies on.
     pub honest_respondents: u64,
     /// Set bits that a respondent sends, on average, by theory.
@@ -132,6 +128,7 @@ impl SimulateResult {
             high: line.high,
             significant: line.significant,
         });
+        let central = CentralGuarantee::<Removal>::new(guarantees.epsilon_central, guarantees.delta);
         Ok(Self {
             data: data.name().to_owned(),
             respondents: data.respondents(),
@@ -143,10 +140,7 @@ impl SimulateResult {
             epsilon_fragment: epsilon_fragment.value(),
             epsilon_exposed: mechanism.fragment_guarantee()?.epsilon().value(),
             report_fragments: mechanism.coins().draws(),
-            epsilon_central: guarantees.epsilon_central.value(),
-            delta: guarantees.delta.value(),
-            bound: guarantees.bound,
-            neighbors: Removal::NAME,
+            central: CentralPromise::new(central, guarantees.bound),
             honest_respondents: guarantees.honest,
             fragments_per_respondent: mechanism.fragments_expected(),
             fragments_per_respondent_measured: simulated.fragments as f64 / data.respondents() as f64,
@@ -198,16 +192,16 @@ impl fmt::Display for SimulateResult {
             "a release",
             format!(
                 "epsilon_central {:.4}, delta {:e} ({}, bound {}, {} honest respondents)",
-                at_most(self.epsilon_central),
-                self.delta,
-                self.neighbors,
-                self.bound,
+                at_most(self.central.epsilon_central),
+                self.central.delta,
+                self.central.neighbors,
+                self.central.bound,
                 HumanCount(self.honest_respondents)
             ),
         )?;
         line(
             "whatever fails",
-            format!("epsilon_local {:.4} ({})", at_most(self.epsilon_local), self.neighbors),
+            format!("epsilon_local {:.4} ({})", at_most(self.epsilon_local), self.central.neighbors),
         )?;
         if self.report_fragments > 1 {
             line(

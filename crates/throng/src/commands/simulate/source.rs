@@ -6,7 +6,8 @@ use anyhow::{Context, Result, ensure};
 use throng_wire::Survey;
 
 use crate::cli::SimulateArgs;
-use crate::dataset::{Dataset, Generator, GeneratorArg};
+use crate::cli::GeneratorArg;
+use throng_simulate::dataset::{Dataset, Generator};
 
 /// The survey file, if one was given.
 pub(super) fn survey(args: &SimulateArgs) -> Result<Option<Survey>> {

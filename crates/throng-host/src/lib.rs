@@ -1,0 +1,26 @@
+//! What every party runs on: the network between them, keys, private files, the clock and the system's entropy.
+//!
+//! | question | where |
+//! |---|---|
+//! | how do parties call one another? | [`net`] |
+//! | how are keys made, and what do parties sign? | [`keygen`] |
+//! | which public files does a survey have? | [`bundle`] |
+//! | how is a file written so that it is whole or not there? | [`atomic_file`], [`out_dir`] |
+//! | who else may look into a file or directory? | [`private_file`], [`private_dir`] |
+//! | what time is it, and where does randomness come from? | [`clock`], [`entropy`] |
+//! | what do tests do to a running party? | [`faults`] |
+//! | what are pages made of, and who may see them? | [`page`], [`operator_token`] |
+
+pub mod atomic_file;
+pub mod bundle;
+pub mod clock;
+pub mod entropy;
+pub mod faults;
+pub mod keygen;
+pub mod net;
+pub mod operator_token;
+pub mod out_dir;
+pub mod page;
+pub mod private_dir;
+pub mod private_file;
+pub mod secrecy;

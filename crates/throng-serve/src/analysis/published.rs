@@ -1,0 +1,266 @@
+//! Releases that were made, as they were published: the analyzer's own copy of their files.
+//!
+//! Beside the directory of a release, `LABEL-EPOCH.files` has the hashes of its files, under a key of the analyzer: what is read
+//! from there is what was published.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::Deserialize;
+use throng_wire::{Digest, SurveyHash};
+
+use super::DataKey;
+use throng_host::atomic_file;
+use throng_host::out_dir::OutDir;
+
+/// The published releases of an analyzer, in its data directory. Whoever reads them reads no tally, and spends nothing.
+#[derive(Clone, Debug)]
+pub struct PublishedReleases {
+    dir: PathBuf,
+    key: DataKey,
+}
+
+/// Which release of a survey.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ReleaseName {
+    /// Which epoch.
+    pub epoch: u64,
+    /// The number of the label, 0 in a survey without labels.
+    pub label: u32,
+}
+
+/// One published release.
+#[derive(Clone, Debug)]
+pub struct Published {
+    dir: PathBuf,
+    key: DataKey,
+    /// What its files are authenticated as.
+    whose: String,
+}
+
+/// A line of its table.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct EstimateLine {
+    /// The value's number.
+    pub value: u64,
+    /// What it is called.
+    pub name: String,
+    /// How many are estimated to hold it; `None` if it is missing, because no instance that holds its fragments has come, or
+    /// withheld.
+    pub estimate: Option<f64>,
+    /// The standard error of that.
+    pub standard_error: Option<f64>,
+    /// Whether it stands out of the noise.
+    pub significant: bool,
+    /// Why it is withheld or to be doubted: `impossible`, `implausible`, `liars`, `missing`, or nothing.
+    #[serde(default)]
+    pub mark: String,
+}
+
+impl PublishedReleases {
+    /// Those in an analyzer's data directory, whether or not there are some yet.
+    pub fn new(data: &Path, key: &DataKey) -> Self {
+        Self { dir: data.join("releases"), key: key.clone() }
+    }
+
+    /// Where a release is, or will be.
+    pub fn at(&self, survey: SurveyHash, name: ReleaseName) -> Published {
+        let ReleaseName { epoch, label } = name;
+        let whose = format!("{survey}/{label}-{epoch}");
+        Published { dir: self.dir.join(&whose), key: self.key.clone(), whose }
+    }
+
+    /// The surveys of which something was published.
+    pub fn surveys(&self) -> Result<Vec<SurveyHash>> {
+        let entries = match fs::read_dir(&self.dir) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.with_context(|| format!("cannot read {}", self.dir.display()))?,
+        };
+        let mut surveys = Vec::new();
+        for entry in entries {
+            surveys.extend(entry?.file_name().to_str().and_then(|name| name.parse::<SurveyHash>().ok()));
+        }
+        Ok(surveys)
+    }
+
+    /// The releases of a survey, the newest first.
+    pub fn of(&self, survey: SurveyHash) -> Result<Vec<ReleaseName>> {
+        let dir = self.dir.join(survey.to_string());
+        let entries = match fs::read_dir(&dir) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.with_context(|| format!("cannot read {}", dir.display()))?,
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let entry = entry?.file_name();
+            let parts = entry.to_str().and_then(|name| name.split_once('-'));
+            if let Some((Ok(label), Ok(epoch))) = parts.map(|(label, epoch)| (label.parse(), epoch.parse()))
+                && self.at(survey, ReleaseName { epoch, label }).exists()
+            {
+                names.push(ReleaseName { epoch, label });
+            }
+        }
+        names.sort_unstable_by(|a, b| b.cmp(a));
+        Ok(names)
+    }
+}
+
+impl Published {
+    /// The directory of its files.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Whether it has been published.
+    pub fn exists(&self) -> bool {
+        self.dir.join(RELEASE).exists()
+    }
+
+    /// Puts its files there, each whole or not at all.
+    pub fn write(&self, files: &[(&'static str, Vec<u8>)]) -> Result<()> {
+        OutDir::open(&self.dir)?.write(files)?;
+        let hashes = files.iter().map(|(name, bytes)| format!("{} {name}\n", Digest::of(bytes)));
+        let list = format!("{HEADER}{}", hashes.collect::<String>());
+        let text = format!("{list}{}\n", self.tag(&list)?);
+        atomic_file::write(&self.list(), text.as_bytes(), atomic_file::PRIVATE)
+            .with_context(|| format!("cannot write {}", self.list().display()))
+    }
+
+    /// `release.json`, as `throng release` printed it.
+    pub fn json(&self) -> Result<Vec<u8>> {
+        self.read(RELEASE)
+    }
+
+    /// `estimates.csv`.
+    pub fn table(&self) -> Result<Vec<u8>> {
+        self.read(TABLE)
+    }
+
+    /// The lines of its table, by value.
+    pub fn lines(&self) -> Result<Vec<EstimateLine>> {
+        let table = self.table()?;
+        let lines: Result<Vec<EstimateLine>, _> = csv::Reader::from_reader(&*table).deserialize().collect();
+        lines.with_context(|| format!("in {}", self.dir.join(TABLE).display()))
+    }
+
+    /// How wide the picture is that was asked for when it was made, if one was.
+    pub fn picture_width(&self) -> Option<u32> {
+        let bytes = self.read(PICTURE).ok()?;
+        // A PNG file begins with its signature and the chunk of its size: length, name, width.
+        let after = bytes.strip_prefix(b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR")?;
+        after.first_chunk().map(|width| u32::from_be_bytes(*width))
+    }
+
+    /// A file as it was published. While a release is refined, its files are of another time than their list for a moment.
+    pub fn read(&self, name: &str) -> Result<Vec<u8>> {
+        let mut tries = 1..TRIES;
+        loop {
+            match self.read_once(name) {
+                Err(error) if self.list().exists() && tries.next().is_some() => {
+                    drop(error);
+                    sleep(BETWEEN_TRIES);
+                }
+                read => return read,
+            }
+        }
+    }
+
+    fn read_once(&self, name: &str) -> Result<Vec<u8>> {
+        let path = self.dir.join(name);
+        let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let list = self.list();
+        let text = fs::read_to_string(&list).with_context(|| format!("cannot read {}", list.display()))?;
+        let again = "make the release again with `throng release`, which costs nothing";
+        let authentic = text.strip_suffix('\n').and_then(|text| text.rsplit_once('\n'));
+        let Some((hashes, tag)) = authentic else { bail!("{} is damaged: {again}", list.display()) };
+        let hashes = format!("{hashes}\n");
+        ensure!(tag == self.tag(&hashes)?.to_string(), "{} is damaged: {again}", list.display());
+        let line = format!("{} {name}", Digest::of(&bytes));
+        let published = hashes.lines().skip(1).any(|known| known == line);
+        ensure!(published, "{} is not what was published: {again}", path.display());
+        Ok(bytes)
+    }
+
+    /// How long a file is; 0 if it is not there.
+    pub(super) fn length(&self, name: &str) -> u64 {
+        fs::metadata(self.dir.join(name)).map_or(0, |file| file.len())
+    }
+
+    fn tag(&self, list: &str) -> Result<Digest> {
+        self.key.tag("published release", &[self.whose.as_bytes(), &[0], list.as_bytes()])
+    }
+
+    fn list(&self) -> PathBuf {
+        self.dir.with_extension("files")
+    }
+}
+
+const TRIES: u32 = 3;
+const BETWEEN_TRIES: Duration = Duration::from_millis(20);
+const HEADER: &str = "throng-v1 release files\n";
+
+/// The names of the files of a release: what it says.
+pub const RELEASE: &str = "release.json";
+/// Its table of all values.
+pub const TABLE: &str = "estimates.csv";
+/// The survey that it is of; its signatures and key lists are beside it, with their own extensions.
+pub const SURVEY: &str = "survey.toml";
+/// The signatures of all parties.
+pub const SIGNATURES: &str = "survey.signatures";
+/// The key lists that statements name.
+pub const KEYS: &str = "survey.keys";
+/// What the hops of its instances signed about the epoch: records as on the wire, by instance and hop.
+pub const STATEMENTS: &str = "statements";
+/// The lines of the analyzer's ledger about the population, with that of this release.
+pub const LEDGER: &str = "ledger";
+/// Its picture, where it has one.
+pub const PICTURE: &str = "estimate.png";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use throng_wire::SigningKey;
+
+    #[test]
+    fn what_was_published_is_found_again() {
+        let data = tempfile::tempdir().unwrap();
+        let key = DataKey::new(&SigningKey::from_seed(&[1; 32]).unwrap(), &data.path().join("mark"));
+        let (releases, survey) = (PublishedReleases::new(data.path(), &key), SurveyHash::new([7; 32]));
+        assert_eq!(releases.of(survey).unwrap(), []);
+        let name = |label, epoch| ReleaseName { epoch, label };
+        let table = b"value,name,estimate,standard_error,significant,mark\n0,\"a, b\",-1.250,3.000,false,\n\
+            1,c,,,false,impossible\n";
+        for (label, epoch) in [(1, 9), (2, 9), (1, 100)] {
+            let files = [(RELEASE, b"{}\n".to_vec()), (TABLE, table.to_vec())];
+            releases.at(survey, name(label, epoch)).write(&files).unwrap();
+        }
+        // What is no release, or not whole, is none.
+        fs::create_dir(data.path().join("releases").join(survey.to_string()).join("1-101")).unwrap();
+        fs::create_dir(data.path().join("releases").join(survey.to_string()).join("x-1")).unwrap();
+        assert_eq!(releases.of(survey).unwrap(), [name(1, 100), name(2, 9), name(1, 9)]);
+        assert_eq!(releases.of(SurveyHash::new([8; 32])).unwrap(), []);
+        let one = releases.at(survey, name(2, 9));
+        assert_eq!((one.json().unwrap(), one.picture_width()), (b"{}\n".to_vec(), None));
+        let [line, withheld] = <[_; 2]>::try_from(one.lines().unwrap()).unwrap();
+        assert_eq!((line.name.as_str(), line.estimate, line.significant), ("a, b", Some(-1.25), false));
+        assert_eq!((withheld.estimate, withheld.standard_error, withheld.significant), (None, None, false));
+        assert_eq!((line.mark.as_str(), withheld.mark.as_str()), ("", "impossible"));
+        assert!(releases.at(survey, name(3, 9)).json().is_err());
+        assert_eq!(releases.surveys().unwrap(), [survey]);
+        // What was changed or moved since is not what was published.
+        let path = one.dir().join(RELEASE);
+        fs::write(&path, "[]\n").unwrap();
+        assert!(one.json().unwrap_err().to_string().contains("throng release"), "{:?}", one.json());
+        fs::write(&path, "{}\n").unwrap();
+        one.json().unwrap();
+        let other = releases.at(survey, name(1, 9));
+        fs::copy(one.list(), other.list()).unwrap();
+        assert!(other.json().is_err() && one.table().is_ok());
+        fs::remove_file(one.list()).unwrap();
+        assert!(one.json().is_err());
+    }
+}

@@ -1,0 +1,365 @@
+//! Releases as they were published: lists, tables, ranks, pictures and files to keep.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use axum::extract::{RawQuery, State};
+use axum::http::StatusCode;
+use serde::Serialize;
+use serde_json::{Value, json};
+use throng_dp::Estimates;
+use throng_dp::estimate::Spread;
+
+use super::drawn::Drawn;
+use super::query::{Query, bad};
+use super::{Download, JSON, Json, Named, Serving, Shared, Shown, file_name, problem};
+use crate::analysis::published::EstimateLine;
+use crate::analysis::{Published, ReleaseName, plot_title};
+use throng_host::net::Problem;
+use throng_analyze::Picture;
+use throng_analyze::log_spaced;
+use crate::studio::{RankPlot, StudioError};
+
+/// `GET /api/releases`: the newest first, what each is and guarantees.
+pub(super) async fn all(State(serving): State<Shared>) -> Result<Json<Value>, Problem> {
+    let list = |serving: &Serving| -> anyhow::Result<Value> {
+        let mut all = Vec::new();
+        for shown in &serving.dashboard.surveys {
+            for name in serving.releases.of(shown.survey.hash())? {
+                let published = serving.releases.at(shown.survey.hash(), name);
+                let release: Value = serde_json::from_slice(&published.json()?)?;
+                let mut line = json!({ "label_number": name.label, "ended_s": shown.survey.survey().epoch_end_s(name.epoch) });
+                for field in LISTED {
+                    line[field] = release[field].clone();
+                }
+                all.push(line);
+            }
+        }
+        all.sort_by_key(|line| std::cmp::Reverse(line["ended_s"].as_u64()));
+        Ok(json!({ "releases": all }))
+    };
+    serving.work(move |serving| list(serving).map(Json).map_err(|error| problem(&error))).await
+}
+
+/// `GET /api/releases/{survey}/{label}/{epoch}`: `release` is `release.json` as it was published.
+pub(super) async fn one(
+    State(serving): State<Shared>,
+    Named(path): Named<(String, u32, u64)>,
+) -> Result<Json<Value>, Problem> {
+    serving
+        .work(move |serving| {
+            let (shown, published) = serving.published(&path)?;
+            let release: Value =
+                read(published.json().and_then(|bytes| Ok(serde_json::from_slice(&bytes)?)))?;
+            let ended_s = shown.survey.survey().epoch_end_s(path.2);
+            let width = published.picture_width();
+            Ok(Json(json!({ "release": release, "ended_s": ended_s, "picture_width": width })))
+        })
+        .await
+}
+
+/// `GET .../estimates?search&order&offset&limit`: lines of the table. `order` is `rank` (the largest first) or `value`.
+pub(super) async fn estimates(
+    State(serving): State<Shared>,
+    Named(path): Named<(String, u32, u64)>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<Value>, Problem> {
+    let query = Query::read(query.as_deref(), &["search", "order", "offset", "limit"])?;
+    let by_rank = match query.text("order").unwrap_or("rank") {
+        "rank" => true,
+        "value" => false,
+        _ => return Err(bad("order is rank or value")),
+    };
+    let offset = query.number::<usize>("offset")?.unwrap_or(0);
+    let limit = query.number::<usize>("limit")?.unwrap_or(100).min(LINES_MAX);
+    let search = query.text("search").map(str::to_lowercase);
+    serving
+        .work(move |serving| {
+            let lines = read(serving.published(&path)?.1.lines())?;
+            let mut ranked = with_ranks(&lines);
+            if !by_rank {
+                ranked.sort_by_key(|(_, line)| line.value);
+            }
+            let matches = |line: &EstimateLine| match &search {
+                Some(text) => line.name.to_lowercase().contains(text) || line.value.to_string() == *text,
+                None => true,
+            };
+            let found: Vec<_> = ranked.into_iter().filter(|(_, line)| matches(line)).collect();
+            let shown: Vec<RankedLine> = found
+                .iter()
+                .skip(offset)
+                .take(limit)
+                .map(|&(rank, line)| RankedLine::of(rank, line))
+                .collect();
+            Ok(Json(json!({ "domain": lines.len(), "found": found.len(), "offset": offset, "lines": shown })))
+        })
+        .await
+}
+
+/// `GET .../ranks`: estimates by rank, evenly spread on a log axis, with where noise is.
+pub(super) async fn ranks(
+    State(serving): State<Shared>,
+    Named(path): Named<(String, u32, u64)>,
+) -> Result<Json<Value>, Problem> {
+    serving
+        .work(move |serving| {
+            let (lines, facts) = read(of_one_release(&serving.published(&path)?.1))?;
+            let by_rank = ranked(&lines);
+            let points: Vec<RankedLine> = log_spaced(by_rank.len())
+                .map(|at| RankedLine::of(Some(at + 1), &lines[by_rank[at]]))
+                .collect();
+            Ok(Json(json!({
+                "domain": lines.len(),
+                "noise_floor": facts.noise_floor,
+                "noise_threshold": facts.noise_threshold,
+                "points": points,
+            })))
+        })
+        .await
+}
+
+/// `GET .../picture?width`: the estimates as pixels, and which of them stand out of the noise.
+pub(super) async fn picture(
+    State(serving): State<Shared>,
+    Named(path): Named<(String, u32, u64)>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<Drawn>, Problem> {
+    let width = Query::read(query.as_deref(), &["width"])?.need("width")?;
+    serving
+        .work(move |serving| {
+            let lines = read(serving.published(&path)?.1.lines())?;
+            let significant = lines.iter().map(|line| line.significant);
+            let missing = lines.iter().map(|line| line.estimate.is_none());
+            Ok(Json(Drawn::of(&drawn(&lines, width)?, Some(significant)).without(missing)))
+        })
+        .await
+}
+
+/// `GET .../files/{file}`: the release to keep.
+pub(super) async fn file(
+    State(serving): State<Shared>,
+    Named((survey, label, epoch, file)): Named<(String, u32, u64, String)>,
+    RawQuery(query): RawQuery,
+) -> Result<Download, Problem> {
+    let width = Query::read(query.as_deref(), &["width"])?.number("width")?;
+    serving
+        .work(move |serving| {
+            let (shown, published) = serving.published(&(survey, label, epoch))?;
+            let plot = || -> Result<[Vec<u8>; 2], Problem> {
+                let (lines, facts) = read(of_one_release(&published))?;
+                let counts = lines.iter().map(|line| line.estimate.unwrap_or(f64::NAN)).collect();
+                let noise = Spread::constant(facts.noise_floor.powi(2), 1.0);
+                let estimates = Estimates::new(facts.respondents, counts, noise);
+                let title = plot_title(
+                    (&facts.name, facts.label.as_deref()),
+                    epoch,
+                    facts.epsilon_central,
+                    facts.epsilon_local,
+                );
+                let (title, by_rank) = (&*title, &*ranked(&lines));
+                let plot = RankPlot { title, by_rank, estimates: &estimates, threshold: facts.noise_threshold };
+                serving.studio()?.ranks(&plot).map_err(drawing)
+            };
+            let (kind, bytes) = match file.as_str() {
+                "release.json" => (JSON, read(published.json())?),
+                "estimates.csv" => ("text/csv; charset=utf-8", read(published.table())?),
+                "estimates.json" => {
+                    let lines = read(published.lines())?;
+                    let ranked = with_ranks(&lines);
+                    let all: Vec<RankedLine> =
+                        ranked.into_iter().map(|(rank, line)| RankedLine::of(rank, line)).collect();
+                    (JSON, read(serde_json::to_vec(&all).context("cannot be written"))?)
+                }
+                "ranks.svg" => ("image/svg+xml", plot()?.into_iter().next().unwrap_or_default()),
+                "ranks.png" => ("image/png", plot()?.into_iter().last().unwrap_or_default()),
+                "picture.png" => {
+                    let width = width.or_else(|| published.picture_width());
+                    let picture = drawn(&read(published.lines())?, width.ok_or_else(|| bad("give width"))?)?;
+                    let factor = (PICTURE_SIDE / picture.width().max(picture.height())).max(1);
+                    ("image/png", serving.studio()?.png(&picture.enlarged(factor)).map_err(drawing)?)
+                }
+                _ => return Err(Problem::new(StatusCode::NOT_FOUND, "unknown", FILES)),
+            };
+            let name = file_name::of_release(&shown.survey, label, epoch, &file);
+            Ok(Download { name, kind, bytes })
+        })
+        .await
+}
+
+impl Serving {
+    /// A release that was published.
+    fn published(&self, (survey, label, epoch): &(String, u32, u64)) -> Result<(&Shown, Published), Problem> {
+        let shown = self.survey(survey)?;
+        let name = ReleaseName { epoch: *epoch, label: *label };
+        let published = self.releases.at(shown.survey.hash(), name);
+        if published.exists() {
+            return Ok((shown, published));
+        }
+        let detail = format!("epoch {epoch} has no release; make one with `throng release --epoch {epoch}`");
+        Err(Problem::new(StatusCode::NOT_FOUND, "not-released", detail))
+    }
+}
+
+/// What a plot needs besides the table.
+struct Facts {
+    name: String,
+    label: Option<String>,
+    epsilon_central: f64,
+    epsilon_local: f64,
+    respondents: u64,
+    noise_floor: f64,
+    noise_threshold: f64,
+}
+
+impl Facts {
+    fn of(published: &Published) -> anyhow::Result<Self> {
+        let release: Value = serde_json::from_slice(&published.json()?)?;
+        let number =
+            |name: &str| release[name].as_f64().with_context(|| format!("the release has no {name}"));
+        Ok(Self {
+            name: release["name"].as_str().unwrap_or_default().to_owned(),
+            label: release["label"].as_str().map(str::to_owned),
+            epsilon_central: number("epsilon_central")?,
+            epsilon_local: number("epsilon_local")?,
+            respondents: release["respondents_estimated"].as_u64().unwrap_or(0),
+            noise_floor: number("noise_floor")?,
+            noise_threshold: number("noise_threshold")?,
+        })
+    }
+}
+
+/// The table and what `release.json` says of it. A batch that comes late refines a release, and its files are replaced one after
+/// the other: whoever reads in between has a table of other estimates, whose signal does not end at the threshold.
+fn of_one_release(published: &Published) -> anyhow::Result<(Vec<EstimateLine>, Facts)> {
+    for _ in 0..TRIES {
+        let (facts, lines) = (Facts::of(published)?, published.lines()?);
+        let above = |line: &EstimateLine| match (line.significant, line.estimate) {
+            (true, estimate) => estimate.is_some_and(|one| one >= facts.noise_threshold - TABLE_STEP),
+            (false, estimate) => estimate.is_none_or(|one| one <= facts.noise_threshold + TABLE_STEP),
+        };
+        if lines.iter().all(above) {
+            return Ok((lines, facts));
+        }
+        std::thread::sleep(BETWEEN_TRIES);
+    }
+    anyhow::bail!("the table and the release are not of one time; ask again")
+}
+
+/// A line of a table with its place among all; without one, and without numbers, where the value is missing.
+#[derive(Serialize)]
+struct RankedLine {
+    rank: Option<usize>,
+    value: u64,
+    name: String,
+    estimate: Option<f64>,
+    standard_error: Option<f64>,
+    significant: bool,
+    mark: String,
+}
+
+impl RankedLine {
+    fn of(rank: Option<usize>, line: &EstimateLine) -> Self {
+        let EstimateLine { value, name, estimate, standard_error, significant, mark } = line.clone();
+        Self { rank, value, name, estimate, standard_error, significant, mark }
+    }
+}
+
+/// The places of the lines that have an estimate, the largest first and equal ones by value.
+fn ranked(lines: &[EstimateLine]) -> Vec<usize> {
+    let estimate = |at: usize| lines[at].estimate.unwrap_or(f64::NEG_INFINITY);
+    let mut by_rank: Vec<usize> = (0..lines.len()).filter(|&at| lines[at].estimate.is_some()).collect();
+    by_rank.sort_by(|&a, &b| estimate(b).total_cmp(&estimate(a)).then(a.cmp(&b)));
+    by_rank
+}
+
+/// All lines with their ranks, those that have none last.
+fn with_ranks(lines: &[EstimateLine]) -> Vec<(Option<usize>, &EstimateLine)> {
+    let known = (1..).zip(ranked(lines)).map(|(rank, at)| (Some(rank), &lines[at]));
+    let missing = lines.iter().filter(|line| line.estimate.is_none()).map(|line| (None, line));
+    known.chain(missing).collect()
+}
+
+fn drawn(lines: &[EstimateLine], width: u32) -> Result<Picture, Problem> {
+    let counts: Vec<f64> = lines.iter().map(|line| line.estimate.unwrap_or(f64::NAN)).collect();
+    let drawn = if width == 0 { None } else { Picture::of_counts(width, &counts) };
+    drawn.ok_or_else(|| {
+        bad(format!("{} values have no rows of {width}; give a width that divides them", lines.len()))
+    })
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "for map_err")]
+fn drawing(error: StudioError) -> Problem {
+    problem(&anyhow::anyhow!("{error}"))
+}
+
+fn read<T>(result: anyhow::Result<T>) -> Result<T, Problem> {
+    result.map_err(|error| problem(&error))
+}
+
+/// What a list of releases says of each.
+const LISTED: [&str; 12] = [
+    "survey",
+    "name",
+    "question",
+    "label",
+    "epoch",
+    "domain",
+    "respondents",
+    "significant",
+    "epsilon_central",
+    "delta",
+    "epsilon_local",
+    "population",
+];
+const FILES: &str =
+    "here are release.json, estimates.csv, estimates.json, ranks.svg, ranks.png and picture.png?width=W";
+const LINES_MAX: usize = 1000;
+/// Estimates in a table are rounded to this.
+const TABLE_STEP: f64 = 0.001;
+const TRIES: u32 = 5;
+const BETWEEN_TRIES: Duration = Duration::from_millis(50);
+/// About as many pixels as the longer side of a picture has when it is kept.
+const PICTURE_SIDE: u32 = 800;
+
+#[cfg(test)]
+mod tests {
+    use throng_wire::{SigningKey, SurveyHash};
+
+    use super::*;
+    use crate::analysis::published::{RELEASE, TABLE};
+    use crate::analysis::{DataKey, PublishedReleases};
+
+    /// Between the renames of a refinement one file is of before: then it is read again, and never shown.
+    #[test]
+    fn a_table_is_shown_with_its_own_threshold() {
+        let data = tempfile::tempdir().unwrap();
+        let key = DataKey::new(&SigningKey::from_seed(&[1; 32]).unwrap(), &data.path().join("mark"));
+        let one = PublishedReleases::new(data.path(), &key)
+            .at(SurveyHash::new([7; 32]), ReleaseName { epoch: 1, label: 0 });
+        let release = |threshold: f64| {
+            let release = json!({
+                "name": "a", "epsilon_central": 1, "epsilon_local": 4, "noise_floor": 3, "noise_threshold": threshold,
+            });
+            (RELEASE, release.to_string().into_bytes())
+        };
+        let table = |estimate: f64| {
+            let text =
+                format!("value,name,estimate,standard_error,significant\n0,a,{estimate:.3},3.000,true\n");
+            (TABLE, text.into_bytes())
+        };
+        // The last digit is rounded: what is signal by a hair is no other release.
+        one.write(&[release(12.0004), table(12.0)]).unwrap();
+        assert_eq!(of_one_release(&one).unwrap().1.noise_threshold, 12.0004);
+        one.write(&[release(20.0), table(12.0)]).unwrap();
+        let error = of_one_release(&one).err().unwrap();
+        assert!(error.to_string().contains("not of one time"), "{error}");
+        let refining = one.clone();
+        let refined = std::thread::spawn(move || {
+            std::thread::sleep(BETWEEN_TRIES);
+            refining.write(&[release(20.0), table(30.0)]).unwrap();
+        });
+        let (lines, facts) = of_one_release(&one).unwrap();
+        assert_eq!((lines[0].estimate, facts.noise_threshold), (Some(30.0), 20.0));
+        refined.join().unwrap();
+    }
+}

@@ -1,0 +1,36 @@
+//! How the file of any server is read.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use serde::de::DeserializeOwned;
+
+/// What a file says.
+pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    toml::from_str(&text).with_context(|| format!("in {}", path.display()))
+}
+
+/// What every server needs: surveys, and some memory.
+pub(crate) fn check(path: &Path, surveys: usize, memory_mib: u64) -> Result<()> {
+    ensure!(surveys > 0, "{} names no [[surveys]]", path.display());
+    ensure!(
+        memory_mib >= MEMORY_MIB_MIN,
+        "memory_mib = {memory_mib} is too little: give at least {MEMORY_MIB_MIN}"
+    );
+    Ok(())
+}
+
+/// Paths in a file are relative to its directory.
+pub(crate) fn at_base(file: &Path) -> impl Fn(&mut PathBuf) + Copy {
+    let base = file.parent().unwrap_or(Path::new(""));
+    |path| *path = base.join(&*path)
+}
+
+/// Unless a file says otherwise.
+pub(crate) fn memory_mib() -> u64 {
+    512
+}
+
+const MEMORY_MIB_MIN: u64 = 16;

@@ -1,0 +1,396 @@
+//! How a server is: whether it can do its work, and a few numbers about it, for its operator.
+//!
+//! What is here leaves the process, so it tells nothing about respondents. **No number depends on one person more or less**:
+//! uploads are not counted, neither those that were taken nor those that were refused. Rounding would not help. A number
+//! that is rounded down to a power of two still changes with one upload, the one that completes the power, and whoever
+//! can send a few can bring it there. Requests for statements, connections, processor time and memory in use are left
+//! out for the same reason. What is counted is what a party does as such, once for an epoch and label, and says in its
+//! public statements anyway.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::directory;
+use throng_host::clock::now_s;
+use throng_host::net::Server;
+
+/// What a server's operator can ask. Clones are the same.
+#[derive(Clone)]
+pub struct Vitals(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    conditions: Mutex<Vec<Condition>>,
+    families: Mutex<Vec<Family>>,
+    /// Surveys that are not served, while others are: what each is called, and what is wrong.
+    damaged: Mutex<Vec<(String, String)>>,
+    started: AtomicBool,
+    stopping: AtomicBool,
+}
+
+struct Condition {
+    name: String,
+    /// What is wrong, if something is.
+    wrong: Box<dyn Fn() -> Option<String> + Send + Sync>,
+}
+
+/// All samples of one name.
+struct Family {
+    name: &'static str,
+    kind: Kind,
+    help: &'static str,
+    samples: Vec<Sample>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Counter,
+    Gauge,
+    Info,
+}
+
+struct Sample {
+    labels: String,
+    value: Box<dyn Fn() -> Option<f64> + Send + Sync>,
+}
+
+impl Default for Vitals {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Vitals {
+    /// Those of a process that starts now.
+    pub fn new() -> Self {
+        let vitals = Self(Arc::default());
+        let started_s = now_s() as f64;
+        vitals.gauge(
+            "process_start_time_seconds",
+            "When this process began, in seconds since 1970.",
+            &[],
+            move || Some(started_s),
+        );
+        let version = [("version", env!("CARGO_PKG_VERSION"))];
+        vitals.sample("throng_build", Kind::Info, "Which program this is.", &version, Box::new(|| Some(1.0)));
+        vitals
+    }
+
+    /// Something that has to be right for the server to be ready: `wrong` says what is not, without counts or addresses.
+    pub fn condition(
+        &self,
+        name: impl Into<String>,
+        wrong: impl Fn() -> Option<String> + Send + Sync + 'static,
+    ) {
+        lock(&self.0.conditions).push(Condition { name: name.into(), wrong: Box::new(wrong) });
+    }
+
+    /// A number that only grows, by what this party does. The exposition adds `_total` to its name.
+    pub fn counter(&self, name: &'static str, help: &'static str, labels: &[(&str, &str)]) -> Counter {
+        let counter = Counter::default();
+        let value = counter.clone();
+        let value = move || Some(value.0.load(Ordering::Relaxed) as f64);
+        self.sample(name, Kind::Counter, help, labels, Box::new(value));
+        counter
+    }
+
+    /// A number that goes up and down; left out while there is none.
+    pub fn gauge(
+        &self,
+        name: &'static str,
+        help: &'static str,
+        labels: &[(&str, &str)],
+        value: impl Fn() -> Option<f64> + Send + Sync + 'static,
+    ) {
+        self.sample(name, Kind::Gauge, help, labels, Box::new(value));
+    }
+
+    /// A thread that does a party's own work in one survey. The server is ready while it lives and nothing that it tries
+    /// fails.
+    pub fn worker(&self, party: &str, survey: &str) -> Pulse {
+        let pulse = Pulse(Arc::new(Beats::default()));
+        let (beats, name) = (pulse.0.clone(), party.to_owned());
+        self.condition(format!("worker of {party} in {survey}"), move || {
+            if beats.ended.load(Ordering::Relaxed) {
+                return Some(format!("the thread of {name} has ended: start the server again"));
+            }
+            let failing = lock(&beats.failing);
+            let failing: Vec<&str> = failing.iter().copied().collect();
+            let failing = (!failing.is_empty()).then(|| failing.join(", "));
+            failing.map(|works| format!("{name} fails at {works}: its log says why"))
+        });
+        let beats = pulse.0.clone();
+        self.gauge(
+            "throng_worker_round_age_seconds",
+            "Seconds since the worker of a party last did all that was due, without a failure.",
+            &[("party", party), ("survey", survey)],
+            move || lock(&beats.round).map(|round| round.elapsed().as_secs() as f64),
+        );
+        pulse
+    }
+
+    /// The directory for what must not be lost: whether it can be written. How much room there is changes with what was
+    /// sent, and is not told.
+    pub fn data(&self, directory: &Path) {
+        let path: PathBuf = directory.to_owned();
+        self.condition("data", move || {
+            let probed = directory::probe(&path);
+            probed.err().map(|error| format!("the data directory cannot be written: {}", error.kind()))
+        });
+    }
+
+    /// Whether the limit for all requests together was reached: not how often, since each time is a request.
+    pub fn server(&self, server: &Server) {
+        let rate = Arc::clone(server.rate());
+        self.gauge(
+            "throng_overloaded",
+            "1 if requests beyond requests_per_s_max were refused within the last minute.",
+            &[],
+            move || Some(if rate.has_refused_within(OVERLOADED) { 1.0 } else { 0.0 }),
+        );
+    }
+
+    /// About how much memory the server may use, as its file says.
+    pub fn memory_limit(&self, bytes: u64) {
+        let help = "About how much memory this server may use.";
+        self.gauge("throng_memory_limit_bytes", help, &[], move || Some(bytes as f64));
+    }
+
+    /// A survey that is not served, while another is: the server is ready for the other, and says so.
+    pub fn damaged(&self, name: impl Into<String>, wrong: impl Into<String>) {
+        lock(&self.0.damaged).push((name.into(), wrong.into()));
+    }
+
+    /// Which surveys are not served, in sentences.
+    pub fn not_served(&self) -> Vec<String> {
+        lock(&self.0.damaged).iter().map(|(_, wrong)| wrong.clone()).collect()
+    }
+
+    /// From now on the server answers requests; before that it is not ready.
+    pub fn start(&self) {
+        self.0.started.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on the server is not ready: it is about to stop.
+    pub fn stop(&self) {
+        self.0.stopping.store(true, Ordering::Relaxed);
+    }
+
+    /// What is wrong, in sentences; nothing if the server is ready. It may touch the disk.
+    pub fn wrong(&self) -> Vec<String> {
+        if self.0.stopping.load(Ordering::Relaxed) {
+            return vec!["the server is about to stop".into()];
+        }
+        if !self.0.started.load(Ordering::Relaxed) {
+            return vec!["the server is about to start".into()];
+        }
+        lock(&self.0.conditions).iter().filter_map(|condition| (condition.wrong)()).collect()
+    }
+
+    /// All numbers, as OpenMetrics 1.0 has them. It may touch the disk.
+    pub fn open_metrics(&self) -> String {
+        let mut text = String::new();
+        for family in lock(&self.0.families).iter() {
+            let (kind, suffix) = family.kind.names();
+            head(&mut text, family.name, kind, family.help);
+            for sample in &family.samples {
+                if let Some(value) = (sample.value)() {
+                    line(&mut text, &format!("{}{suffix}", family.name), &sample.labels, value);
+                }
+            }
+        }
+        head(&mut text, "throng_ready", "gauge", "Whether a condition of being ready holds.");
+        for condition in lock(&self.0.conditions).iter() {
+            let holds = if (condition.wrong)().is_none() { 1.0 } else { 0.0 };
+            line(&mut text, "throng_ready", &label_text(&[("condition", &condition.name)]), holds);
+        }
+        for (name, _) in lock(&self.0.damaged).iter() {
+            line(&mut text, "throng_ready", &label_text(&[("condition", name)]), 0.0);
+        }
+        text + "# EOF\n"
+    }
+
+    fn sample(
+        &self,
+        name: &'static str,
+        kind: Kind,
+        help: &'static str,
+        labels: &[(&str, &str)],
+        value: Box<dyn Fn() -> Option<f64> + Send + Sync>,
+    ) {
+        let sample = Sample { labels: label_text(labels), value };
+        let mut families = lock(&self.0.families);
+        match families.iter_mut().find(|family| family.name == name) {
+            Some(family) => family.samples.push(sample),
+            None => families.push(Family { name, kind, help, samples: vec![sample] }),
+        }
+    }
+}
+
+impl std::fmt::Debug for Vitals {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Vitals(..)")
+    }
+}
+
+impl Kind {
+    /// Its word, and what a sample's name ends with.
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Counter => ("counter", "_total"),
+            Self::Gauge => ("gauge", ""),
+            Self::Info => ("info", "_info"),
+        }
+    }
+}
+
+/// How often a party has done something since it started.
+#[derive(Clone, Debug, Default)]
+pub struct Counter(Arc<AtomicU64>);
+
+impl Counter {
+    /// Once more.
+    pub fn add(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Kept by a thread that does a party's own work, and dropped with it: a thread that panics is missed.
+#[derive(Debug)]
+pub struct Pulse(Arc<Beats>);
+
+#[derive(Debug, Default)]
+struct Beats {
+    ended: AtomicBool,
+    failing: Mutex<BTreeSet<&'static str>>,
+    round: Mutex<Option<Instant>>,
+}
+
+impl Pulse {
+    /// One kind of work fails, until `succeeds`.
+    pub fn fails(&self, work: &'static str) {
+        lock(&self.0.failing).insert(work);
+    }
+
+    /// One kind of work is done, or there is none.
+    pub fn succeeds(&self, work: &'static str) {
+        lock(&self.0.failing).remove(work);
+    }
+
+    /// All that was due was tried. A round counts if nothing failed in it.
+    pub fn round(&self) {
+        if lock(&self.0.failing).is_empty() {
+            *lock(&self.0.round) = Some(Instant::now());
+        }
+    }
+}
+
+impl Drop for Pulse {
+    fn drop(&mut self) {
+        self.0.ended.store(true, Ordering::Relaxed);
+    }
+}
+
+fn head(text: &mut String, name: &str, kind: &str, help: &str) {
+    // Writing to a string does not fail.
+    let _ = writeln!(text, "# TYPE {name} {kind}\n# HELP {name} {help}");
+}
+
+fn line(text: &mut String, name: &str, labels: &str, value: f64) {
+    let _ = writeln!(text, "{name}{labels} {value}");
+}
+
+/// Labels in braces, with their values escaped; nothing if there are none.
+fn label_text(labels: &[(&str, &str)]) -> String {
+    let escape = |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    let labels: Vec<String> =
+        labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escape(value))).collect();
+    if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is in them is never half-written.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+const OVERLOADED: Duration = Duration::from_secs(60);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_open_metrics() {
+        let vitals = Vitals::new();
+        let epochs = |outcome| vitals.counter("throng_epochs", "Epochs.", &[("outcome", outcome)]);
+        let (released, _destroyed) = (epochs("released"), epochs("destroyed"));
+        vitals.gauge("throng_key_epochs_left", "Epochs with keys.", &[("survey", "a \"b\"\\c\n")], || {
+            Some(12.0)
+        });
+        vitals.gauge("throng_nothing", "Not known.", &[], || None);
+        vitals.condition("clock", || Some("the clock has jumped".into()));
+        released.add();
+        released.add();
+        let text = vitals.open_metrics();
+        let (first, rest) = text.split_once("# TYPE throng_build ").unwrap();
+        assert!(first.contains("\nprocess_start_time_seconds "));
+        let expected = "\
+info
+# HELP throng_build Which program this is.
+throng_build_info{version=\"VERSION\"} 1
+# TYPE throng_epochs counter
+# HELP throng_epochs Epochs.
+throng_epochs_total{outcome=\"released\"} 2
+throng_epochs_total{outcome=\"destroyed\"} 0
+# TYPE throng_key_epochs_left gauge
+# HELP throng_key_epochs_left Epochs with keys.
+throng_key_epochs_left{survey=\"a \\\"b\\\"\\\\c\\n\"} 12
+# TYPE throng_nothing gauge
+# HELP throng_nothing Not known.
+# TYPE throng_ready gauge
+# HELP throng_ready Whether a condition of being ready holds.
+throng_ready{condition=\"clock\"} 0
+# EOF
+";
+        assert_eq!(rest, expected.replace("VERSION", env!("CARGO_PKG_VERSION")));
+    }
+
+    #[test]
+    fn a_worker_that_fails_or_ends_is_missed() {
+        let vitals = Vitals::new();
+        assert_eq!(vitals.wrong(), ["the server is about to start"]);
+        vitals.start();
+        let pulse = vitals.worker("instance-1-hop-1", "flights");
+        assert!(vitals.wrong().is_empty());
+        assert!(!vitals.open_metrics().contains("round_age_seconds{"), "there was none");
+        pulse.fails("keys");
+        pulse.fails("clock");
+        pulse.round();
+        assert_eq!(vitals.wrong(), ["instance-1-hop-1 fails at clock, keys: its log says why"]);
+        assert!(!vitals.open_metrics().contains("round_age_seconds{"));
+        pulse.succeeds("clock");
+        pulse.succeeds("keys");
+        pulse.round();
+        assert!(vitals.wrong().is_empty() && vitals.open_metrics().contains("round_age_seconds{"));
+        drop(pulse);
+        assert!(vitals.wrong()[0].contains("has ended"));
+        vitals.stop();
+        assert_eq!(vitals.wrong(), ["the server is about to stop"]);
+    }
+
+    #[test]
+    fn a_data_directory_that_is_gone_is_missed() {
+        let directory = tempfile::tempdir().unwrap();
+        let vitals = Vitals::new();
+        vitals.start();
+        vitals.data(directory.path());
+        assert!(vitals.wrong().is_empty());
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "nothing is left behind");
+        drop(directory);
+        assert!(vitals.wrong()[0].contains("cannot be written"));
+    }
+}

@@ -1,0 +1,495 @@
+//! `throng serve shuffler`: one process, a hop of any number of surveys.
+
+mod config;
+pub mod group_commit;
+mod handlers;
+mod peers;
+mod worker;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use axum::Router;
+use throng_account::deletion::Deletion;
+use throng_dp::{Delta, Epsilon};
+use throng_shuffle::{CrowdRule, Cut, Hop, HopConfig};
+use throng_wire::survey::Enrolment;
+use throng_wire::{CredentialList, Digest, Place, SigningKey, Survey, SurveyHash};
+use tokio::runtime::Handle;
+
+use crate::operate::about::{self, unique_name};
+use crate::operate::damage::Damage;
+use crate::operate::directory::ensure_writable;
+use group_commit::GroupCommit;
+use crate::operate::layer_keys::LayerKeyFiles;
+use crate::operate::log::{Log, Seldom};
+use crate::operate::operator_port::OperatorPort;
+use crate::operate::survey_files::SurveyFiles;
+use crate::operate::vitals::{Counter, Vitals};
+use crate::operate::waits::Waits;
+use worker::{Counts, Worker};
+use throng_host::bundle::Bundle;
+use throng_host::clock::now_s;
+use throng_host::entropy::system_rng;
+use crate::file_store::{FileStore, MarkFile, ShadowMark, ShadowStore};
+use throng_host::keygen::{Party, Schedule, Signer};
+use throng_host::net::server::Limits;
+use throng_host::net::{Client, Server, Transport, client, open_files};
+use throng_host::private_dir::{self, Others};
+pub use config::{ShufflerConfig, SurveyConfig};
+pub(super) use peers::{Peers, SharedPeers};
+
+/// A shuffler whose files were read and found to be right.
+pub struct Shuffler {
+    config: ShufflerConfig,
+    party: Party,
+    surveys: Vec<Prepared>,
+    /// Those that are not served.
+    damages: Vec<Damage>,
+}
+
+/// One survey of a shuffler, before anything is opened.
+struct Prepared {
+    file: PathBuf,
+    bundle: Bundle,
+    public: SurveyFiles,
+    instance: u32,
+    hop: u32,
+    rule: CrowdRule,
+    keys: LayerKeyFiles,
+    /// Where its mark is.
+    mark: PathBuf,
+    credentials: Option<CredentialList>,
+    peers: Peers,
+}
+
+impl Shuffler {
+    /// Reads and checks everything that a shuffler runs on, but for its data. Changes nothing. A survey that is not as it should
+    /// be does not keep the others from being served; if there is no other, that is an error.
+    pub fn prepare(config: ShufflerConfig) -> Result<Self> {
+        let party = Party::read(&config.identity)?;
+        ensure!(
+            config.listen.ip().is_loopback() || !config.plain_http,
+            "plain HTTP is for one machine only, and {} can be reached from others: listen on 127.0.0.1, or use TLS",
+            config.listen
+        );
+        ensure!(
+            config.listen.port() == 0 || config.operator_listen.is_none_or(|listen| listen != config.listen),
+            "operator_listen is {}, as listen is: give the operator a port of its own",
+            config.listen
+        );
+        ensure_writable(&config.data)?;
+        private_dir::check(&config.data, Others::Strangers)?;
+        let (mut surveys, mut damages) = (Vec::new(), Vec::new());
+        for survey in &config.surveys {
+            match Prepared::new(survey, &config, &party) {
+                Ok(prepared) => surveys.push(prepared),
+                Err(error) => damages.push(Damage::new(&survey.survey, survey.place, error)),
+            }
+        }
+        if surveys.is_empty() {
+            Damage::none(std::mem::take(&mut damages))?;
+        }
+        for (index, one) in surveys.iter().enumerate() {
+            let same = |other: &Prepared| other.key() == one.key();
+            ensure!(!surveys[..index].iter().any(same), "a survey and instance is listed twice");
+        }
+        Ok(Self { config, party, surveys, damages })
+    }
+
+    /// Reads all that the server would, its data included, and fails on what is damaged. Changes nothing, and does not
+    /// disturb a server that runs on the same files.
+    pub fn check(mut self) -> Result<()> {
+        let mut damages = std::mem::take(&mut self.damages);
+        for mut survey in self.surveys.drain(..) {
+            if let Err(error) = survey.check(&self.config, &self.party) {
+                damages.push(Damage::new(&survey.file, survey.place(), error));
+            }
+        }
+        Damage::none(damages)
+    }
+
+    /// What it is a hop of, with a warning for everything that parties share.
+    pub fn summary(&self) -> Vec<serde_json::Value> {
+        let summary = |one: &Prepared| {
+            let credentials = one.credentials.as_ref().map(CredentialList::len).into();
+            about::summary(&one.bundle, one.place(), ("credentials", credentials))
+        };
+        self.surveys.iter().map(summary).collect()
+    }
+
+    /// What its operator should look at again.
+    pub fn warnings(&self) -> Vec<String> {
+        about::warnings(self.surveys.iter().map(|one| &one.bundle), self.config.operator_listen)
+    }
+
+    /// Leaves the surveys of this name alone, for `reset`.
+    pub fn select(&mut self, name: &str) -> Result<()> {
+        let name_of = |one: &Prepared| one.bundle.survey().survey().name.clone();
+        let names: Vec<String> = self.surveys.iter().map(name_of).collect();
+        self.surveys.retain(|one| name_of(one) == name);
+        let damages = std::mem::take(&mut self.damages);
+        if self.surveys.is_empty() {
+            // It may be one that cannot be read.
+            Damage::none(damages)?;
+            bail!("there is no survey {name} here, but {}", names.join(", "));
+        }
+        Ok(())
+    }
+
+    /// Gives up what every hop has not released yet, the current epoch included, and makes layer keys that begin with the next
+    /// one. Nothing is stated about what is given up: whoever restores a hop from a copy cannot know what it has stated since.
+    /// Batches that are released stay until they are taken; besides them the journal and the identity are all that is kept, and all
+    /// that has to be whole: of the journal as much as there is.
+    pub fn reset(mut self) -> Result<()> {
+        Damage::none(std::mem::take(&mut self.damages))?;
+        for mut survey in self.surveys.drain(..) {
+            let (hop, store, mark) = survey.hop_files(&self.config, &self.party)?;
+            let hop = Hop::reset(hop, store, mark, now_s())?;
+            let published = survey
+                .bundle
+                .key_lists()
+                .iter()
+                .filter(|list| list.party == hop.place())
+                .max_by_key(|list| list.serial);
+            let named = hop.survey().survey();
+            let next = named.epoch_at(now_s()) + 1;
+            let signer = Signer::new(&self.party, named, hop.place())?;
+            signer.renew(survey.keys.dir(), published, next, Schedule::of(named), &mut system_rng()?)?;
+        }
+        Ok(())
+    }
+
+    /// Serves until `shutdown` is over. `ready` is called with the address once requests are answered.
+    pub async fn serve(
+        self,
+        log: &Log,
+        shutdown: impl Future<Output = ()>,
+        ready: impl FnOnce(&str),
+    ) -> Result<()> {
+        self.warnings().into_iter().for_each(|warning| log.warn("warning").reason(warning).write());
+        let Self { config, party, surveys, mut damages } = self;
+        private_dir::create(&config.data, Others::Strangers)?;
+        let vitals = Vitals::new();
+        let port = OperatorPort::open(config.operator_listen, &vitals, Router::new()).await?;
+        // Keys are not copied around in memory, but read where they are needed.
+        let identity = Party::read(&config.identity)?.into_identity();
+        let client = Client::new(Some(identity), client::Limits::default());
+        let (mut served, mut workers) = (Vec::new(), Vec::new());
+        for survey in surveys {
+            let (file, place) = (survey.file.clone(), survey.place());
+            match survey.start(&config, &party, client.clone(), log, &vitals) {
+                Ok((running, worker)) => {
+                    served.push(running);
+                    workers.push(worker);
+                }
+                Err(error) => damages.push(Damage::new(&file, place, error)),
+            }
+        }
+        // Others run, whatever became of one of them.
+        if served.is_empty() {
+            return Damage::none(damages);
+        }
+        damages.iter().for_each(|damage| damage.tell(log, &vitals));
+        let transport = if config.plain_http { Transport::Plain } else { Transport::Tls(party.identity()) };
+        // Only first hops take bodies as a whole; batches are read in parts.
+        let body_len = |one: &Running| one.hop.layout().body_len(one.hop.layout().envelopes());
+        let longest = served.iter().filter(|one| one.number == 1).map(body_len).max();
+        let connections = config.connections_for(longest.unwrap_or(0));
+        // Without room for files nothing is stored, whoever is connected.
+        let files = open_files::allow((connections + OPEN_FILES) as u64).saturating_sub(OPEN_FILES as u64);
+        let connections_max = connections.min(usize::try_from(files).unwrap_or(usize::MAX)).max(1);
+        if connections_max < connections {
+            let reason = "the system allows fewer open files than connections_max needs: raise its limit (LimitNOFILE)";
+            log.warn("warning").reason(reason).write();
+        }
+        let limits =
+            Limits { connections_max, requests_per_s_max: config.requests_per_s_max, ..Limits::default() };
+        let server = Server::bind(config.listen, transport, limits).await?;
+        vitals.data(&config.data);
+        vitals.server(&server);
+        vitals.memory_limit(config.memory_mib << 20);
+        let scheme = if config.plain_http { "http" } else { "https" };
+        let url = format!("{scheme}://{}", server.address()?);
+        vitals.start();
+        log.info("serving").write();
+        ready(&url);
+        let stopping = async {
+            shutdown.await;
+            vitals.stop();
+            log.info("stopping").write();
+        };
+        let hops: Vec<Arc<Hop>> = served.iter().map(|one: &Running| Arc::clone(&one.hop)).collect();
+        let served = Arc::new(Served { running: served, damages });
+        let uploads = handlers::Uploads(Arc::clone(&served));
+        server.serve_with(uploads, handlers::router(served), stopping).await?;
+        // What a worker is in the middle of it does again, with the same result, at the next start: but let it finish.
+        for (stop, worker) in workers {
+            drop(stop);
+            tokio::task::spawn_blocking(move || worker.join())
+                .await?
+                .map_err(|_| anyhow!("a hop's own thread panicked"))?;
+        }
+        tokio::task::spawn_blocking(move || hops.iter().try_for_each(|hop| hop.sync())).await??;
+        port.close().await?;
+        log.info("stopped").write();
+        Ok(())
+    }
+}
+
+/// A hop's own thread, which ends when the sender is gone.
+type WorkerThread = (mpsc::Sender<()>, JoinHandle<()>);
+
+/// What a server answers for.
+struct Served {
+    running: Vec<Running>,
+    damages: Vec<Damage>,
+}
+
+/// A hop that answers requests.
+struct Running {
+    hop: Arc<Hop>,
+    intake: GroupCommit,
+    credentials: Option<CredentialList>,
+    peers: SharedPeers,
+    /// Without TLS.
+    plain: bool,
+    instance: u32,
+    number: u32,
+    log: Log,
+    /// When its log last said that a request failed.
+    seldom: Seldom,
+    handed_on: Counter,
+    /// When it began, by two clocks.
+    started: (Instant, u64),
+}
+
+impl Prepared {
+    fn new(config: &SurveyConfig, shuffler: &ShufflerConfig, party: &Party) -> Result<Self> {
+        let Place::Hop { instance, hop } = config.place else {
+            bail!("a shuffler's place is a hop, for example instance-1-hop-1");
+        };
+        let (public, bundle) = SurveyFiles::read(&config.survey)?;
+        let survey = bundle.survey().survey();
+        let pinned =
+            survey.party(config.place).ok_or_else(|| anyhow!("the survey has no {}", config.place))?;
+        ensure!(
+            pinned.signing_key == party.signing_key().public(),
+            "the survey pins another signing key for {} than the identity has",
+            config.place
+        );
+        let own = bundle.address(config.place)?;
+        ensure!(
+            own.url.starts_with("https://") != shuffler.plain_http,
+            "the address {} does not fit plain_http = {}",
+            own.url,
+            shuffler.plain_http
+        );
+        ensure!(
+            own.certificate.is_none_or(|certificate| certificate == party.identity().digest()),
+            "the address names another certificate than the identity has: sign it with `throng keygen address`"
+        );
+        let peers = Peers::of(&bundle, (instance, hop), shuffler.plain_http)?;
+        ensure!(
+            bundle.key_list_digest(Place::Analyzer).is_some(),
+            "there is no key list of the analyzer: add what it signed to the .keys file beside the survey"
+        );
+        let credentials = match (&config.credentials, hop, survey.crowd.enrolment) {
+            (Some(path), 1, Enrolment::Credential) => {
+                let text = std::fs::read_to_string(path);
+                let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+                Some(CredentialList::from_file(&text).with_context(|| format!("in {}", path.display()))?)
+            }
+            (None, 1, Enrolment::Credential) => bail!("credentials are missing: the list of who may answer"),
+            (Some(_), ..) => bail!("credentials belong to a first hop of a survey without open enrolment"),
+            (None, ..) => None,
+        };
+        let rule = crowd_rule(survey)?;
+        let mut keys = LayerKeyFiles::new(config.keys.as_ref().unwrap_or(&shuffler.identity));
+        ensure_writable(keys.dir()).context("layer keys are erased once their epochs are over")?;
+        keys.read(bundle.survey(), config.place, survey.epoch_at(now_s()))?;
+        let mark = config.mark.as_deref().unwrap_or(keys.dir());
+        ensure_writable(mark).context("the mark of the journal is written with every step")?;
+        let mark = mark.join(format!("{}-{}.mark", bundle.survey().hash(), config.place));
+        let file = config.survey.clone();
+        Ok(Self { file, instance, hop, rule, keys, mark, credentials, peers, bundle, public })
+    }
+
+    fn place(&self) -> Place {
+        Place::Hop { instance: self.instance, hop: self.hop }
+    }
+
+    fn key(&self) -> (SurveyHash, u32) {
+        (self.bundle.survey().hash(), self.instance)
+    }
+
+    /// What the hop is told, its data, and its mark.
+    fn hop_files(
+        &mut self,
+        config: &ShufflerConfig,
+        party: &Party,
+    ) -> Result<(HopConfig, Box<FileStore>, Box<MarkFile>)> {
+        let (hop, data) = self.hop_config(config, party)?;
+        let store = FileStore::open(&data).with_context(|| format!("cannot use {}", data.display()))?;
+        let mark = store.mark(self.mark.clone());
+        Ok((hop, Box::new(store), Box::new(mark)))
+    }
+
+    /// What the hop is told, and where its data is.
+    fn hop_config(&mut self, config: &ShufflerConfig, party: &Party) -> Result<(HopConfig, PathBuf)> {
+        let survey = self.bundle.survey().clone();
+        let epoch = survey.survey().epoch_at(now_s());
+        let (keys, key_list) = self.keys.read(&survey, self.place(), epoch)?;
+        let data = config.data.join(format!("{}-{}", survey.hash(), self.place()));
+        let hop = HopConfig {
+            instance: self.instance,
+            hop: self.hop,
+            rule: self.rule,
+            signing: SigningKey::from_file(&party.signing_key().to_file())?,
+            keys,
+            key_list,
+            memory: config.memory_each(),
+            survey,
+        };
+        Ok((hop, data))
+    }
+
+    /// Opens the hop as the server would, on files that it cannot change, and reads what it would read later.
+    fn check(&mut self, config: &ShufflerConfig, party: &Party) -> Result<()> {
+        for again in (0..CHECKS).rev() {
+            let (hop, data) = self.hop_config(config, party)?;
+            let (store, mark) = (ShadowStore::of(&data), ShadowMark::of(&self.mark));
+            let checked =
+                Hop::open(hop, Box::new(store), Box::new(mark), now_s()).and_then(|hop| hop.check_files());
+            match checked {
+                Ok(()) => return Ok(()),
+                // A server that runs may have taken a step meanwhile: what is damaged stays so.
+                Err(_) if again > 0 => thread::sleep(CHECK_PAUSE),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn name_analyzer_key_list(&self, hop: &Hop) {
+        hop.set_analyzer_key_list(self.bundle.key_list_digest(Place::Analyzer).unwrap_or(Digest::NONE));
+    }
+
+    fn start(
+        mut self,
+        config: &ShufflerConfig,
+        party: &Party,
+        client: Client,
+        log: &Log,
+        vitals: &Vitals,
+    ) -> Result<(Running, WorkerThread)> {
+        let (instance, number) = (self.instance, self.hop);
+        let (hop, store, mark) = self.hop_files(config, party)?;
+        let hop = Arc::new(Hop::open(hop, store, mark, now_s())?);
+        self.name_analyzer_key_list(&hop);
+        let Self { keys, credentials, peers, bundle, public, .. } = self;
+        let peers = SharedPeers::new(peers);
+        let (place, survey) = (hop.place().to_string(), unique_name(hop.survey()));
+        let log = log.of(&place, &hop.survey().survey().name);
+        hop.cuts().into_iter().for_each(|cut| tell_cut(&log, cut));
+        let counts = Counts::new(vitals, &place, &survey);
+        let handed_on = counts.handed_on.clone();
+        let intake = GroupCommit::start(Arc::clone(&hop))?;
+        watch(&hop, &intake, vitals);
+        let started = (Instant::now(), now_s());
+        let worker = Worker {
+            hop: Arc::clone(&hop),
+            keys,
+            peers: peers.clone(),
+            plain: config.plain_http,
+            bundle,
+            public,
+            client,
+            handle: Handle::current(),
+            waits: Waits::default(),
+            started,
+            asked: false,
+            patience: Duration::from_secs(config.neighbours_wait_s),
+            log: log.clone(),
+            pulse: vitals.worker(&place, &survey),
+            counts,
+        };
+        let (stop, stopped) = mpsc::channel();
+        let name = format!("{instance}-{number}");
+        let thread = thread::Builder::new().name(name).spawn(move || worker.run(&stopped));
+        let (plain, seldom) = (config.plain_http, Seldom::default());
+        let running = Running {
+            hop,
+            intake,
+            credentials,
+            peers,
+            plain,
+            instance,
+            number,
+            log,
+            seldom,
+            handed_on,
+            started,
+        };
+        Ok((running, (stop, thread.context("no thread for a hop")?)))
+    }
+}
+
+/// A file whose end was cut off when it was opened. How long that was would tell of uploads.
+fn tell_cut(log: &Log, cut: Cut) {
+    let entry = log.warn("tail-cut");
+    match cut {
+        Cut::Journal => entry.reason("the journal ended in an unfinished record, which was never acted on"),
+        Cut::Uploads(channel) => {
+            let reason = "uploads ended in a group that was not synced: nobody was given a receipt for it, unless the disk has lost it since";
+            entry.epoch(channel.epoch).label(channel.label).reason(reason)
+        }
+    }
+    .write();
+}
+/// How often files are read before they are said to be damaged, and the pause between.
+const CHECKS: u32 = 3;
+const CHECK_PAUSE: Duration = Duration::from_millis(200);
+
+/// Files that a shuffler has open besides its connections, at most about.
+const OPEN_FILES: usize = 128;
+
+/// What a hop's operator watches beside its worker.
+fn watch(hop: &Arc<Hop>, intake: &GroupCommit, vitals: &Vitals) {
+    let (place, survey) = (hop.place().to_string(), unique_name(hop.survey()));
+    let whose = [("party", place.as_str()), ("survey", survey.as_str())];
+    let keys_left = {
+        let hop = Arc::clone(hop);
+        move || hop.key_epochs_from(hop.survey().survey().epoch_at(now_s()))
+    };
+    let (left, name) = (keys_left.clone(), place.clone());
+    vitals.condition(format!("keys of {place} in {survey}"), move || {
+        let advice = "add some with `throng keygen rotate`, and give the signed list to everyone";
+        (left() < 2).then(|| format!("{name} has no layer keys for this epoch and the next: {advice}"))
+    });
+    let help = "Epochs that there are layer keys for, this one included.";
+    vitals.gauge("throng_key_epochs_left", help, &whose, move || Some(keys_left() as f64));
+    let hop = Arc::clone(hop);
+    let help = "Batches that wait for the next hop or the analyzer.";
+    vitals.gauge("throng_batches_waiting", help, &whose, move || Some(hop.waiting().len() as f64));
+    // A clone would keep the thread that writes alive.
+    let intake = intake.downgrade();
+    let name = place.clone();
+    vitals.condition(format!("intake of {place} in {survey}"), move || {
+        (!intake.is_alive())
+            .then(|| format!("the thread that writes for {name} has ended: start the server again"))
+    });
+}
+
+/// What an epoch of a survey needs. Labelled crowds are thinned before they are counted.
+pub fn crowd_rule(survey: &Survey) -> Result<CrowdRule> {
+    let deletion = survey.labels.as_ref().map(|labels| {
+        let (epsilon, delta) = (Epsilon::new(labels.epsilon_deletion)?, Delta::new(labels.delta_deletion)?);
+        anyhow::Ok(Deletion::new(epsilon, delta)?.noise()?)
+    });
+    Ok(CrowdRule::new(survey.crowd.respondents_min, deletion.transpose()?))
+}

@@ -1,0 +1,369 @@
+//! What a hop does by itself: the tick, the shuffle, handing on, and erasing keys.
+
+use std::io::{Cursor, Read};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::task::{Context as Poller, Poll};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use hyper::{HeaderMap, Method};
+use throng_shuffle::{Channel, Hop};
+use throng_wire::statement::STATEMENT_LEN;
+use throng_wire::{Address, Digest, EpochStatement, Outcome, Place, Route, Signed};
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio::runtime::Handle;
+
+use crate::operate::layer_keys::LayerKeyFiles;
+use crate::operate::log::Log;
+use crate::operate::reasons;
+use super::{Peers, SharedPeers};
+use crate::operate::survey_files::SurveyFiles;
+use crate::operate::vitals::{Counter, Pulse, Vitals};
+use crate::operate::waits::Waits;
+use throng_host::bundle::Bundle;
+use throng_host::clock::{has_jumped_ahead, now_s};
+use throng_host::entropy::system_rng;
+use throng_host::net::client::Client;
+use throng_host::net::{Outgoing, paths};
+
+/// A hop's own thread.
+pub(super) struct Worker {
+    pub(super) hop: Arc<Hop>,
+    pub(super) keys: LayerKeyFiles,
+    /// The survey's files, and who is beside this hop by them.
+    pub(super) bundle: Bundle,
+    pub(super) public: SurveyFiles,
+    pub(super) peers: SharedPeers,
+    /// Without TLS.
+    pub(super) plain: bool,
+    pub(super) client: Client,
+    pub(super) handle: Handle,
+    /// `None` is for the hop as a whole.
+    pub(super) waits: Waits<(Work, Option<Channel>)>,
+    /// When it began, by two clocks.
+    pub(super) started: (Instant, u64),
+    /// Whether the next hop has said what it has of this hop's statements.
+    pub(super) asked: bool,
+    /// For how long it waits for that.
+    pub(super) patience: Duration,
+    pub(super) log: Log,
+    pub(super) pulse: Pulse,
+    pub(super) counts: Counts,
+}
+
+/// What a hop has done since it started. An epoch is counted once for each label.
+#[derive(Clone)]
+pub(super) struct Counts {
+    released: Counter,
+    destroyed: Counter,
+    pub(super) handed_on: Counter,
+    erased: Counter,
+    failures: [(Work, Counter); 7],
+}
+
+impl Counts {
+    pub(super) fn new(vitals: &Vitals, party: &str, survey: &str) -> Self {
+        let whose = [("party", party), ("survey", survey)];
+        let epoch = |outcome| {
+            let help = "Epochs that were decided since the start, once for each label.";
+            vitals.counter("throng_epochs", help, &[whose[0], whose[1], ("outcome", outcome)])
+        };
+        let handed_on = "Batches that the next hop or the analyzer has acknowledged since the start.";
+        let erased = "Batches that nobody took in the time that the survey gives, and that were erased, since the start.";
+        let failures = "What a party tried by itself and failed at, and tries again.";
+        Self {
+            released: epoch("released"),
+            destroyed: epoch("destroyed"),
+            handed_on: vitals.counter("throng_batches_handed_on", handed_on, &whose),
+            erased: vitals.counter("throng_batches_erased", erased, &whose),
+            failures: Work::ALL.map(|work| {
+                let labels = [whose[0], whose[1], ("work", work.name())];
+                (work, vitals.counter("throng_failures", failures, &labels))
+            }),
+        }
+    }
+}
+
+/// What a hop does by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Work {
+    Clock,
+    Close,
+    Shuffle,
+    HandOn,
+    Erase,
+    Keys,
+    Neighbours,
+}
+
+impl Work {
+    const ALL: [Self; 7] =
+        [Self::Clock, Self::Close, Self::Shuffle, Self::HandOn, Self::Erase, Self::Keys, Self::Neighbours];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Clock => "clock",
+            Self::Close => "close",
+            Self::Shuffle => "shuffle",
+            Self::HandOn => "hand-on",
+            Self::Erase => "erase",
+            Self::Keys => "keys",
+            Self::Neighbours => "neighbours",
+        }
+    }
+
+    /// Whether a hop that fails at it is not ready. A next hop that is away is no reason to send respondents away, too.
+    fn is_own(self) -> bool {
+        !matches!(self, Self::HandOn | Self::Neighbours)
+    }
+}
+
+impl Worker {
+    /// Works until the other end of `stop` is gone.
+    pub(super) fn run(mut self, stop: &Receiver<()>) {
+        while stop.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
+            self.round();
+            for work in Work::ALL.into_iter().filter(|work| work.is_own()) {
+                match self.waits.any(|(one, _)| *one == work) {
+                    true => self.pulse.fails(work.name()),
+                    false => self.pulse.succeeds(work.name()),
+                }
+            }
+            self.pulse.round();
+        }
+    }
+
+    /// Everything that is due now. What fails is said, and tried again after a while; nothing else waits for it.
+    fn round(&mut self) {
+        let clock = self.check_clock();
+        let jumped = clock.is_err();
+        self.note(Work::Clock, None, clock);
+        if jumped {
+            return;
+        }
+        self.ask_neighbours();
+        let contradicted = self.hop.contradiction();
+        if contradicted.is_err() {
+            return self.note(Work::Close, None, contradicted.map_err(Into::into));
+        }
+        if !self.asked && !self.hop.is_new() && self.started.0.elapsed() < self.patience {
+            return;
+        }
+        let closed = system_rng().and_then(|mut rng| {
+            self.hop.close_due(now_s())?;
+            Ok(self.hop.open_due(now_s(), &mut rng)?)
+        });
+        self.note(Work::Close, None, closed);
+        for channel in self.hop.undecided() {
+            if self.waits.are_over(&(Work::Shuffle, Some(channel))) {
+                let shuffled = self.shuffle(channel);
+                self.note(Work::Shuffle, Some(channel), shuffled);
+            }
+        }
+        // The last hop's analyzer comes for its batches.
+        let next = self.peers.now().after;
+        let waiting = if next.party == Place::Analyzer { Vec::new() } else { self.hop.waiting() };
+        for channel in waiting {
+            if self.waits.are_over(&(Work::HandOn, Some(channel))) {
+                let handed = self.hand_on(&next, channel);
+                self.note(Work::HandOn, Some(channel), handed);
+            }
+        }
+        let erased = self.erase_late();
+        self.note(Work::Erase, None, erased);
+        let refreshed = self.refresh_keys().and(self.refresh_survey());
+        self.note(Work::Keys, None, refreshed);
+    }
+
+    /// Says what went wrong, if something did and it was not said just now.
+    fn note(&mut self, work: Work, channel: Option<Channel>, result: Result<()>) {
+        match result {
+            Ok(()) => self.waits.end(&(work, channel)),
+            Err(error) => {
+                if self.waits.are_over(&(work, channel)) {
+                    let wait = self.waits.longer((work, channel)).as_secs();
+                    self.counts
+                        .failures
+                        .iter()
+                        .filter(|(one, _)| *one == work)
+                        .for_each(|(_, count)| count.add());
+                    let mut entry = self.log.warn("work-failed").work(work.name());
+                    if let Some(Channel { label, epoch }) = channel {
+                        entry = entry.epoch(epoch).label(label);
+                    }
+                    entry.reason(reasons::of(&error)).again_after_s(wait).write();
+                }
+            }
+        }
+    }
+
+    fn shuffle(&self, channel: Channel) -> Result<()> {
+        self.hop.process(channel)?;
+        let statement = self.hop.statement(channel)?;
+        let (outcome, count) = match statement.claimed().outcome {
+            Outcome::Released { .. } => ("released", &self.counts.released),
+            Outcome::Destroyed => ("destroyed", &self.counts.destroyed),
+        };
+        count.add();
+        self.log.info("epoch-decided").epoch(channel.epoch).label(channel.label).outcome(outcome).write();
+        Ok(())
+    }
+
+    /// A clock that has jumped ahead since the start, which a second clock shows, is not believed: an epoch that is closed
+    /// and a key that is erased do not come back with the time. Whoever has set the clock right, or on purpose, starts
+    /// the hop again.
+    fn check_clock(&self) -> Result<()> {
+        anyhow::ensure!(
+            !has_jumped_ahead(self.started),
+            "the clock has jumped ahead: nothing is closed; set it right, or start again"
+        );
+        Ok(())
+    }
+
+    /// Erases what the next party has not come for in time.
+    fn erase_late(&self) -> Result<()> {
+        for Channel { label, epoch } in self.hop.expire_due(now_s())? {
+            self.counts.erased.add();
+            let reason =
+                "nobody has taken it in the time that the survey gives; what was stated about it stays";
+            self.log.warn("batch-erased").epoch(epoch).label(label).reason(reason).write();
+        }
+        Ok(())
+    }
+
+    fn refresh_keys(&mut self) -> Result<()> {
+        let now = now_s();
+        let (survey, oldest) = (self.hop.survey(), self.hop.oldest_epoch(now, GRACE_EPOCHS));
+        let expired = self.hop.has_keys_before(oldest).then_some(oldest);
+        let epoch = survey.survey().epoch_at(now);
+        if let Some((keys, list)) = self.keys.refresh(survey, self.hop.place(), expired, epoch)? {
+            self.hop.set_keys(keys, list);
+        }
+        Ok(())
+    }
+
+    /// Takes over other parties' addresses and the analyzer's key list, when there are new ones.
+    fn refresh_survey(&mut self) -> Result<()> {
+        let epoch = self.hop.survey().survey().epoch_at(now_s());
+        // What cannot be used is not taken over, and said again the next time.
+        let mut public = self.public.clone();
+        if let Some(bundle) = public.refresh(&self.bundle, epoch)? {
+            self.peers.set(Peers::of(&bundle, self.path_place(), self.plain)?);
+            if let Some(list) = bundle.key_list_digest(Place::Analyzer) {
+                self.hop.set_analyzer_key_list(list);
+            }
+            (self.bundle, self.public) = (bundle, public);
+        }
+        Ok(())
+    }
+
+    /// Asks the next hop, once, which statements of this one it has, before anything is closed or signed. A hop whose keys, data and mark were
+    /// restored together finds out here. One that cannot be reached is waited for, and then asked again and again beside the work.
+    fn ask_neighbours(&mut self) {
+        let next = self.peers.now().after;
+        // An analyzer answers nobody; it takes no second batch of an epoch.
+        self.asked |= next.party == Place::Analyzer;
+        if self.asked || !self.waits.are_over(&(Work::Neighbours, None)) {
+            return;
+        }
+        let told = self.ask(&next);
+        self.asked = told.is_ok();
+        self.note(Work::Neighbours, None, told);
+    }
+
+    fn ask(&self, next: &Address) -> Result<()> {
+        let (instance, _) = self.path_place();
+        let path = paths::seen(self.hop.survey().hash(), instance);
+        let sent = self.handle.block_on(async {
+            let body = Outgoing::bytes(Vec::new());
+            let reply = self.client.request(next, Method::GET, &path, HeaderMap::new(), body).await?;
+            Ok(match reply.status.is_success() {
+                true => Ok(reply.bytes().await?),
+                false => Err(reply.problem().await?),
+            })
+        });
+        let answer = reasons::answer(next, sent)?;
+        let told: Result<Vec<_>, _> = answer.chunks(STATEMENT_LEN).map(Signed::from_bytes).collect();
+        let told: Vec<Signed<EpochStatement>> = told.context("the next hop answered something else")?;
+        Ok(self.hop.compare(&told)?)
+    }
+
+    /// Sends a batch to the next hop, and erases it when that has it.
+    fn hand_on(&self, next: &Address, channel: Channel) -> Result<()> {
+        let batch = self.hop.outgoing(channel)?;
+        let expected = batch.manifest.digest;
+        let (body, len) = wire_batch(batch);
+        let route = self.route(channel);
+        let sent = self.handle.block_on(async {
+            let body = Outgoing::reader(Blocking(body), len);
+            let path = paths::path(&route, "batch");
+            let reply = self.client.request(next, Method::PUT, &path, HeaderMap::new(), body).await?;
+            Ok(match reply.status.is_success() {
+                true => Ok(reply.bytes().await?),
+                false => Err(reply.problem().await?),
+            })
+        });
+        if let Ok(Err(problem)) = &sent
+            && problem.name == "before"
+        {
+            // It never states anything about this epoch: it began later, or was reset. The batch is of no use to anybody.
+            self.hop.acknowledge(channel, expected)?;
+            let reason = "the next hop began, or was reset, after this epoch, and never takes it";
+            self.log.warn("batch-refused").epoch(channel.epoch).label(channel.label).reason(reason).write();
+            return Ok(());
+        }
+        let answer = reasons::answer(next, sent)?;
+        let acknowledged: [u8; 32] =
+            answer.try_into().ok().context("the next hop acknowledged something else")?;
+        anyhow::ensure!(Digest::new(acknowledged) == expected, "the next hop acknowledged another batch");
+        self.hop.acknowledge(channel, expected)?;
+        self.counts.handed_on.add();
+        self.log.info("batch-handed-on").epoch(channel.epoch).label(channel.label).write();
+        Ok(())
+    }
+
+    /// Which instance, and which hop of it.
+    fn path_place(&self) -> (u32, u32) {
+        match self.hop.place() {
+            Place::Hop { instance, hop } => (instance, hop),
+            Place::Analyzer => (0, 0),
+        }
+    }
+
+    fn route(&self, channel: Channel) -> Route {
+        let (instance, _) = self.path_place();
+        Route { survey: self.hop.survey().hash(), label: channel.label, epoch: channel.epoch, instance }
+    }
+}
+
+/// A batch as it travels: the statements, the number of records, then the records; and how many bytes that is.
+pub(super) fn wire_batch(batch: throng_shuffle::Outgoing) -> (Box<dyn Read + Send>, u64) {
+    let mut head: Vec<u8> = batch.statements.iter().flat_map(|one| one.to_bytes()).collect();
+    head.extend(batch.count.to_bytes());
+    let len = head.len() as u64 + batch.len;
+    (Box::new(Cursor::new(head).chain(batch.records)), len)
+}
+
+/// Reads a file where the runtime expects to wait for a socket. Parts are small and mostly in the page cache, and batches
+/// are few: a thread of their own would cost more than it saves.
+pub(super) struct Blocking(pub(super) Box<dyn Read + Send>);
+
+impl AsyncRead for Blocking {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Poller<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        let read = self.0.read(buffer.initialize_unfilled())?;
+        buffer.advance(read);
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// How often the clock is looked at.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// How long a later hop keeps keys for batches that have not come.
+const GRACE_EPOCHS: u64 = 2;

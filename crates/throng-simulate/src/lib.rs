@@ -1,0 +1,12 @@
+//! A survey on a known truth, in memory: data sets, and crowds that answer.
+//!
+//! | question | where |
+//! |---|---|
+//! | what does a crowd hold? | [`dataset`] |
+//! | what does a survey make of it? | [`simulation`] |
+
+pub mod choice;
+pub mod dataset;
+pub mod simulation;
+
+pub use choice::Choice;

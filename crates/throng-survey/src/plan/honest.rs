@@ -1,0 +1,52 @@
+//! What a planned survey guarantees if all of its respondents are honest, and if only half of them are.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use throng_account::terms::Terms;
+use throng_account::{Error as AccountError, GoOn};
+
+use throng_account::rounding::at_most;
+use crate::{Error, Survey, terms};
+
+/// The guarantee of a release at the plan's delta, if this share of the crowd is honest.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct IfHonest {
+    /// The share.
+    pub honest_fraction: f64,
+    /// The privacy loss of one release. Absent where the crowd adds nothing that can be said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epsilon_central: Option<f64>,
+}
+
+impl IfHonest {
+    pub(super) fn in_words(&self) -> String {
+        match self.epsilon_central {
+            Some(epsilon) => format!("epsilon_central {:.4}", at_most(epsilon)),
+            None => "nothing but what is left whatever fails".into(),
+        }
+    }
+}
+
+/// For all of the crowd and for half of it, whatever was planned for: under the label of which least can be said.
+pub(super) fn of(survey: &Survey, go_on: GoOn<'_>) -> Result<[IfHonest; 2], Error> {
+    Ok([at(survey, 1.0, go_on)?, at(survey, 0.5, go_on)?])
+}
+
+fn at(survey: &Survey, honest_fraction: f64, go_on: GoOn<'_>) -> Result<IfHonest, Error> {
+    let mut worst = Some(0.0_f64);
+    let mut known = BTreeSet::new();
+    for label in survey.label_numbers() {
+        // Of a label, it depends on how many instances get fragments and on nothing else.
+        if !known.insert(survey.receiving(label).len()) {
+            continue;
+        }
+        let terms = Terms { honest_fraction, ..terms(survey, label)? };
+        worst = match terms.guarantee_while(survey.crowd.respondents_min, go_on) {
+            Ok(kept) => worst.map(|worst| worst.max(kept.central.epsilon().value())),
+            Err(AccountError::NotApplicable(_)) => None,
+            Err(other) => return Err(other.into()),
+        };
+    }
+    Ok(IfHonest { honest_fraction, epsilon_central: worst })
+}

@@ -1,0 +1,5 @@
+//! What tests of several crates share. Nothing of it is in a program.
+
+#![allow(clippy::unwrap_used)] // In a test a panic is the message.
+
+pub mod parsing;
