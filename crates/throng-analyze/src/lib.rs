@@ -25,9 +25,10 @@ mod testing;
 
 pub use accuracy::{Accuracy, rmse};
 pub use analyzer::Analyzer;
-pub use batch::{BatchCounter, BatchOpener, Rejected};
+pub use batch::BatchCounter;
 pub use batch_head::{BatchCheck, BatchHead};
 pub use error::Error;
 pub use instance_tally::{Counted, HEAD_LEN, InstanceTally};
 pub use ranking::{Ranked, ranking, ranking_among};
 pub use release::{Announced, Crowd, Release};
+pub use throng_batch::Rejected;
