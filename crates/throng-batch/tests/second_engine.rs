@@ -7,7 +7,6 @@
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
 #[path = "../../throng-wire/tests/common/mod.rs"]
-#[allow(dead_code)]
 mod world;
 
 use std::collections::{BTreeMap, HashSet};
@@ -99,13 +98,13 @@ impl Engine for PlainEngine {
             if seen.insert(record) {
                 let mut sip = SipHasher13::new_with_key(key.first_chunk().unwrap());
                 sip.write(record);
-                let bucket = u128::from(sip.finish()) * u128::from(buckets) >> 64;
+                let bucket = (u128::from(sip.finish()) * u128::from(buckets)) >> 64;
                 thrown[bucket as usize].push(record);
             }
         }
         let ordered: Vec<&[u8]> = (0..)
             .zip(thrown)
-            .flat_map(|(bucket, records)| ordered(records, &derive(job.seed, "order", bucket)))
+            .flat_map(|(bucket, records)| ordered(&records, &derive(job.seed, "order", bucket)))
             .collect();
         let batch = ordered.concat();
         job.volume.create(job.output)?.write_all(&batch)?;
@@ -161,13 +160,13 @@ fn all(files: &(impl Partitions + ?Sized), partitions: &[Partition]) -> Vec<u8> 
 
 /// Records in the order that a seed means: thrown into as many heaps as it takes for 2^15 in each, by 16 bits of ChaCha20 each,
 /// and every heap shuffled by a stream of its own.
-fn ordered<'a>(records: Vec<&'a [u8]>, seed: &Seed) -> Vec<&'a [u8]> {
+fn ordered<'a>(records: &[&'a [u8]], seed: &Seed) -> Vec<&'a [u8]> {
     let heaps = records.len().div_ceil(1 << 15).next_power_of_two().min(1 << 11);
     let (mut thrown, mut rng) = (vec![Vec::new(); heaps], ChaCha20Rng::from_seed(*seed));
     for four in records.chunks(4) {
         let word = rng.next_u64().to_le_bytes();
         for (record, bits) in four.iter().zip(word.chunks(2)) {
-            let heap = usize::from(u16::from_le_bytes([bits[0], bits[1]])) * heaps >> 16;
+            let heap = (usize::from(u16::from_le_bytes([bits[0], bits[1]])) * heaps) >> 16;
             thrown[heap].push(*record);
         }
     }
