@@ -2,9 +2,6 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
-#[path = "support/world.rs"]
-mod world;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -13,10 +10,10 @@ use throng::exit;
 use throng_analyze::BatchHead;
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
 use throng_serve::analysis::{Booked, DataKey, Opener, SealedFiles, TallyFiles};
+use throng_testing::world::{ONE_HOT, World};
 use throng_wire::{
     BatchCount, Digest, EpochStatement, Forwarded, Layout, Outcome, Place, Route, Signed, Stop,
 };
-use world::{ONE_HOT, World};
 
 const EPOCH: u64 = 7;
 

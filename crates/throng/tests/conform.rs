@@ -2,13 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 
-mod support;
-
 use std::cell::{Cell, RefCell};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::agreement::{PrivateKey, UnparsedPublicKey, X25519, agree};
@@ -25,7 +23,11 @@ use throng_host::bundle::Bundle;
 use throng_host::net::{Problem, paths};
 use throng_lab::conform::{Door, Examiner, Rehearsal, Rule, Shape, Verdict};
 use throng_respondent::{Clock, How, Respondent, SendError, Transport, When};
+use throng_testing::program::Program;
 use throng_wire::{Address, Credential, LayerKey, Place, Route, Token};
+
+/// Cargo tells tests of this package alone where the program is.
+const THRONG: Program = Program::at(env!("CARGO_BIN_EXE_throng"));
 
 const EPOCH_MS: u64 = 3_600_000;
 const EPOCH: u64 = 500_000;
@@ -505,14 +507,14 @@ fn the_command_takes_our_own_client_and_tells_it_when_its_clock_is_wrong() {
     };
     step_to(begun_s + 60);
     let program = |arguments: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_throng"));
+        let mut command = THRONG.command();
         command.args(arguments.split(' ')).current_dir(dir.path()).env("THRONG_TEST_CLOCK_FILE", &clock);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     };
     let respond = |state: &str, more: &str| {
         let output = program(&format!("respond --state {state} {more}")).output().unwrap();
-        (output.status.code(), support::text(&output.stderr))
+        (output.status.code(), throng_testing::program::text(&output.stderr))
     };
     let answer = "--survey out/survey.toml --credential out/credential --value 5 --epoch current --no-wait \
                   --epsilon-limit 10";
@@ -565,7 +567,7 @@ fn the_command_takes_our_own_client_and_tells_it_when_its_clock_is_wrong() {
             .env("THRONG_TEST_CLOCK_FILE", &late)
             .output()
             .unwrap();
-        (output.status.code(), support::text(&output.stderr))
+        (output.status.code(), throng_testing::program::text(&output.stderr))
     };
     let (code, error) = behind(answer, begun_s - 7200 + 60);
     assert_eq!(code, Some(0), "{error}");
@@ -580,12 +582,13 @@ fn the_command_takes_our_own_client_and_tells_it_when_its_clock_is_wrong() {
 #[test]
 fn without_a_client_the_command_fails() {
     let dir = tempfile::tempdir().unwrap();
-    let output = support::command(&dir, &["conform", "--out", "out", "--wait-s", "0"])
+    let output = THRONG
+        .run_in(&dir, &["conform", "--out", "out", "--wait-s", "0"])
         .stderr(Stdio::piped())
         .output()
         .unwrap();
-    assert_eq!(output.status.code(), Some(2), "{}", support::text(&output.stderr));
-    let said = support::text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{}", throng_testing::program::text(&output.stderr));
+    let said = throng_testing::program::text(&output.stderr);
     assert!(said.contains("waiting for a body to every instance") && said.contains("--wait-s"), "{said}");
     for name in [
         "survey.toml",

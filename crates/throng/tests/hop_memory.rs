@@ -4,9 +4,6 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
-#[path = "support/world.rs"]
-mod world;
-
 use std::path::Path;
 
 use chacha20::ChaCha20Rng;
@@ -14,9 +11,9 @@ use chacha20::rand_core::{Rng, SeedableRng};
 use throng::memory::peak_rss_bytes;
 use throng_serve::file_store::FileStore;
 use throng_shuffle::{Channel, CrowdRule, Hop, HopConfig, Refusal, Upload};
+use throng_testing::world::{self, EPOCH_MS, World};
 use throng_wire::seal::seal;
 use throng_wire::{Digest, LayerKeys, Layout, Outcome, Place, Route, SigningKey, Stop};
-use world::{EPOCH_MS, World};
 
 const MEMORY: usize = 16 << 20;
 /// The allocator and the threads of the pool have a share of their own, and so has this test.

@@ -7,9 +7,6 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
-#[path = "../../throng-shuffle/tests/common/mod.rs"]
-mod common;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
@@ -17,10 +14,10 @@ use std::path::{Path, PathBuf};
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use common::world::EPOCH;
-use common::{Cascade, FIRST, NEXT_DAY, SMALL, day, name};
 use throng_serve::file_store::FileStore;
 use throng_shuffle::{Error, Hop, Upload};
+use throng_testing::cascade::{Cascade, FIRST, NEXT_DAY, SMALL, day, name};
+use throng_testing::wire::EPOCH;
 use throng_wire::{BatchCount, Digest, EpochStatement, Signed};
 
 const HEAD: usize = 128;

@@ -10,6 +10,8 @@ use throng_analyze::{Counted, InstanceTally, Rejected, Release};
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Value};
 use throng_encode::Routing;
 use throng_survey::{CheckedClaim, terms};
+use throng_testing::survey::hourly::ONE_HOT;
+use throng_testing::survey::with;
 use throng_wire::{Digest, Route, Survey};
 
 const EPOCH: u64 = 7;
@@ -20,25 +22,25 @@ const INSTANCES: u32 = 3;
 
 /// Fragments of the second label go to instances 1 and 3 alone.
 fn survey(randomizer: &str) -> Survey {
-    Survey::from_toml(&format!(
-        r#"
-version = 1
-name = "numbers"
-question = "Which number?"
-epoch_s = 3600
-encoding = {{ kind = "one-hot", domain = {DOMAIN} }}
-randomizer = {randomizer}
-crowd = {{ respondents_min = {PEOPLE}, honest_fraction = 1.0, enrolment = "credential" }}
-claim = {{ epsilon_central = 4.0, delta = 1e-6, neighbors = "removal", bound = "exact" }}
-delivery = {{ instances = {INSTANCES}, hops = 2, envelopes = 64, cover = "chaff" }}
-[labels]
-names = ["anywhere", "not-2"]
-epsilon_deletion = 0.5
-delta_deletion = 1e-9
-profiles = {{ not-2 = [1, 3] }}
-"#
-    ))
-    .unwrap()
+    let fields = [
+        ("name", r#""numbers""#.to_owned()),
+        ("question", r#""Which number?""#.to_owned()),
+        ("encoding", format!("{{ kind = \"one-hot\", domain = {DOMAIN} }}")),
+        ("randomizer", randomizer.to_owned()),
+        (
+            "crowd",
+            format!("{{ respondents_min = {PEOPLE}, honest_fraction = 1.0, enrolment = \"credential\" }}"),
+        ),
+        (
+            "claim",
+            r#"{ epsilon_central = 4.0, delta = 1e-6, neighbors = "removal", bound = "exact" }"#.to_owned(),
+        ),
+        ("delivery", format!("{{ instances = {INSTANCES}, hops = 2, envelopes = 64, cover = \"chaff\" }}")),
+    ];
+    let labels =
+        "[labels]\nnames = [\"anywhere\", \"not-2\"]\nepsilon_deletion = 0.5\ndelta_deletion = 1e-9\n";
+    let text = with(ONE_HOT, &fields.each_ref().map(|(name, value)| (*name, value.as_str())));
+    Survey::from_toml(&(text + labels + "profiles = { not-2 = [1, 3] }\n")).unwrap()
 }
 
 const ATTRIBUTE_FRAGMENTS: &str = r#"{ kind = "attribute-fragments", epsilon_local = 2.0 }"#;

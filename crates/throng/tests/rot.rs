@@ -2,9 +2,6 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
-#[path = "support/world.rs"]
-mod world;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
@@ -19,10 +16,10 @@ use throng_serve::analysis::{
     self, DataKey, Opener, PublishedReleases, ReleaseLedger, ReleaseName, Released, SealedFiles, TallyFiles,
     Wanted,
 };
+use throng_testing::world::{ONE_HOT, World};
 use throng_wire::{
     BatchCount, Digest, EpochStatement, Forwarded, Layout, Outcome, Place, Route, Signed, Stop,
 };
-use world::{ONE_HOT, World};
 
 /// An analyzer with an epoch that was opened and released, one that waits sealed, and one that was erased.
 struct Desk {

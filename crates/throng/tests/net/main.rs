@@ -4,7 +4,6 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
-#[path = "../support/silent.rs"]
 mod silent;
 
 mod exchange;

@@ -3,8 +3,8 @@
 use throng::exit;
 use throng_dp::Epsilon;
 use throng_respondent::{Answered, How};
+use throng_testing::world::{EPOCH_MS, FRAGMENTED, ONE_HOT};
 
-use crate::world::{EPOCH_MS, FRAGMENTED, ONE_HOT};
 use crate::{Desk, files, rng};
 
 #[test]

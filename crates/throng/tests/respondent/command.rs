@@ -3,9 +3,9 @@
 use std::fs;
 
 use throng_respondent::Respondent;
+use throng_testing::world::{ONE_HOT, RECORD};
 
-use crate::world::{ONE_HOT, RECORD};
-use crate::{Desk, NOW_MS, rng, support};
+use crate::{Desk, NOW_MS, THRONG, rng};
 
 #[test]
 fn the_command_takes_records() {
@@ -14,7 +14,8 @@ fn the_command_takes_records() {
         fs::write(desk.folder.path().join("input"), input).unwrap();
         let arguments =
             ["respond", "--state", "state", "--survey", "survey.toml", "--no-wait", "--value", value];
-        let output = support::command(&desk.folder, &[&arguments[..], &["--epsilon-limit", "50"]].concat())
+        let output = THRONG
+            .run_in(&desk.folder, &[&arguments[..], &["--epsilon-limit", "50"]].concat())
             .stdin(fs::File::open(desk.folder.path().join("input")).unwrap())
             .output()
             .unwrap();
@@ -42,12 +43,13 @@ fn the_command_takes_records() {
 fn the_command_answers_shows_and_checks() {
     let desk = Desk::new(ONE_HOT);
     let run = |arguments: &[&str]| {
-        let output = support::command(&desk.folder, &[&["respond", "--state", "state"], arguments].concat())
+        let output = THRONG
+            .run_in(&desk.folder, &[&["respond", "--state", "state"], arguments].concat())
             .output()
             .unwrap();
         (
             output.status.code().unwrap(),
-            support::text(&output.stdout),
+            throng_testing::program::text(&output.stdout),
             String::from_utf8(output.stderr).unwrap(),
         )
     };
@@ -106,13 +108,14 @@ fn nothing_is_answered_without_a_limit_of_ones_own() {
     let said = refused.to_string();
     assert!(said.contains("5.2500") && said.contains("--epsilon-limit"), "{said}");
     assert!(
-        respondent.ledger().entries().is_empty() && support::names(&desk.state().join("outbox")).is_empty()
+        respondent.ledger().entries().is_empty()
+            && throng_testing::program::names(&desk.state().join("outbox")).is_empty()
     );
     drop(respondent);
     let run = |more: &[&str]| {
         let flags = ["respond", "--state", "state", "--survey", "survey.toml", "--credential", "credential"];
-        let output = support::command(&desk.folder, &[&flags, more].concat()).output().unwrap();
-        (output.status.code().unwrap(), support::text(&output.stderr))
+        let output = THRONG.run_in(&desk.folder, &[&flags, more].concat()).output().unwrap();
+        (output.status.code().unwrap(), throng_testing::program::text(&output.stderr))
     };
     let (code, error) = run(&["--absent", "--no-wait"]);
     assert!(code == 1 && error.contains("--epsilon-limit"), "{error}");

@@ -3,11 +3,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 
-#[path = "../support/mod.rs"]
-mod support;
-#[path = "../support/world.rs"]
-mod world;
-
 mod budgets;
 mod clocks;
 mod command;
@@ -28,7 +23,11 @@ use tempfile::TempDir;
 use throng_dp::Epsilon;
 use throng_host::bundle::Bundle;
 use throng_respondent::{Answered, How, Respondent, StoredAnswer};
-use world::{EPOCH_MS, World};
+use throng_testing::program::Program;
+use throng_testing::world::{EPOCH_MS, World};
+
+/// Cargo tells tests of this package alone where the program is.
+const THRONG: Program = Program::at(env!("CARGO_BIN_EXE_throng"));
 
 /// In epoch 10; answers are for epoch 11.
 const NOW_MS: u64 = 10 * EPOCH_MS + 1_234_567;
@@ -89,7 +88,7 @@ fn bytes(answer: &StoredAnswer) -> Vec<Vec<u8>> {
 fn files(state: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut all = BTreeMap::new();
     for folder in ["", "outbox", "permanent", "surveys"] {
-        for name in support::names(&state.join(folder)) {
+        for name in throng_testing::program::names(&state.join(folder)) {
             let path = state.join(folder).join(&name);
             if path.is_file() && name != "lock" {
                 all.insert(

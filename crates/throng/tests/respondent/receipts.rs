@@ -1,8 +1,8 @@
 //! What hops sign, and what a respondent makes of it.
 
+use throng_testing::world::{self, EPOCH_MS, Hops, ONE_HOT, TestClock, World};
 use throng_wire::{Digest, EpochStatement, Forwarded, Outcome, Place, Receipt, Route, Signed};
 
-use crate::world::{self, EPOCH_MS, Hops, ONE_HOT, TestClock, World};
 use crate::{Desk, NOW_MS, files, rng};
 
 /// A hop that signs something else for a body: none of it counts.

@@ -2,8 +2,8 @@
 
 use throng_dp::Epsilon;
 use throng_respondent::{How, Respondent, Value};
+use throng_testing::world::{EPOCH_MS, ONE_HOT, RECORD};
 
-use crate::world::{EPOCH_MS, ONE_HOT, RECORD};
 use crate::{Desk, NOW_MS, files, rng};
 
 /// A record is one answer: in all epochs, whatever else is answered, it is about one attribute.

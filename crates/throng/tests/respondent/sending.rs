@@ -6,8 +6,8 @@ use std::fs;
 
 use throng_dp::Epsilon;
 use throng_respondent::{Answered, SendError};
+use throng_testing::world::{self, EPOCH_MS, FRAGMENTED, Hops, ONE_HOT, SKETCHED, TestClock};
 
-use crate::world::{self, EPOCH_MS, FRAGMENTED, Hops, ONE_HOT, SKETCHED, TestClock};
 use crate::{Desk, NOW_MS, bytes, files, restore, rng};
 
 #[test]

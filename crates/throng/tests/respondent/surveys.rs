@@ -6,11 +6,11 @@ use throng::exit;
 use throng_host::bundle::Bundle;
 use throng_respondent::{How, Respondent, When};
 use throng_survey::CheckedClaim;
+use throng_testing::parsing::check_bytes;
+use throng_testing::world::ONE_HOT;
 use throng_wire::{KeyList, Place, Signed, Survey};
 
-use crate::world::ONE_HOT;
-use crate::{Desk, NOW_MS, files, rng, support};
-use throng_testing::parsing::check_bytes;
+use crate::{Desk, NOW_MS, THRONG, files, rng};
 
 /// Each of what a guarantee rests on, signed by everyone and still wrong.
 #[test]
@@ -141,8 +141,8 @@ fn every_planned_survey_passes_the_respondents_check() {
         let name = format!("{number}.toml");
         let arguments: Vec<&str> =
             ["plan"].into_iter().chain(flags.split(' ')).chain(["--out", &name]).collect();
-        let output = support::command(&folder, &arguments).output().unwrap();
-        assert!(output.status.success(), "{flags}: {}", support::text(&output.stderr));
+        let output = THRONG.run_in(&folder, &arguments).output().unwrap();
+        assert!(output.status.success(), "{flags}: {}", throng_testing::program::text(&output.stderr));
         let survey = Survey::from_toml(&fs::read_to_string(folder.path().join(&name)).unwrap()).unwrap();
         let claim = CheckedClaim::check(&survey).unwrap_or_else(|error| panic!("{flags}: {error}"));
         assert!(claim.central.epsilon() <= claim.claimed.epsilon());

@@ -7,18 +7,14 @@ use std::process::Command;
 
 /// The browser's program: `THRONG_CHROMIUM`, or what the search path has. Where there is none Debian's is installed, once
 /// however many tests ask. A test without a browser fails; it is never skipped.
-pub(crate) fn chromium() -> PathBuf {
+pub fn chromium() -> PathBuf {
     let (named, path) = (std::env::var_os("THRONG_CHROMIUM"), std::env::var_os("PATH").unwrap_or_default());
     found_or_installed(named.as_deref(), &path, &std::env::temp_dir())
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The same for a search path. The lock is in `lock_dir`.
-pub(crate) fn found_or_installed(
-    named: Option<&OsStr>,
-    path: &OsStr,
-    lock_dir: &Path,
-) -> Result<PathBuf, String> {
+pub fn found_or_installed(named: Option<&OsStr>, path: &OsStr, lock_dir: &Path) -> Result<PathBuf, String> {
     if let Some(named) = named {
         let named = PathBuf::from(named);
         let missing = || format!("THRONG_CHROMIUM names {}, and there is no such file", named.display());

@@ -1,5 +1,4 @@
 //! Respondents who answer from seeds, and what an analyzer in memory makes of the same.
-#![allow(dead_code)]
 
 use std::fs;
 use std::ops::Range;
@@ -17,55 +16,61 @@ use throng_host::net::client::SendError;
 use throng_serve::analysis::TallyFiles;
 use throng_wire::{Place, Survey};
 
+use crate::program::Program;
+use crate::survey::{SURVEY, with};
 use crate::town::{Town, sender};
 
 /// A survey with an epoch that a test can wait for.
-pub(crate) fn survey(encoding: &str, randomizer: &str, envelopes: u32, labels: &str) -> Survey {
-    let text = format!(
-        r#"
-version = 1
-name = "numbers"
-question = "Which number?"
-epoch_s = 4
-encoding = {encoding}
-randomizer = {randomizer}
-crowd = {{ respondents_min = 6, honest_fraction = 1.0, enrolment = "credential" }}
-claim = {{ epsilon_central = 8.0, delta = 1e-3, neighbors = "removal", bound = "exact" }}
-delivery = {{ instances = 2, hops = 2, envelopes = {envelopes}, cover = "chaff" }}
-{labels}"#
-    );
-    Survey::from_toml(&text).unwrap()
+pub fn survey(encoding: &str, randomizer: &str, envelopes: u32, labels: &str) -> Survey {
+    let delivery = format!("{{ instances = 2, hops = 2, envelopes = {envelopes}, cover = \"chaff\" }}");
+    let fields = [
+        ("name", r#""numbers""#),
+        ("question", r#""Which number?""#),
+        ("epoch_s", "4"),
+        ("encoding", encoding),
+        ("randomizer", randomizer),
+        ("crowd", r#"{ respondents_min = 6, honest_fraction = 1.0, enrolment = "credential" }"#),
+        ("claim", r#"{ epsilon_central = 8.0, delta = 1e-3, neighbors = "removal", bound = "exact" }"#),
+        ("delivery", &delivery),
+    ];
+    Survey::from_toml(&(with(SURVEY, &fields) + labels)).unwrap()
 }
 
-pub(crate) const ONE_HOT: &str = r#"{ kind = "one-hot", domain = 8 }"#;
-pub(crate) const ATTRIBUTE_FRAGMENTS: &str = r#"{ kind = "attribute-fragments", epsilon_local = 4.0 }"#;
+/// One of eight values.
+pub const ONE_HOT: &str = r#"{ kind = "one-hot", domain = 8 }"#;
+/// A randomizer without a backstop.
+pub const ATTRIBUTE_FRAGMENTS: &str = r#"{ kind = "attribute-fragments", epsilon_local = 4.0 }"#;
 
-pub(crate) const REPORT_FRAGMENTS: &str =
+/// A randomizer with one.
+pub const REPORT_FRAGMENTS: &str =
     r#"{ kind = "report-fragments", epsilon_backstop = 4.0, epsilon_fragment = 3.0, fragments = 4 }"#;
 
 /// One instance of two hops.
-pub(crate) fn one_instance() -> Survey {
+pub fn one_instance() -> Survey {
     let mut survey = survey(ONE_HOT, ATTRIBUTE_FRAGMENTS, 16, "");
     survey.delivery.instances = 1;
     survey
 }
 
 /// Two instances of two hops, with more people than have to answer.
-pub(crate) fn two_instances() -> Town {
-    Town::of(&survey(ONE_HOT, ATTRIBUTE_FRAGMENTS, 9, ""), true, 14)
+pub fn two_instances(program: Program) -> Town {
+    Town::of(program, &survey(ONE_HOT, ATTRIBUTE_FRAGMENTS, 9, ""), true, 14)
 }
 
 /// Who answered in an epoch.
 #[derive(Clone, Debug)]
-pub(crate) struct Answered {
-    pub(crate) epoch: u64,
-    pub(crate) people: u64,
-    pub(crate) survey: Survey,
+pub struct Answered {
+    /// When.
+    pub epoch: u64,
+    /// How many: people `0..people`.
+    pub people: u64,
+    /// What they were asked.
+    pub survey: Survey,
 }
 
 /// Everybody answers in one epoch. `between` is called once half of them have; if the epoch is over too early, as on a
 /// machine that has much else to do, everything happens again in another one.
-pub(crate) fn everyone(town: &mut Town, people: u64, mut between: impl FnMut(&mut Town, u64)) -> Answered {
+pub fn everyone(town: &mut Town, people: u64, mut between: impl FnMut(&mut Town, u64)) -> Answered {
     loop {
         let epoch = town.next_epoch();
         let half = answer(town, epoch, 0..people / 2);
@@ -78,7 +83,7 @@ pub(crate) fn everyone(town: &mut Town, people: u64, mut between: impl FnMut(&mu
 }
 
 /// Some people answer.
-pub(crate) fn answer(town: &Town, epoch: u64, people: Range<u64>) -> Result<(), SendError> {
+pub fn answer(town: &Town, epoch: u64, people: Range<u64>) -> Result<(), SendError> {
     let sender = sender();
     for person in people {
         for body in sealed(town, epoch, person).bodies {
@@ -89,7 +94,7 @@ pub(crate) fn answer(town: &Town, epoch: u64, people: Range<u64>) -> Result<(), 
 }
 
 /// One person's answer. What is in it follows from a seed; the seals do not.
-pub(crate) fn sealed(town: &Town, epoch: u64, person: u64) -> Answer {
+pub fn sealed(town: &Town, epoch: u64, person: u64) -> Answer {
     let bundle = &town.deployment.bundle;
     let survey = bundle.survey().survey();
     let (mechanism, mut rng) = (survey.mechanism().unwrap(), rng(epoch, person));
@@ -118,7 +123,7 @@ fn rng(epoch: u64, person: u64) -> ChaCha20Rng {
 
 impl Answered {
     /// The estimates and standard errors of an analyzer in memory that has what was routed to these instances.
-    pub(crate) fn in_memory(&self, instances: &[u32]) -> Vec<(String, String)> {
+    pub fn in_memory(&self, instances: &[u32]) -> Vec<(String, String)> {
         let mechanism = self.survey.mechanism().unwrap();
         let mut tallies = vec![mechanism.tally().unwrap(); self.survey.delivery.instances as usize];
         for person in 0..self.people {
@@ -134,7 +139,7 @@ impl Answered {
     }
 
     /// How many fragments were routed to an instance.
-    pub(crate) fn fragments(&self, instance: u32) -> u64 {
+    pub fn fragments(&self, instance: u32) -> u64 {
         (0..self.people).map(|person| self.routed(person)[instance as usize - 1].len() as u64).sum()
     }
 
@@ -158,7 +163,7 @@ fn formatted(estimates: &Estimates) -> Vec<(String, String)> {
 }
 
 /// The estimates and standard errors of a release, as its table has them.
-pub(crate) fn table(release: &serde_json::Value) -> Vec<(String, String)> {
+pub fn table(release: &serde_json::Value) -> Vec<(String, String)> {
     let dir = std::path::Path::new(release["directory"].as_str().unwrap());
     let text = fs::read_to_string(dir.join("estimates.csv")).unwrap();
     // The last columns: estimate, standard error, significant, mark.
@@ -171,25 +176,25 @@ pub(crate) fn table(release: &serde_json::Value) -> Vec<(String, String)> {
 }
 
 /// What the analyzer has stored of an instance's batch.
-pub(crate) fn tally(town: &Town, instance: u32, epoch: u64) -> Option<InstanceTally> {
+pub fn tally(town: &Town, instance: u32, epoch: u64) -> Option<InstanceTally> {
     let survey = town.deployment.bundle.survey();
     let files = TallyFiles::new(&town.path(Place::Analyzer, "data"), survey.hash());
     files.read(survey.survey(), &town.route(instance, epoch)).unwrap()
 }
 
 /// The lines of the analyzer's ledger.
-pub(crate) fn ledger(town: &Town) -> Vec<String> {
+pub fn ledger(town: &Town) -> Vec<String> {
     let text = fs::read_to_string(town.path(Place::Analyzer, "data/ledger")).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }
 
 /// A release of an epoch whose batches are all there.
-pub(crate) fn release(town: &Town, epoch: u64) -> serde_json::Value {
+pub fn release(town: &Town, epoch: u64) -> serde_json::Value {
     town.release(&["--epoch", &epoch.to_string()]).unwrap_or_else(|(code, said)| panic!("{code}: {said}"))
 }
 
 /// Runs towns side by side, as most of their time is waiting for the end of an epoch. A panic names its thread.
-pub(crate) fn side_by_side(towns: &[(&str, &(dyn Fn() + Sync))]) {
+pub fn side_by_side(towns: &[(&str, &(dyn Fn() + Sync))]) {
     thread::scope(|scope| {
         for (name, town) in towns {
             thread::Builder::new().name((*name).to_owned()).spawn_scoped(scope, town).unwrap();
@@ -198,19 +203,19 @@ pub(crate) fn side_by_side(towns: &[(&str, &(dyn Fn() + Sync))]) {
 }
 
 /// The bytes of a batch that the analyzer has taken and not opened.
-pub(crate) fn waiting(town: &Town, instance: u32, epoch: u64) -> Option<Vec<u8>> {
+pub fn waiting(town: &Town, instance: u32, epoch: u64) -> Option<Vec<u8>> {
     let hash = town.deployment.bundle.survey().hash();
     fs::read(town.path(Place::Analyzer, &format!("data/sealed/{hash}/0-{epoch}-{instance}.sealed"))).ok()
 }
 
 /// Waits until the analyzer has what every one of these instances gave, sealed or counted.
-pub(crate) fn until_taken(town: &Town, instances: &[u32], epoch: u64) {
+pub fn until_taken(town: &Town, instances: &[u32], epoch: u64) {
     let taken = |one| waiting(town, one, epoch).is_some() || tally(town, one, epoch).is_some();
     until("they are taken", || instances.iter().all(|&one| taken(one)));
 }
 
 /// What a last hop gives to the analyzer, once it is there.
-pub(crate) fn batch(town: &Town, instance: u32, epoch: u64) -> Vec<u8> {
+pub fn batch(town: &Town, instance: u32, epoch: u64) -> Vec<u8> {
     let (last, route) = (Place::hop(instance, town.shape.hops), town.route(instance, epoch));
     let mut bytes = Vec::new();
     until("the batch is there", || {
@@ -222,7 +227,7 @@ pub(crate) fn batch(town: &Town, instance: u32, epoch: u64) -> Vec<u8> {
 }
 
 /// Waits for something that has to happen.
-pub(crate) fn until(what: &str, mut happened: impl FnMut() -> bool) {
+pub fn until(what: &str, mut happened: impl FnMut() -> bool) {
     let start = Instant::now();
     while !happened() {
         assert!(start.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
@@ -231,7 +236,7 @@ pub(crate) fn until(what: &str, mut happened: impl FnMut() -> bool) {
 }
 
 /// Waits for the end of an epoch.
-pub(crate) fn tick(town: &Town, epoch: u64) {
+pub fn tick(town: &Town, epoch: u64) {
     until("the tick", || crate::town::now_s() >= (epoch + 1) * town.shape.epoch_s);
 }
 

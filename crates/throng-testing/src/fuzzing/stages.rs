@@ -1,17 +1,15 @@
 //! Parsers of the analyzer and of respondents: tallies, what hops say of a batch, stored backstops.
 
-#[path = "../../crates/throng-wire/tests/common/mod.rs"]
-mod common;
-
-use common::{SHAPE, World};
 use throng_analyze::{BatchCounter, BatchHead, InstanceTally};
 use throng_encode::{StoredBackstop, StoredCoins};
 use throng_wire::statement::STATEMENT_LEN;
 use throng_wire::{BatchCount, Digest, EpochStatement, Forwarded, Layout, Outcome, Place, Signed, Stop};
 
+use super::Target;
+use crate::wire::{SHAPE, World};
+
 /// Their names, and what they do.
-#[allow(clippy::type_complexity, reason = "a name and a function")]
-pub(crate) const TARGETS: &[(&str, fn(&[u8]))] =
+pub(super) const TARGETS: &[Target] =
     &[("instance_tally", instance_tally), ("batch_head", batch_head), ("backstop", backstop)];
 
 thread_local! {

@@ -1,11 +1,10 @@
 //! An analyzer with a finished epoch, made in a moment: its tallies are those of a crowd in memory, and no hop ran.
-#![allow(dead_code)]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
@@ -18,13 +17,19 @@ use throng_host::keygen::{self, Deployment};
 use throng_serve::analysis::TallyFiles;
 use throng_wire::{Digest, EpochStatement, Forwarded, Outcome, Place, Route, Signed, Survey};
 
+use crate::program::Program;
+
 /// A survey of pixels, an epoch of it that is over, and its analyzer.
-pub(crate) struct Analyst {
-    pub(crate) dir: TempDir,
-    pub(crate) deployment: Deployment,
-    pub(crate) epoch: u64,
+pub struct Analyst {
+    program: Program,
+    /// Where all files are.
+    pub dir: TempDir,
+    /// All parties, their keys and files.
+    pub deployment: Deployment,
+    /// The epoch that people answered in.
+    pub epoch: u64,
     /// The label that they answered under; 0 without labels.
-    pub(crate) label: u32,
+    pub label: u32,
     server: Option<Server>,
 }
 
@@ -36,42 +41,45 @@ struct Server {
 }
 
 /// An answer over HTTP.
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) head: String,
-    pub(crate) body: Vec<u8>,
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// Status line and headers, in small letters.
+    pub head: String,
+    /// What follows them.
+    pub body: Vec<u8>,
 }
 
 /// So many epochs before the one that people answered in there were keys already, and nobody answered.
-pub(crate) const EPOCHS_BEFORE: u64 = 3;
+pub const EPOCHS_BEFORE: u64 = 3;
 
 /// The width of the picture that people hold pixels of.
-pub(crate) const WIDTH: u32 = 16;
+pub const WIDTH: u32 = 16;
 
 impl Analyst {
     /// A release, and a server that shows it.
-    pub(crate) fn with_release() -> Self {
-        let mut analyst = Self::with_tallies(3000);
+    pub fn with_release(program: Program) -> Self {
+        let mut analyst = Self::with_tallies(program, 3000);
         analyst.release();
         analyst.serve();
         analyst
     }
 
     /// So many people have answered, and all instances were counted; nothing is released, and nobody serves.
-    pub(crate) fn with_tallies(people: u64) -> Self {
-        Self::planned(&["--question", "Which pixel do you hold?"], 0, "artists", people)
+    pub fn with_tallies(program: Program, people: u64) -> Self {
+        Self::planned(program, &["--question", "Which pixel do you hold?"], 0, "artists", people)
     }
 
     /// The same with further arguments of `throng plan`, under a label, about another population.
-    pub(crate) fn planned(arguments: &[&str], label: u32, population: &str, people: u64) -> Self {
+    pub fn planned(program: Program, arguments: &[&str], label: u32, population: &str, people: u64) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let draft = draft(&dir, arguments);
+        let draft = draft(program, &dir, arguments);
         let epoch = now_s() / draft.epoch_s - 1;
         let mut rng = throng_host::entropy::system_rng().unwrap();
         let url = |_| "https://127.0.0.1:1".to_owned();
         let deployment =
             keygen::deployment(&draft, dir.path(), url, epoch - EPOCHS_BEFORE, &mut rng).unwrap();
-        let analyst = Self { dir, deployment, epoch, label, server: None };
+        let analyst = Self { program, dir, deployment, epoch, label, server: None };
         analyst.count("data", people);
         let config = format!(
             "operator_listen = \"127.0.0.1:0\"\nidentity = \".\"\ndata = \"data\"\nmemory_mib = 16\n[budget]\n\
@@ -82,7 +90,7 @@ impl Analyst {
     }
 
     /// Puts what a crowd of so many came to into a data directory.
-    pub(crate) fn count(&self, data: &str, people: u64) {
+    pub fn count(&self, data: &str, people: u64) {
         let signed = self.deployment.bundle.survey();
         let survey = signed.survey();
         let mechanism = survey.mechanism().unwrap();
@@ -114,7 +122,7 @@ impl Analyst {
     }
 
     /// What the hops of an instance sign about a crowd that all of them agree on.
-    pub(crate) fn statements(&self, instance: u32, epoch: u64, people: u64) -> Vec<Signed<EpochStatement>> {
+    pub fn statements(&self, instance: u32, epoch: u64, people: u64) -> Vec<Signed<EpochStatement>> {
         let bundle = &self.deployment.bundle;
         let (survey, delivery) = (bundle.survey(), &bundle.survey().survey().delivery);
         let envelopes = people * u64::from(delivery.envelopes);
@@ -143,8 +151,8 @@ impl Analyst {
     }
 
     /// Makes the release, with `throng release`; what it prints.
-    pub(crate) fn release(&self) -> serde_json::Value {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_throng"));
+    pub fn release(&self) -> serde_json::Value {
+        let mut command = self.program.command();
         command.args(["release", "--json", "--width", &WIDTH.to_string(), "--config"]).arg(self.config());
         if let Some(name) = self.survey().labels.as_ref().and_then(|labels| labels.name(self.label)) {
             command.args(["--label", name]);
@@ -155,14 +163,14 @@ impl Analyst {
     }
 
     /// Starts the analyzer.
-    pub(crate) fn serve(&mut self) {
+    pub fn serve(&mut self) {
         self.serve_from("data");
     }
 
     /// The same with another data directory.
-    pub(crate) fn serve_from(&mut self, data: &str) {
+    pub fn serve_from(&mut self, data: &str) {
         self.server = None;
-        let mut command = Command::new(env!("CARGO_BIN_EXE_throng"));
+        let mut command = self.program.command();
         command.args(["serve", "analyzer", "--json", "--config"]).arg(self.config());
         command.arg("--data").arg(self.path(data));
         let log = fs::File::create(self.path("log")).unwrap();
@@ -176,16 +184,18 @@ impl Analyst {
         self.server = Some(Server { child, address, token });
     }
 
-    pub(crate) fn survey(&self) -> &Survey {
+    /// The survey.
+    pub fn survey(&self) -> &Survey {
         self.deployment.bundle.survey().survey()
     }
 
-    pub(crate) fn hash(&self) -> String {
+    /// Its hash, as text.
+    pub fn hash(&self) -> String {
         self.deployment.bundle.survey().hash().to_string()
     }
 
     /// Where the analyzer's file is.
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.deployment.dirs[&Place::Analyzer].join(name)
     }
 
@@ -194,43 +204,44 @@ impl Analyst {
     }
 
     /// Where a browser finds it, for example `http://127.0.0.1:4000`.
-    pub(crate) fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("http://{}", self.server().address)
     }
 
     /// The number of the analyzer's process.
-    pub(crate) fn pid(&self) -> u32 {
+    pub fn pid(&self) -> u32 {
         self.server().child.id()
     }
 
-    pub(crate) fn token(&self) -> &str {
+    /// The token that the operator shows.
+    pub fn token(&self) -> &str {
         &self.server().token
     }
 
     /// The path of the release below `/api/`.
-    pub(crate) fn release_path(&self) -> String {
+    pub fn release_path(&self) -> String {
         format!("/api/releases/{}/{}/{}", self.hash(), self.label, self.epoch)
     }
 
     /// What the operator gets.
-    pub(crate) fn get(&self, path: &str) -> Answer {
+    pub fn get(&self, path: &str) -> Answer {
         self.call("GET", path, Some(self.token()))
     }
 
     /// The same, as JSON.
-    pub(crate) fn json(&self, path: &str) -> serde_json::Value {
+    pub fn json(&self, path: &str) -> serde_json::Value {
         let answer = self.get(path);
         assert_eq!(answer.status, 200, "{path}: {}", answer.text());
         serde_json::from_slice(&answer.body).unwrap()
     }
 
     /// Any request.
-    pub(crate) fn call(&self, method: &str, path: &str, token: Option<&str>) -> Answer {
+    pub fn call(&self, method: &str, path: &str, token: Option<&str>) -> Answer {
         self.call_as(&self.server().address, method, path, token)
     }
 
     /// The same, under another name of the server.
-    pub(crate) fn call_as(&self, host: &str, method: &str, path: &str, token: Option<&str>) -> Answer {
+    pub fn call_as(&self, host: &str, method: &str, path: &str, token: Option<&str>) -> Answer {
         let mut stream = TcpStream::connect(&self.server().address).unwrap();
         let token = token.map_or(String::new(), |token| format!("Authorization: Bearer {token}\r\n"));
         let request = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{token}\r\n");
@@ -249,12 +260,13 @@ impl Analyst {
 }
 
 impl Answer {
-    pub(crate) fn text(&self) -> String {
+    /// The body as text.
+    pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
     /// The value of a header, in small letters.
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+    pub fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
     }
 }
@@ -273,10 +285,10 @@ fn pixel(person: u64) -> Value {
 }
 
 /// As `throng plan` writes it.
-fn draft(dir: &TempDir, arguments: &[&str]) -> Survey {
+fn draft(program: Program, dir: &TempDir, arguments: &[&str]) -> Survey {
     let path = dir.path().join("draft.toml");
     let domain = (WIDTH * WIDTH).to_string();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_throng"));
+    let mut command = program.command();
     command.args([
         "plan",
         "--epsilon-central",

@@ -10,9 +10,10 @@ use throng_respondent::{PersonalLedger, StoredAnswer};
 use throng_serve::analysis::ReleaseLedger;
 use throng_simulate::dataset::{Dataset, Records};
 
+use super::Target;
+
 /// Their names, and what they do.
-#[allow(clippy::type_complexity, reason = "a name and a function")]
-pub(crate) const TARGETS: &[(&str, fn(&[u8]))] = &[
+pub(super) const TARGETS: &[Target] = &[
     ("net_paths", net_paths),
     ("problem", problem),
     ("release_ledger", release_ledger),

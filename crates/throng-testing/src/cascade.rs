@@ -1,8 +1,4 @@
 //! An instance in memory: all hops over stores that can lose power, respondents before it and an analyzer behind.
-#![allow(dead_code)]
-
-#[path = "../../../throng-wire/tests/common/mod.rs"]
-pub(crate) mod world;
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -16,44 +12,54 @@ use throng_wire::{
     BatchCount, Digest, EpochStatement, Fragment, LayerKeys, Layout, Opened, Outcome, Place, Route, Signed,
     SigningKey,
 };
-use world::{EPOCH, SHAPE, Shape, World};
+
+use crate::wire::{EPOCH, SHAPE, Shape, World};
 
 /// Midday of an epoch.
-pub(crate) fn day(epoch: u64) -> u64 {
+pub fn day(epoch: u64) -> u64 {
     epoch * 86400 + 43200
 }
 
 /// When the first epoch is over.
-pub(crate) const NEXT_DAY: u64 = (EPOCH + 1) * 86400;
+pub const NEXT_DAY: u64 = (EPOCH + 1) * 86400;
 
 /// The first epoch, of the crowd without a label.
-pub(crate) const FIRST: Channel = Channel { label: 0, epoch: EPOCH };
+pub const FIRST: Channel = Channel { label: 0, epoch: EPOCH };
 
-pub(crate) const SMALL: Shape = Shape { instances: 1, envelopes: 3, respondents_min: 5, ..SHAPE };
+/// One instance of two hops, with a crowd of five.
+pub const SMALL: Shape = Shape { instances: 1, envelopes: 3, respondents_min: 5, ..SHAPE };
 
 /// One instance.
-pub(crate) struct Cascade {
-    pub(crate) world: World,
-    pub(crate) stores: Vec<MemoryStore>,
-    pub(crate) hops: Vec<Hop>,
-    pub(crate) memory: usize,
+pub struct Cascade {
+    /// The survey, and the keys of its parties.
+    pub world: World,
+    /// The disk of each hop.
+    pub stores: Vec<MemoryStore>,
+    /// The hops, in their order.
+    pub hops: Vec<Hop>,
+    /// What a hop may use of memory, in bytes.
+    pub memory: usize,
     /// What labelled crowds are thinned by.
-    pub(crate) deletion: Option<DeletionNoise>,
+    pub deletion: Option<DeletionNoise>,
     /// For each hop, the epoch before which it has erased its keys.
-    pub(crate) erased: BTreeMap<u32, u64>,
-    pub(crate) rng: ChaCha20Rng,
+    pub erased: BTreeMap<u32, u64>,
+    /// What everything is drawn from.
+    pub rng: ChaCha20Rng,
 }
 
 impl Cascade {
-    pub(crate) fn new(shape: Shape) -> Self {
+    /// An instance of this shape.
+    pub fn new(shape: Shape) -> Self {
         Self::with_memory(shape, 1 << 24)
     }
 
-    pub(crate) fn with_memory(shape: Shape, memory: usize) -> Self {
+    /// The same with another limit of memory.
+    pub fn with_memory(shape: Shape, memory: usize) -> Self {
         Self::with(shape, memory, Some(deletion(6)))
     }
 
-    pub(crate) fn with(shape: Shape, memory: usize, deletion: Option<DeletionNoise>) -> Self {
+    /// The same with another deletion, or none.
+    pub fn with(shape: Shape, memory: usize, deletion: Option<DeletionNoise>) -> Self {
         let world = World::new(shape);
         let stores: Vec<MemoryStore> = (0..shape.hops).map(|_| MemoryStore::new()).collect();
         let mut cascade = Self {
@@ -72,7 +78,8 @@ impl Cascade {
         cascade
     }
 
-    pub(crate) fn config(&self, hop: u32) -> HopConfig {
+    /// What a hop is opened with.
+    pub fn config(&self, hop: u32) -> HopConfig {
         let place = Place::Hop { instance: 1, hop };
         let labels = self.world.survey.survey().labels.as_ref();
         let deletion = labels.and(self.deletion);
@@ -91,49 +98,45 @@ impl Cascade {
         }
     }
 
-    pub(crate) fn open(&mut self, hop: u32) -> Result<Hop, Error> {
+    /// Opens a hop on its own disk.
+    pub fn open(&mut self, hop: u32) -> Result<Hop, Error> {
         let store = self.stores[hop as usize - 1].clone();
         self.open_on(hop, &store)
     }
 
     /// A hop on any store, with the mark that it has.
-    pub(crate) fn open_on(&self, hop: u32, store: &MemoryStore) -> Result<Hop, Error> {
+    pub fn open_on(&self, hop: u32, store: &MemoryStore) -> Result<Hop, Error> {
         Hop::open(self.config(hop), Box::new(store.clone()), Box::new(store.clone()), day(EPOCH))
     }
 
     /// An operator resets a hop.
-    pub(crate) fn reset(&mut self, hop: u32, now_s: u64) {
+    pub fn reset(&mut self, hop: u32, now_s: u64) {
         let store = self.stores[hop as usize - 1].clone();
         let reset = Hop::reset(self.config(hop), Box::new(store.clone()), Box::new(store), now_s);
         self.hops[hop as usize - 1] = reset.unwrap();
     }
 
     /// The power of a hop goes and comes back; the first `kept` bytes of what was not synced are there.
-    pub(crate) fn restart(&mut self, hop: u32, kept: usize) {
+    pub fn restart(&mut self, hop: u32, kept: usize) {
         self.stores[hop as usize - 1].restart(kept);
         self.hops[hop as usize - 1] = self.open(hop).unwrap();
     }
 
     /// What a respondent sends who holds these values, in random seals.
-    pub(crate) fn body(&mut self, channel: Channel, values: &[u32]) -> Vec<u8> {
+    pub fn body(&mut self, channel: Channel, values: &[u32]) -> Vec<u8> {
         let fragments: Vec<Fragment> = values.iter().map(|&value| Fragment::new(value)).collect();
         self.world.path(channel.label, channel.epoch, 1).body(&fragments, &mut self.rng).unwrap()
     }
 
-    pub(crate) fn send(
-        &mut self,
-        channel: Channel,
-        person: u32,
-        body: &[u8],
-        now_s: u64,
-    ) -> Result<u64, Refusal> {
+    /// A respondent sends a body; the receipt's time bucket.
+    pub fn send(&mut self, channel: Channel, person: u32, body: &[u8], now_s: u64) -> Result<u64, Refusal> {
         let upload = Upload::new(channel, name(person), body.to_vec());
         let taken = self.hops[0].take(&[upload], now_s, &mut self.rng).remove(0);
         taken.map(|taken| taken.time_bucket())
     }
 
     /// Respondents `0..count` answer, each with their own number as value.
-    pub(crate) fn answer_all(&mut self, channel: Channel, count: u32) {
+    pub fn answer_all(&mut self, channel: Channel, count: u32) {
         for person in 0..count {
             let body = self.body(channel, &[person]);
             self.send(channel, person, &body, day(channel.epoch)).unwrap();
@@ -141,13 +144,13 @@ impl Cascade {
     }
 
     /// The first epoch ends, and hop 1 has its batch ready.
-    pub(crate) fn close_first(&mut self) {
+    pub fn close_first(&mut self) {
         self.hops[0].close_due(NEXT_DAY).unwrap();
         self.hops[0].process(FIRST).unwrap();
     }
 
     /// What a hop 1 that lies can begin with: its true statement, the bytes of its batch, and its key.
-    pub(crate) fn handed_on(&mut self) -> (Signed<EpochStatement>, Vec<u8>, SigningKey) {
+    pub fn handed_on(&mut self) -> (Signed<EpochStatement>, Vec<u8>, SigningKey) {
         self.close_first();
         let mut batch = self.hops[0].outgoing(FIRST).unwrap();
         let mut bytes = Vec::new();
@@ -155,12 +158,13 @@ impl Cascade {
         (batch.statements.remove(0), bytes, self.signing_key(1))
     }
 
-    pub(crate) fn signing_key(&self, hop: u32) -> SigningKey {
+    /// A copy of a hop's signing key.
+    pub fn signing_key(&self, hop: u32) -> SigningKey {
         SigningKey::from_file(&self.world.signing[&Place::hop(1, hop)].to_file()).unwrap()
     }
 
     /// Everything that is due, until nothing moves.
-    pub(crate) fn run(&mut self, now_s: u64) {
+    pub fn run(&mut self, now_s: u64) {
         self.hops[0].close_due(now_s).unwrap();
         for hop in 0..self.hops.len() {
             for channel in self.hops[hop].undecided() {
@@ -182,14 +186,14 @@ impl Cascade {
     }
 
     /// Hands a batch to the next hop.
-    pub(crate) fn pass(&mut self, from: usize, channel: Channel, now_s: u64) -> Result<Digest, Error> {
+    pub fn pass(&mut self, from: usize, channel: Channel, now_s: u64) -> Result<Digest, Error> {
         let mut batch = self.hops[from].outgoing(channel)?;
         let (statements, count) = (batch.statements, batch.count);
         self.hops[from + 1].receive(channel, statements, count, &mut batch.records, now_s, &mut self.rng)
     }
 
     /// What the analyzer gets, and its bytes.
-    pub(crate) fn pull(&self, channel: Channel) -> Result<Pulled, Error> {
+    pub fn pull(&self, channel: Channel) -> Result<Pulled, Error> {
         let last = self.hops.len() - 1;
         let Outgoing { statements, count, manifest, len, mut records } = self.hops[last].outgoing(channel)?;
         let mut bytes = Vec::new();
@@ -200,7 +204,7 @@ impl Cascade {
     }
 
     /// The values in a batch that the analyzer opens, in their order.
-    pub(crate) fn values(&self, channel: Channel, bytes: &[u8]) -> Vec<u32> {
+    pub fn values(&self, channel: Channel, bytes: &[u8]) -> Vec<u32> {
         let layout = Layout::of(self.world.survey.survey());
         let route = Route { label: channel.label, epoch: channel.epoch, ..self.world.route() };
         bytes
@@ -215,34 +219,41 @@ impl Cascade {
             .collect()
     }
 
-    pub(crate) fn sorted_values(&self, channel: Channel) -> Vec<u32> {
+    /// The values of a batch that the analyzer opens, sorted.
+    pub fn sorted_values(&self, channel: Channel) -> Vec<u32> {
         let mut values = self.values(channel, &self.pull(channel).unwrap().bytes);
         values.sort_unstable();
         values
     }
 
-    pub(crate) fn outcome(&self, hop: u32, channel: Channel) -> Outcome {
+    /// What a hop says became of an epoch.
+    pub fn outcome(&self, hop: u32, channel: Channel) -> Outcome {
         self.hops[hop as usize - 1].statement(channel).unwrap().verify(&self.world.survey).unwrap().outcome
     }
 }
 
 /// Deletion around so many uploads: the noise is beyond 4 on either side once in ten times.
-pub(crate) fn deletion(shift: u64) -> DeletionNoise {
+pub fn deletion(shift: u64) -> DeletionNoise {
     DeletionNoise::new(shift, DiscreteLaplace::from_ratio(1, 2).unwrap())
 }
 
-pub(crate) struct Pulled {
-    pub(crate) statements: Vec<Signed<EpochStatement>>,
-    pub(crate) count: BatchCount,
-    pub(crate) bytes: Vec<u8>,
+/// A batch as the analyzer gets it.
+pub struct Pulled {
+    /// What all hops signed.
+    pub statements: Vec<Signed<EpochStatement>>,
+    /// How many envelopes there are.
+    pub count: BatchCount,
+    /// The envelopes.
+    pub bytes: Vec<u8>,
 }
 
 /// A respondent's name at hop 1.
-pub(crate) fn name(person: u32) -> Digest {
+pub fn name(person: u32) -> Digest {
     Digest::of(&person.to_be_bytes())
 }
 
-pub(crate) fn refusal(error: &Error) -> Option<Refusal> {
+/// The refusal in an error, if it is one.
+pub fn refusal(error: &Error) -> Option<Refusal> {
     match error {
         Error::Refused(refusal) => Some(*refusal),
         _ => None,
@@ -250,7 +261,7 @@ pub(crate) fn refusal(error: &Error) -> Option<Refusal> {
 }
 
 /// The bodies in a file of uploads, and the seeds for each purpose that follow from them and a draw: as `intake.rs` and `draw.rs` have it.
-pub(crate) fn seeds_of(draw: &[u8], uploads: &[u8]) -> (Vec<Vec<u8>>, impl Fn(&str) -> [u8; 32] + use<>) {
+pub fn seeds_of(draw: &[u8], uploads: &[u8]) -> (Vec<Vec<u8>>, impl Fn(&str) -> [u8; 32] + use<>) {
     // A mark is 16 ones, a place (8) and a tag (16); a record a head of 28 bytes, the body's length last, the body, and a tag (16).
     let (mut bodies, mut rest) = (Vec::new(), uploads);
     while rest.len() > 40 {

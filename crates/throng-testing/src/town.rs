@@ -1,11 +1,10 @@
 //! A deployment in a temporary directory: keys and files of all parties, and their processes.
-#![allow(dead_code)]
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -28,28 +27,42 @@ use throng_wire::{
     Opened, Path as Way, Place, Receipt, Route, Signed, SignedReceipt, Stop, Survey,
 };
 
+use crate::program::Program;
+use crate::survey::{SURVEY, with};
+
 /// The sizes of a deployment.
 #[derive(Clone, Copy)]
-pub(crate) struct Shape {
-    pub(crate) instances: u32,
-    pub(crate) hops: u32,
-    pub(crate) epoch_s: u64,
-    pub(crate) tls: bool,
-    pub(crate) labels: bool,
+pub struct Shape {
+    /// Instances.
+    pub instances: u32,
+    /// Hops of each.
+    pub hops: u32,
+    /// The length of an epoch.
+    pub epoch_s: u64,
+    /// Whether parties talk over TLS.
+    pub tls: bool,
+    /// Whether the survey has a label.
+    pub labels: bool,
 }
 
-pub(crate) const ENVELOPES: u32 = 3;
-pub(crate) const CROWD: u64 = 5;
+/// Envelopes of a body.
+pub const ENVELOPES: u32 = 3;
+/// How many have to answer.
+pub const CROWD: u64 = 5;
 
 /// All parties, with their processes.
-pub(crate) struct Town {
+pub struct Town {
+    program: Program,
     _dir: TempDir,
-    pub(crate) deployment: Deployment,
-    pub(crate) credentials: Arc<Vec<Credential>>,
-    pub(crate) shape: Shape,
+    /// All parties, their keys and files.
+    pub deployment: Deployment,
+    /// Of the respondents.
+    pub credentials: Arc<Vec<Credential>>,
+    /// The sizes.
+    pub shape: Shape,
     processes: BTreeMap<Place, Process>,
     /// What processes are started with besides, by place.
-    pub(crate) environment: BTreeMap<Place, (&'static str, &'static str)>,
+    pub environment: BTreeMap<Place, (&'static str, &'static str)>,
     operator_ports: BTreeMap<Place, u16>,
 }
 
@@ -60,27 +73,27 @@ struct Process {
 
 impl Town {
     /// Everybody's keys and files; nobody runs yet.
-    pub(crate) fn new(shape: Shape, respondents: usize) -> Self {
-        Self::of(&draft(shape), shape.tls, respondents)
+    pub fn new(program: Program, shape: Shape, respondents: usize) -> Self {
+        Self::of(program, &draft(shape), shape.tls, respondents)
     }
 
     /// The same for any survey. What people do in a short epoch takes longer where much else is to do, so it is longer there.
-    pub(crate) fn of(survey: &Survey, tls: bool, respondents: usize) -> Self {
+    pub fn of(program: Program, survey: &Survey, tls: bool, respondents: usize) -> Self {
         let (mut survey, times) = (survey.clone(), longer_at_this_load(survey.epoch_s));
         survey.epoch_s *= times;
         let delivery = &mut survey.delivery;
         delivery.keep_sealed_s = delivery.keep_sealed_s.map(|kept_s| kept_s * times);
         delivery.keep_batches_s = delivery.keep_batches_s.map(|kept_s| kept_s * times);
-        Self::exactly(&survey, tls, respondents)
+        Self::exactly(program, &survey, tls, respondents)
     }
 
     /// Other parties, other keys and the same survey, but for its parties: its epochs are those of this one.
-    pub(crate) fn elsewhere(&self) -> Self {
+    pub fn elsewhere(&self) -> Self {
         let survey = Survey { parties: None, ..self.deployment.bundle.survey().survey().clone() };
-        Self::exactly(&survey, self.shape.tls, self.credentials.len())
+        Self::exactly(self.program, &survey, self.shape.tls, self.credentials.len())
     }
 
-    fn exactly(survey: &Survey, tls: bool, respondents: usize) -> Self {
+    fn exactly(program: Program, survey: &Survey, tls: bool, respondents: usize) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let (delivery, labels) = (&survey.delivery, survey.labels.is_some());
         let (instances, hops, epoch_s) = (delivery.instances, delivery.hops, survey.epoch_s);
@@ -94,7 +107,16 @@ impl Town {
         let deployment = keygen::deployment(survey, dir.path(), url, first, &mut rng).unwrap();
         let credentials = Arc::new((0..respondents).map(|_| Credential::generate(&mut rng)).collect());
         let (processes, environment) = (BTreeMap::new(), BTreeMap::new());
-        let town = Self { _dir: dir, deployment, credentials, shape, processes, environment, operator_ports };
+        let town = Self {
+            program,
+            _dir: dir,
+            deployment,
+            credentials,
+            shape,
+            processes,
+            environment,
+            operator_ports,
+        };
         for place in town.hops() {
             town.write_config(place, ports[&place]);
         }
@@ -109,7 +131,7 @@ impl Town {
 
     /// A second survey of the same parties and respondents, answered through the returned town; the processes are those of
     /// this one, once they are started with what is then in their files.
-    pub(crate) fn second(&self, draft: &Survey) -> Self {
+    pub fn second(&self, draft: &Survey) -> Self {
         let first = &self.deployment;
         let parties = first.bundle.survey().survey().parties.clone();
         // Epochs as long as the first one's, which may have been made longer.
@@ -141,10 +163,12 @@ impl Town {
         let (processes, environment) = (BTreeMap::new(), BTreeMap::new());
         let credentials = Arc::clone(&self.credentials);
         let (dir, operator_ports) = (tempfile::tempdir().unwrap(), self.operator_ports.clone());
-        Self { _dir: dir, deployment, credentials, shape, processes, environment, operator_ports }
+        let program = self.program;
+        Self { program, _dir: dir, deployment, credentials, shape, processes, environment, operator_ports }
     }
 
-    pub(crate) fn hops(&self) -> Vec<Place> {
+    /// The places of all hops.
+    pub fn hops(&self) -> Vec<Place> {
         let survey = self.deployment.bundle.survey().survey();
         survey.places().filter(|place| *place != Place::Analyzer).collect()
     }
@@ -163,25 +187,31 @@ impl Town {
         fs::write(self.config(place), text).unwrap();
     }
 
-    pub(crate) fn config(&self, place: Place) -> PathBuf {
+    /// Where a party's configuration is.
+    pub fn config(&self, place: Place) -> PathBuf {
         self.path(place, if place == Place::Analyzer { "analyzer.toml" } else { "shuffler.toml" })
     }
 
-    pub(crate) fn path(&self, place: Place, file: &str) -> PathBuf {
+    /// A file of a party.
+    pub fn path(&self, place: Place, file: &str) -> PathBuf {
         self.deployment.dirs[&place].join(file)
     }
 
     /// The hop's own files.
-    pub(crate) fn data(&self, place: Place) -> PathBuf {
+    pub fn data(&self, place: Place) -> PathBuf {
         let hash = self.deployment.bundle.survey().hash();
         self.path(place, "data").join(format!("{hash}-{place}"))
     }
 
     /// Starts a hop, or the analyzer; it answers when this returns. With `abort_after`, it ends itself after so many
     /// operations of its store, which may be before it answers.
-    pub(crate) fn start(&mut self, place: Place, abort_after: Option<u64>) {
+    pub fn start(&mut self, place: Place, abort_after: Option<u64>) {
         let config = self.config(place);
-        let mut command = if place == Place::Analyzer { analyzer(&config) } else { shuffler(&config) };
+        let mut command = if place == Place::Analyzer {
+            self.program.analyzer(&config)
+        } else {
+            self.program.shuffler(&config)
+        };
         command.args(["--log-format", "json"]);
         if let Some(operations) = abort_after {
             command.env("THRONG_TEST_ABORT_AFTER", operations.to_string());
@@ -196,8 +226,8 @@ impl Town {
 
     /// Starts a hop whose files cannot grow beyond so many blocks of the shell's (512 or 1024 bytes): writing more fails,
     /// as it does on a full disk.
-    pub(crate) fn start_with_little_room(&mut self, place: Place, blocks: u32) {
-        let program = shuffler(&self.config(place));
+    pub fn start_with_little_room(&mut self, place: Place, blocks: u32) {
+        let program = self.program.shuffler(&self.config(place));
         let mut command = Command::new("sh");
         command.arg("-c").arg(format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"")).arg("sh");
         command.arg(program.get_program()).args(program.get_args()).stdin(Stdio::null());
@@ -216,18 +246,18 @@ impl Town {
     }
 
     /// Asks a hop to end, as a service manager does.
-    pub(crate) fn terminate(&self, place: Place) {
+    pub fn terminate(&self, place: Place) {
         let id = self.processes[&place].child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
     }
 
     /// Waits until a hop has ended by itself; its exit code.
-    pub(crate) fn ended(&mut self, place: Place) -> Option<i32> {
+    pub fn ended(&mut self, place: Place) -> Option<i32> {
         self.processes.remove(&place).unwrap().child.wait().unwrap().code()
     }
 
     /// What a hop answers to its operator: status and body.
-    pub(crate) fn ask(&self, place: Place, path: &str) -> (u16, String) {
+    pub fn ask(&self, place: Place, path: &str) -> (u16, String) {
         let port = self.operator_ports[&place];
         let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost:{port}\r\nConnection: close\r\n\r\n").unwrap();
@@ -238,35 +268,37 @@ impl Town {
     }
 
     /// What a hop has written to its log.
-    pub(crate) fn log(&self, place: Place) -> String {
+    pub fn log(&self, place: Place) -> String {
         fs::read_to_string(self.path(place, "log")).unwrap_or_default()
     }
 
-    pub(crate) fn start_all(&mut self) {
+    /// Starts all hops.
+    pub fn start_all(&mut self) {
         for place in self.hops() {
             self.start(place, None);
         }
     }
 
     /// kill -9, and the same again.
-    pub(crate) fn kill(&mut self, place: Place) {
+    pub fn kill(&mut self, place: Place) {
         let mut process = self.processes.remove(&place).unwrap();
         process.child.kill().unwrap();
         process.child.wait().unwrap();
     }
 
-    pub(crate) fn restart(&mut self, place: Place) {
+    /// Kills a process and starts it again.
+    pub fn restart(&mut self, place: Place) {
         self.kill(place);
         self.start(place, None);
     }
 
     /// Waits until a process has ended by itself.
-    pub(crate) fn wait_for_end(&mut self, place: Place) {
+    pub fn wait_for_end(&mut self, place: Place) {
         self.processes.remove(&place).unwrap().child.wait().unwrap();
     }
 
     /// Sets a running process's clock so many seconds ahead, or back.
-    pub(crate) fn step_clock(&self, place: Place, seconds: i64) {
+    pub fn step_clock(&self, place: Place, seconds: i64) {
         // In one step: a file that is half written would be a third time.
         let (new, clock) = (self.path(place, "clock.new"), self.path(place, "clock"));
         fs::write(&new, seconds.to_string()).unwrap();
@@ -274,12 +306,12 @@ impl Town {
     }
 
     /// Whether a hop's process has ended by itself.
-    pub(crate) fn has_ended(&mut self, place: Place) -> bool {
+    pub fn has_ended(&mut self, place: Place) -> bool {
         self.processes.get_mut(&place).is_some_and(|one| one.child.try_wait().unwrap().is_some())
     }
 
     /// Starts a hop again if it has ended; says whether it had.
-    pub(crate) fn revive(&mut self, place: Place) -> bool {
+    pub fn revive(&mut self, place: Place) -> bool {
         let ended = self.has_ended(place);
         if ended {
             self.processes.remove(&place);
@@ -288,22 +320,24 @@ impl Town {
         ended
     }
 
-    pub(crate) fn address(&self, place: Place) -> &Address {
+    /// Where a party can be reached.
+    pub fn address(&self, place: Place) -> &Address {
         self.deployment.bundle.address(place).unwrap()
     }
 
-    pub(crate) fn route(&self, instance: u32, epoch: u64) -> Route {
+    /// The route of an instance, under the label if there is one.
+    pub fn route(&self, instance: u32, epoch: u64) -> Route {
         let label = u32::from(self.shape.labels);
         Route { survey: self.deployment.bundle.survey().hash(), label, epoch, instance }
     }
 
     /// What respondent `person` sends to an instance who holds this value.
-    pub(crate) fn body(&self, route: Route, value: u32) -> Vec<u8> {
+    pub fn body(&self, route: Route, value: u32) -> Vec<u8> {
         self.body_of(route, &[value])
     }
 
     /// A body with fragments of these attributes.
-    pub(crate) fn body_of(&self, route: Route, attributes: &[u32]) -> Vec<u8> {
+    pub fn body_of(&self, route: Route, attributes: &[u32]) -> Vec<u8> {
         let bundle = &self.deployment.bundle;
         let way = Way::new(bundle.survey(), route.label, route.epoch, route.instance, bundle.key_lists());
         let mut rng = throng_host::entropy::system_rng().unwrap();
@@ -313,7 +347,7 @@ impl Town {
 
     /// A respondent's whole answer: randomized from a seed, sealed, and sent to every instance. Returns the fragments, as an
     /// encoder in memory makes them from the same seed.
-    pub(crate) fn answer(
+    pub fn answer(
         &self,
         sender: &Sender,
         person: usize,
@@ -336,17 +370,13 @@ impl Town {
     }
 
     /// What `throng release` prints as JSON, or its exit code and what it says.
-    pub(crate) fn release(&self, arguments: &[&str]) -> Result<serde_json::Value, (i32, String)> {
+    pub fn release(&self, arguments: &[&str]) -> Result<serde_json::Value, (i32, String)> {
         self.release_until("", arguments)
     }
 
     /// The same, but it ends at this place as if it had been killed.
-    pub(crate) fn release_until(
-        &self,
-        place: &str,
-        arguments: &[&str],
-    ) -> Result<serde_json::Value, (i32, String)> {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_throng"));
+    pub fn release_until(&self, place: &str, arguments: &[&str]) -> Result<serde_json::Value, (i32, String)> {
+        let mut command = self.program.command();
         command.args(["release", "--json", "--config"]).arg(self.config(Place::Analyzer)).args(arguments);
         command.env("THRONG_TEST_ABORT_AT", place);
         let output = command.stdin(Stdio::null()).output().unwrap();
@@ -358,7 +388,7 @@ impl Town {
     }
 
     /// Sends a body with a respondent's credential, checks the receipt, and returns what it says.
-    pub(crate) fn send(
+    pub fn send(
         &self,
         sender: &Sender,
         route: Route,
@@ -375,7 +405,7 @@ impl Town {
     }
 
     /// A request by one of the parties, or by nobody.
-    pub(crate) fn call(
+    pub fn call(
         &self,
         by: Option<Place>,
         to: Place,
@@ -398,7 +428,7 @@ impl Town {
     }
 
     /// The batch that the analyzer gets, once it is there.
-    pub(crate) fn pull(&mut self, route: Route) -> Pulled {
+    pub fn pull(&mut self, route: Route) -> Pulled {
         let last = Place::hop(route.instance, self.shape.hops);
         loop {
             let (status, bytes) = self.call(Some(Place::Analyzer), last, Method::GET, route, "batch", &[]);
@@ -413,13 +443,14 @@ impl Town {
         }
     }
 
-    pub(crate) fn acknowledge(&self, route: Route, digest: Digest) -> u16 {
+    /// The analyzer says that it has a batch; the status of the answer.
+    pub fn acknowledge(&self, route: Route, digest: Digest) -> u16 {
         let last = Place::hop(route.instance, self.shape.hops);
         self.call(Some(Place::Analyzer), last, Method::POST, route, "ack", digest.as_bytes()).0
     }
 
     /// Waits for the beginning of an epoch; says which.
-    pub(crate) fn next_epoch(&self) -> u64 {
+    pub fn next_epoch(&self) -> u64 {
         let epoch = now_s() / self.shape.epoch_s + 1;
         while now_s() < epoch * self.shape.epoch_s {
             thread::sleep(Duration::from_millis(20));
@@ -450,10 +481,13 @@ impl Drop for Town {
 }
 
 /// What an analyzer finds at a last hop.
-pub(crate) struct Pulled {
-    pub(crate) statements: Vec<EpochStatement>,
-    pub(crate) envelopes: Vec<u8>,
-    pub(crate) values: Vec<u32>,
+pub struct Pulled {
+    /// What all hops signed.
+    pub statements: Vec<EpochStatement>,
+    /// The sealed fragments.
+    pub envelopes: Vec<u8>,
+    /// The values in them, in their order.
+    pub values: Vec<u32>,
 }
 
 impl Pulled {
@@ -482,35 +516,26 @@ impl Pulled {
         Self { statements, envelopes: envelopes.to_vec(), values }
     }
 
-    pub(crate) fn sorted(&self) -> Vec<u32> {
+    /// The values, sorted.
+    pub fn sorted(&self) -> Vec<u32> {
         let mut values = self.values.clone();
         values.sort_unstable();
         values
     }
 
-    pub(crate) fn digest(&self) -> Digest {
+    /// The digest of the envelopes.
+    pub fn digest(&self) -> Digest {
         Digest::of(&self.envelopes)
     }
 }
 
-/// The program as an operator starts it.
-pub(crate) fn shuffler(config: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_throng"));
-    command.args(["serve", "shuffler", "--config"]).arg(config).stdin(Stdio::null());
-    command
-}
-
-pub(crate) fn analyzer(config: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_throng"));
-    command.args(["serve", "analyzer", "--config"]).arg(config).stdin(Stdio::null());
-    command
-}
-
-pub(crate) fn sender() -> Sender {
+/// A respondent's connection.
+pub fn sender() -> Sender {
     Sender::new(Limits::default()).unwrap()
 }
 
-pub(crate) fn now_s() -> u64 {
+/// The time of this machine, in seconds.
+pub fn now_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
@@ -527,27 +552,21 @@ fn free_ports(count: usize) -> Vec<u16> {
 }
 
 fn draft(shape: Shape) -> Survey {
+    let Shape { instances, hops, epoch_s, .. } = shape;
     let labels = "[labels]\nnames = [\"de\"]\nepsilon_deletion = 2.0\ndelta_deletion = 1e-2\n";
-    let text = format!(
-        r#"
-version = 1
-name = "test"
-question = "Which number?"
-epoch_s = {}
-encoding = {{ kind = "one-hot", domain = 64 }}
-randomizer = {{ kind = "attribute-fragments", epsilon_local = 4.0 }}
-crowd = {{ respondents_min = {CROWD}, honest_fraction = 1.0, enrolment = "credential" }}
-claim = {{ epsilon_central = 4.0, delta = 1e-6, neighbors = "removal", bound = "exact" }}
-[delivery]
-instances = {}
-hops = {}
-envelopes = {ENVELOPES}
-cover = "chaff"
-{}"#,
-        shape.epoch_s,
-        shape.instances,
-        shape.hops,
-        if shape.labels { labels } else { "" }
-    );
+    let crowd = format!("{{ respondents_min = {CROWD}, honest_fraction = 1.0, enrolment = \"credential\" }}");
+    let delivery =
+        format!("{{ instances = {instances}, hops = {hops}, envelopes = {ENVELOPES}, cover = \"chaff\" }}");
+    let fields = [
+        ("name", r#""test""#),
+        ("question", r#""Which number?""#),
+        ("epoch_s", &epoch_s.to_string()),
+        ("encoding", r#"{ kind = "one-hot", domain = 64 }"#),
+        ("randomizer", r#"{ kind = "attribute-fragments", epsilon_local = 4.0 }"#),
+        ("crowd", &crowd),
+        ("claim", r#"{ epsilon_central = 4.0, delta = 1e-6, neighbors = "removal", bound = "exact" }"#),
+        ("delivery", &delivery),
+    ];
+    let text = with(SURVEY, &fields) + if shape.labels { labels } else { "" };
     Survey::from_toml(&text).unwrap()
 }

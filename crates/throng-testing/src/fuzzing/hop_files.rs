@@ -1,18 +1,16 @@
 //! A hop's own disk: one of its files has any bytes. It opens or refuses, and releases no crowd that is too small.
 
-#[path = "../../crates/throng-shuffle/tests/common/mod.rs"]
-mod common;
-
 use std::cell::RefCell;
 use std::io::Write;
 
-use common::{Cascade, FIRST, NEXT_DAY, SMALL};
 use throng_shuffle::{MemoryStore, Store, Volume};
 use throng_wire::Outcome;
 
+use super::Target;
+use crate::cascade::{Cascade, FIRST, NEXT_DAY, SMALL};
+
 /// Their names, and what they do.
-#[allow(clippy::type_complexity, reason = "a name and a function")]
-pub(crate) const TARGETS: &[(&str, fn(&[u8]))] = &[("hop_files", hop_files)];
+pub(super) const TARGETS: &[Target] = &[("hop_files", hop_files)];
 
 /// A hop's files with six answers, while the epoch runs and right after it.
 struct Disks {
@@ -59,8 +57,7 @@ fn hop_files(bytes: &[u8]) {
 }
 
 /// The files as they are, each with its first byte.
-#[allow(dead_code, reason = "the corpus is made of them, by crates/throng/tests/fuzzing.rs")]
-pub(crate) fn seeds() -> Vec<(u8, (String, Vec<u8>))> {
+pub fn seeds() -> Vec<(u8, (String, Vec<u8>))> {
     let disks = Disks::new();
     let mut seeds = Vec::new();
     for (disk, store) in disks.disks.iter().enumerate() {

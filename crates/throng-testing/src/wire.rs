@@ -1,5 +1,4 @@
 //! A small survey with all its parties, from fixed seeds. The same everywhere, so that tests can share it.
-#![allow(dead_code)]
 
 use std::collections::BTreeMap;
 
@@ -11,32 +10,46 @@ use throng_wire::{
     SigningKey, Survey,
 };
 
+use crate::survey;
+
 /// The first epoch in which the first layer keys are valid; the second ones overlap them from 108 on.
-pub(crate) const EPOCH: u64 = 100;
+pub const EPOCH: u64 = 100;
 
 /// A survey with its parties' private keys.
-pub(crate) struct World {
-    pub(crate) survey: SignedSurvey,
-    pub(crate) approvals: Vec<Signed<Approval>>,
-    pub(crate) signing: BTreeMap<Place, SigningKey>,
-    pub(crate) layers: BTreeMap<Place, LayerKeys>,
-    pub(crate) lists: Vec<KeyList>,
+pub struct World {
+    /// Signed by all parties.
+    pub survey: SignedSurvey,
+    /// Their signatures.
+    pub approvals: Vec<Signed<Approval>>,
+    /// Their signing keys.
+    pub signing: BTreeMap<Place, SigningKey>,
+    /// Their layer keys.
+    pub layers: BTreeMap<Place, LayerKeys>,
+    /// What they publish of them.
+    pub lists: Vec<KeyList>,
 }
 
 /// What distinguishes one world from another.
 #[derive(Clone, Copy)]
-pub(crate) struct Shape {
-    pub(crate) instances: u32,
-    pub(crate) hops: u32,
-    pub(crate) envelopes: u32,
-    pub(crate) cover: Cover,
-    pub(crate) labels: bool,
+pub struct Shape {
+    /// Instances.
+    pub instances: u32,
+    /// Hops of each.
+    pub hops: u32,
+    /// Envelopes of a body.
+    pub envelopes: u32,
+    /// Whether bodies are filled up.
+    pub cover: Cover,
+    /// Whether there are two labels.
+    pub labels: bool,
     /// Fragments under the second label go to instance 1 alone.
-    pub(crate) profiles: bool,
-    pub(crate) respondents_min: u64,
+    pub profiles: bool,
+    /// How many make a crowd.
+    pub respondents_min: u64,
 }
 
-pub(crate) const SHAPE: Shape = Shape {
+/// Three instances of two hops, without labels.
+pub const SHAPE: Shape = Shape {
     instances: 3,
     hops: 2,
     envelopes: 4,
@@ -47,12 +60,23 @@ pub(crate) const SHAPE: Shape = Shape {
 };
 
 impl World {
-    pub(crate) fn new(shape: Shape) -> Self {
+    /// A world of this shape.
+    pub fn new(shape: Shape) -> Self {
         Self::of(draft(shape))
     }
 
     /// With the parties of a draft that has none.
-    pub(crate) fn of(mut draft: Survey) -> Self {
+    pub fn of(draft: Survey) -> Self {
+        let lifetime = Lifetime { first_epoch: EPOCH, last_epoch: EPOCH + 9 };
+        Self::with(draft, lifetime, |keys, rng| keys.rotate(10, 2, rng).map(drop).unwrap())
+    }
+
+    /// The same with one layer key of each party, which is valid for so long.
+    pub fn with_keys(draft: Survey, lifetime: Lifetime) -> Self {
+        Self::with(draft, lifetime, |_, _| ())
+    }
+
+    fn with(mut draft: Survey, lifetime: Lifetime, more: impl Fn(&mut LayerKeys, &mut ChaCha20Rng)) -> Self {
         let (instances, hops) = (draft.delivery.instances, draft.delivery.hops);
         let rng = &mut ChaCha20Rng::from_seed([5; 32]);
         let places: Vec<Place> = draft.places().collect();
@@ -78,53 +102,45 @@ impl World {
         let mut lists = Vec::new();
         for place in places {
             let mut keys = LayerKeys::new();
-            let lifetime = Lifetime { first_epoch: EPOCH, last_epoch: EPOCH + 9 };
             keys.add(LayerSecretKey::generate(1, lifetime, rng).unwrap()).unwrap();
-            keys.rotate(10, 2, rng).unwrap();
+            more(&mut keys, rng);
             lists.push(keys.list(survey.hash(), place, 1));
             layers.insert(place, keys);
         }
         Self { survey, approvals, signing, layers, lists }
     }
 
-    pub(crate) fn path(&self, label: u32, epoch: u64, instance: u32) -> Path {
+    /// The way of an answer.
+    pub fn path(&self, label: u32, epoch: u64, instance: u32) -> Path {
         Path::new(&self.survey, label, epoch, instance, &self.lists).unwrap()
     }
 
-    pub(crate) fn route(&self) -> Route {
+    /// The first epoch of instance 1, without a label.
+    pub fn route(&self) -> Route {
         Route { survey: self.survey.hash(), label: 0, epoch: EPOCH, instance: 1 }
     }
 
-    pub(crate) fn keys(&self, instance: u32, hop: u32) -> &LayerKeys {
+    /// The layer keys of a hop.
+    pub fn keys(&self, instance: u32, hop: u32) -> &LayerKeys {
         &self.layers[&Place::Hop { instance, hop }]
     }
 }
 
-pub(crate) fn draft(shape: Shape) -> Survey {
-    let labels = if shape.labels {
-        "[labels]\nnames = [\"de\", \"fr\"]\nepsilon_deletion = 0.2\ndelta_deletion = 1e-9\n"
-    } else {
-        ""
-    };
-    let profiles = if shape.profiles { "profiles = { fr = [1] }\n" } else { "" };
+/// The survey of a shape, which has no parties yet.
+pub fn draft(shape: Shape) -> Survey {
+    let Shape { instances, hops, envelopes, respondents_min, .. } = shape;
     let cover = if shape.cover == Cover::Chaff { "chaff" } else { "none" };
-    let text = format!(
-        r#"
-version = 1
-name = "which-pixel"
-question = "Which pixel of the drawing do you hold?"
-epoch_s = 86400
-encoding = {{ kind = "one-hot", domain = 784 }}
-randomizer = {{ kind = "attribute-fragments", epsilon_local = 5.25 }}
-crowd = {{ respondents_min = {}, honest_fraction = 0.9, enrolment = "credential" }}
-claim = {{ epsilon_central = 1.0, delta = 1e-6, neighbors = "removal", bound = "exact" }}
-[delivery]
-instances = {}
-hops = {}
-envelopes = {}
-cover = "{cover}"
-{labels}{profiles}"#,
-        shape.respondents_min, shape.instances, shape.hops, shape.envelopes
+    let crowd = format!(
+        "{{ respondents_min = {respondents_min}, honest_fraction = 0.9, enrolment = \"credential\" }}"
     );
+    let delivery =
+        format!("{{ instances = {instances}, hops = {hops}, envelopes = {envelopes}, cover = \"{cover}\" }}");
+    let mut text = survey::with(survey::SURVEY, &[("crowd", &crowd), ("delivery", &delivery)]);
+    if shape.labels {
+        text += "[labels]\nnames = [\"de\", \"fr\"]\nepsilon_deletion = 0.2\ndelta_deletion = 1e-9\n";
+    }
+    if shape.profiles {
+        text += "profiles = { fr = [1] }\n";
+    }
     Survey::from_toml(&text).unwrap()
 }

@@ -10,34 +10,27 @@
 //! // Dropped here: fails if the console has errors, or if a request failed or went elsewhere.
 //! ```
 
-#![allow(dead_code)]
-
-#[path = "browser/chromium.rs"]
-pub(crate) mod chromium;
-#[path = "browser/connection.rs"]
+pub mod chromium;
 mod connection;
-#[path = "browser/page.rs"]
 mod page;
 
 use std::cell::RefCell;
 use std::path::PathBuf;
 
+use connection::Connection;
+pub use page::{Download, Page};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use connection::Connection;
-#[allow(unused_imports)]
-pub(crate) use page::{Download, Page};
-
 /// A browser of its own, with an empty profile, until it is dropped.
-pub(crate) struct Browser {
+pub struct Browser {
     connection: RefCell<Connection>,
     folder: TempDir,
 }
 
 impl Browser {
     /// Starts one; installs it first where there is none.
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let connection = RefCell::new(Connection::start(&chromium::chromium(), folder.path()));
         let browser = Self { connection, folder };
@@ -49,7 +42,7 @@ impl Browser {
     }
 
     /// A new page at an address.
-    pub(crate) fn page(&self, url: &str) -> Page<'_> {
+    pub fn page(&self, url: &str) -> Page<'_> {
         let page = Page::new(self);
         page.open(url);
         page

@@ -12,7 +12,7 @@ use super::Browser;
 use super::connection::DEADLINE;
 
 /// A tab of the browser. When it is dropped there must be nothing in `problems`.
-pub(crate) struct Page<'a> {
+pub struct Page<'a> {
     browser: &'a Browser,
     session: String,
     origin: RefCell<String>,
@@ -23,11 +23,11 @@ pub(crate) struct Page<'a> {
 
 /// A file that a page gave to download.
 #[derive(Debug)]
-pub(crate) struct Download {
+pub struct Download {
     /// The name that the page gave it.
-    pub(crate) name: String,
+    pub name: String,
     /// What is in it.
-    pub(crate) bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
 }
 
 impl<'a> Page<'a> {
@@ -52,7 +52,7 @@ impl<'a> Page<'a> {
     }
 
     /// Opens an address and waits until it is loaded. Requests to any other origin are problems from now on.
-    pub(crate) fn open(&self, url: &str) {
+    pub fn open(&self, url: &str) {
         self.collect();
         *self.origin.borrow_mut() = origin(url);
         self.loaded.set(false);
@@ -64,7 +64,7 @@ impl<'a> Page<'a> {
     }
 
     /// Loads the page again.
-    pub(crate) fn reload(&self) {
+    pub fn reload(&self) {
         self.collect();
         self.loaded.set(false);
         self.call("Page.reload", &json!({}));
@@ -72,12 +72,12 @@ impl<'a> Page<'a> {
     }
 
     /// What an expression of JavaScript gives, or what its promise does.
-    pub(crate) fn eval(&self, expression: &str) -> Value {
+    pub fn eval(&self, expression: &str) -> Value {
         self.try_eval(expression).unwrap_or_else(|error| self.fail(&format!("{expression}: {error}")))
     }
 
     /// Waits until an expression is true.
-    pub(crate) fn wait(&self, expression: &str) {
+    pub fn wait(&self, expression: &str) {
         // While a page loads there may be nothing to ask.
         self.wait_until(expression, || {
             self.try_eval(&format!("!!({expression})")).is_ok_and(|value| value == json!(true))
@@ -85,32 +85,32 @@ impl<'a> Page<'a> {
     }
 
     /// Waits until something that a selector finds can be seen.
-    pub(crate) fn wait_for(&self, selector: &str) {
+    pub fn wait_for(&self, selector: &str) {
         self.wait(&format!("document.querySelector({0})?.checkVisibility()", quoted(selector)));
     }
 
     /// Waits until the text of what a selector finds has a part.
-    pub(crate) fn wait_for_text(&self, selector: &str, part: &str) {
+    pub fn wait_for_text(&self, selector: &str, part: &str) {
         let (selector, part) = (quoted(selector), quoted(part));
         self.wait(&format!("document.querySelector({selector})?.innerText.includes({part})"));
     }
 
     /// The text that can be seen of what a selector finds first.
-    pub(crate) fn text(&self, selector: &str) -> String {
+    pub fn text(&self, selector: &str) -> String {
         let found = self.eval(&format!("document.querySelector({})?.innerText ?? null", quoted(selector)));
         let Some(text) = found.as_str() else { self.fail(&format!("there is no {selector}")) };
         text.trim().to_owned()
     }
 
     /// The texts of all that a selector finds.
-    pub(crate) fn texts(&self, selector: &str) -> Vec<String> {
+    pub fn texts(&self, selector: &str) -> Vec<String> {
         let all =
             format!("[...document.querySelectorAll({})].map(one => one.innerText.trim())", quoted(selector));
         serde_json::from_value(self.eval(&all)).unwrap()
     }
 
     /// The number that an element has in `data-value`: the one that is shown, before it is rounded.
-    pub(crate) fn number(&self, selector: &str) -> f64 {
+    pub fn number(&self, selector: &str) -> f64 {
         let found =
             self.eval(&format!("document.querySelector({})?.dataset.value ?? null", quoted(selector)));
         let number = found.as_str().and_then(|text| text.parse().ok());
@@ -118,7 +118,7 @@ impl<'a> Page<'a> {
     }
 
     /// Clicks into the middle of what a selector finds, with a mouse.
-    pub(crate) fn click(&self, selector: &str) {
+    pub fn click(&self, selector: &str) {
         let middle = self.eval(&format!(
             "(() => {{ const one = document.querySelector({}); if (!one) return null;
                 one.scrollIntoView({{ block: 'center', behavior: 'instant' }});
@@ -139,7 +139,7 @@ impl<'a> Page<'a> {
     }
 
     /// Presses a key: a character, or Tab, Enter, Escape, Home, End, PageUp, PageDown, ArrowLeft and so on; Shift+Tab too.
-    pub(crate) fn press(&self, key: &str) {
+    pub fn press(&self, key: &str) {
         let (modifiers, key) = key.strip_prefix("Shift+").map_or((0, key), |key| (8, key));
         let (code, text) = match key {
             "Tab" => (9, ""),
@@ -170,12 +170,12 @@ impl<'a> Page<'a> {
     }
 
     /// Types a text where the focus is.
-    pub(crate) fn type_text(&self, text: &str) {
+    pub fn type_text(&self, text: &str) {
         self.call("Input.insertText", &json!({ "text": text }));
     }
 
     /// Sets a field, a slider or a list to a value, as a person's input does it.
-    pub(crate) fn set(&self, selector: &str, value: &str) {
+    pub fn set(&self, selector: &str, value: &str) {
         let found = self.eval(&format!(
             "(() => {{ const one = document.querySelector({}); if (!one) return false; one.value = {};
                 for (const kind of ['input', 'change']) one.dispatchEvent(new Event(kind, {{ bubbles: true }}));
@@ -187,7 +187,7 @@ impl<'a> Page<'a> {
     }
 
     /// Chooses a file in an `<input type=file>`.
-    pub(crate) fn choose_file(&self, selector: &str, file: &Path) {
+    pub fn choose_file(&self, selector: &str, file: &Path) {
         let document = self.call("DOM.getDocument", &json!({}));
         let query = json!({ "nodeId": document["root"]["nodeId"], "selector": selector });
         let node = self.call("DOM.querySelector", &query)["nodeId"].clone();
@@ -195,13 +195,13 @@ impl<'a> Page<'a> {
     }
 
     /// Sets the size of the window, in points of a desktop's screen.
-    pub(crate) fn viewport(&self, width: u32, height: u32) {
+    pub fn viewport(&self, width: u32, height: u32) {
         let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
         self.call("Emulation.setDeviceMetricsOverride", &metrics);
     }
 
     /// Shows the page as a phone does. A page that has to be moved sideways there is a problem.
-    pub(crate) fn phone(&self) {
+    pub fn phone(&self) {
         let metrics = json!({ "width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": true });
         self.call("Emulation.setDeviceMetricsOverride", &metrics);
         self.wait("innerWidth > 0");
@@ -212,13 +212,13 @@ impl<'a> Page<'a> {
     }
 
     /// What the person prefers: "light" or "dark".
-    pub(crate) fn color_scheme(&self, scheme: &str) {
+    pub fn color_scheme(&self, scheme: &str) {
         let feature = json!({ "name": "prefers-color-scheme", "value": scheme });
         self.call("Emulation.setEmulatedMedia", &json!({ "features": [feature] }));
     }
 
     /// Texts that are hard to read: their contrast is below what WCAG 2 asks for (AA: 4.5, of large letters 3).
-    pub(crate) fn faint_texts(&self) -> Vec<String> {
+    pub fn faint_texts(&self) -> Vec<String> {
         let found = self.eval(
             "(() => {
                 const parts = color => color.match(/[\\d.]+/g).map(Number);
@@ -251,7 +251,7 @@ impl<'a> Page<'a> {
     }
 
     /// What has the focus: its tag, and after # its id; "body" for nothing.
-    pub(crate) fn focused(&self) -> String {
+    pub fn focused(&self) -> String {
         let one = "document.activeElement.localName + (document.activeElement.id && '#' + document.activeElement.id)";
         self.eval(one).as_str().unwrap().to_owned()
     }
@@ -259,7 +259,7 @@ impl<'a> Page<'a> {
     /// Goes through a page that was just opened with the Tab key, and fails if something that can be used is not reached or
     /// does not show that it is. Returns what was reached, in order. Of radio buttons with one name and of a list of tabs one
     /// is enough: arrows reach the others.
-    pub(crate) fn tab_through(&self) -> Vec<String> {
+    pub fn tab_through(&self) -> Vec<String> {
         self.eval(
             "window.tabbed = new Set(); window.unmarked = [];
              window.nameOf = one => one.localName + (one.id ? '#' + one.id : ' ' + one.innerText.trim().slice(0, 40))",
@@ -292,7 +292,7 @@ impl<'a> Page<'a> {
     }
 
     /// Does something that gives a file, and waits for the file.
-    pub(crate) fn download(&self, click: impl FnOnce(&Self)) -> Download {
+    pub fn download(&self, click: impl FnOnce(&Self)) -> Download {
         let mut connection = self.browser.connection.borrow_mut();
         while connection.event("").is_some() {}
         drop(connection);
@@ -321,8 +321,8 @@ impl<'a> Page<'a> {
     }
 
     /// Keeps a picture of the whole page as `tmp/screenshots/NAME.png` of cargo's target directory, and says where.
-    pub(crate) fn screenshot(&self, name: &str) -> PathBuf {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("screenshots");
+    pub fn screenshot(&self, name: &str) -> PathBuf {
+        let folder = temporary_files().join("screenshots");
         std::fs::create_dir_all(&folder).unwrap();
         // Colours that are on their way are no picture of the page.
         self.eval(
@@ -338,13 +338,13 @@ impl<'a> Page<'a> {
 
     /// What went wrong so far, which is forgotten: errors in the console, exceptions that nobody caught, requests that failed,
     /// and requests to another origin.
-    pub(crate) fn take_problems(&self) -> Vec<String> {
+    pub fn take_problems(&self) -> Vec<String> {
         self.collect();
         self.problems.take()
     }
 
     /// Waits for a problem that a test provokes, and forgets it with all others so far.
-    pub(crate) fn wait_for_problem(&self, part: &str) {
+    pub fn wait_for_problem(&self, part: &str) {
         self.wait_until(&format!("the problem {part:?}"), || {
             self.problems.borrow().iter().any(|problem| problem.contains(part))
         });
@@ -352,7 +352,7 @@ impl<'a> Page<'a> {
     }
 
     /// Ends a test with what there is to see on the page.
-    pub(crate) fn fail(&self, what: &str) -> ! {
+    pub fn fail(&self, what: &str) -> ! {
         self.collect();
         let text = self.try_eval("document.body.innerText").unwrap_or_default();
         panic!(
@@ -450,6 +450,12 @@ impl Drop for Page<'_> {
             assert!(problems.is_empty(), "the page ends with problems:\n{}", problems.join("\n"));
         }
     }
+}
+
+/// `tmp` of cargo's target directory, which this test is two directories below: the library does not know it.
+fn temporary_files() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    test.ancestors().nth(3).unwrap().join("tmp")
 }
 
 /// Scheme, host and port.

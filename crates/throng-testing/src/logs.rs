@@ -1,7 +1,5 @@
 //! Attack 14: what is written to a log has no count in it, and nothing that a respondent sent.
 
-#![allow(dead_code)]
-
 use std::thread;
 use std::time::Duration;
 
@@ -11,7 +9,7 @@ use throng_wire::Place;
 use crate::town::Town;
 
 /// The events that a hop has logged, after a look at every line of it.
-pub(crate) fn events(town: &Town, place: Place) -> Vec<Value> {
+pub fn events(town: &Town, place: Place) -> Vec<Value> {
     let log = town.log(place);
     let secrets: Vec<String> = town
         .credentials
@@ -48,7 +46,7 @@ pub(crate) fn events(town: &Town, place: Place) -> Vec<Value> {
 }
 
 /// Waits for an event: a hop says what it has done after others can see it.
-pub(crate) fn wait_for(town: &Town, place: Place, is_wanted: impl Fn(&Value) -> bool) {
+pub fn wait_for(town: &Town, place: Place, is_wanted: impl Fn(&Value) -> bool) {
     while !events(town, place).iter().any(&is_wanted) {
         thread::sleep(Duration::from_millis(20));
     }

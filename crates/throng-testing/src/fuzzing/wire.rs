@@ -1,12 +1,8 @@
 //! Parsers of what travels and of what parties keep: no bytes make them panic, and what they take they write again to the same
 //! bytes.
 
-#[path = "../../crates/throng-wire/tests/common/mod.rs"]
-mod common;
-
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use common::{SHAPE, World};
 use throng_wire::peel::{open_body, open_fragment, peel};
 use throng_wire::seal::seal;
 use throng_wire::{
@@ -15,9 +11,11 @@ use throng_wire::{
     SurveyHash, Token, VerifyingKey,
 };
 
+use super::Target;
+use crate::wire::{SHAPE, World};
+
 /// Their names, and what they do.
-#[allow(clippy::type_complexity, reason = "a name and a function")]
-pub(crate) const TARGETS: &[(&str, fn(&[u8]))] = &[
+pub(super) const TARGETS: &[Target] = &[
     ("survey", survey),
     ("signed_survey", signed_survey),
     ("documents", documents),
