@@ -1,5 +1,5 @@
 //! A whole HTTP exchange, byte by byte: what our client sends, and what our server answers to it, are the vectors that clients in other
-//! languages have. `THRONG_WRITE_VECTORS=1 cargo test --workspace --test net` writes them again after a change.
+//! languages have. `THRONG_WRITE_VECTORS=1 cargo test -p throng-host --test net` writes them again after a change.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
