@@ -21,5 +21,5 @@
 pub mod cli;
 pub mod commands;
 pub mod exit;
-pub mod memory;
+pub use throng_host::memory;
 pub mod progress;

@@ -5,8 +5,6 @@
 //! marks and notes are changed in every byte, so is the journal in throng-shuffle/src/journal/tests.rs, and what is between in larger files
 //! are bodies and envelopes, which are authenticated as a whole.
 
-#![allow(clippy::unwrap_used)] // In a test a panic is the message.
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;

@@ -1,7 +1,5 @@
 //! What becomes of an analyzer whose files rot: whatever decides something is found out, and nothing is spent twice.
 
-#![allow(clippy::unwrap_used)] // In a test a panic is the message.
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;

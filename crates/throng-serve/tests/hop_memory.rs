@@ -8,7 +8,7 @@ use std::path::Path;
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
-use throng::memory::peak_rss_bytes;
+use throng_host::memory::peak_rss_bytes;
 use throng_serve::file_store::FileStore;
 use throng_shuffle::{Channel, CrowdRule, Hop, HopConfig, Refusal, Upload};
 use throng_testing::world::{self, EPOCH_MS, World};

@@ -5,8 +5,8 @@
 
 use std::fs;
 
-use throng::memory::peak_rss_bytes;
 use throng_batch::{EmbeddedEngine, Engine, Partition, PermuteJob, Volume};
+use throng_host::memory::peak_rss_bytes;
 use throng_serve::file_store::FileStore;
 
 #[test]
