@@ -7,7 +7,7 @@
 //! | How is the program started? | [`program`] | |
 //! | Who signs a survey, with which keys? | `wire` | `wire` |
 //! | What do hops make of uploads, in memory, whatever happens? | `cascade`, `operations` | `cascade` |
-//! | What does a respondent find in files, and what do first hops answer? | `world` | `world` |
+//! | What does a respondent find in files, and what do first hops answer? | `world`, `desk` | `world` |
 //! | What do processes of all parties do? | `town`, `crowd`, `logs`, `analyst` | `towns` |
 //! | What does a person see on a page? | `browser` | `browser` |
 //! | What does a fuzzer do with its bytes? | `fuzzing` | `fuzzing`, `fuzzing-product` |
@@ -24,6 +24,8 @@ pub mod browser;
 pub mod cascade;
 #[cfg(feature = "towns")]
 pub mod crowd;
+#[cfg(feature = "world")]
+pub mod desk;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 #[cfg(feature = "towns")]

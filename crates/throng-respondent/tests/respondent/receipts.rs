@@ -1,9 +1,10 @@
 //! What hops sign, and what a respondent makes of it.
 
+use throng_testing::desk::{Desk, NOW_MS, rng};
 use throng_testing::world::{self, EPOCH_MS, Hops, ONE_HOT, TestClock, World};
 use throng_wire::{Digest, EpochStatement, Forwarded, Outcome, Place, Receipt, Route, Signed};
 
-use crate::{Desk, NOW_MS, files, rng};
+use crate::files;
 
 /// A hop that signs something else for a body: none of it counts.
 #[test]

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use throng_respondent::SendError;
+use throng_testing::desk::{Desk, NOW_MS, rng};
 use throng_testing::world::{self, EPOCH_MS, Hops, ONE_HOT, TestClock};
-
-use crate::{Desk, NOW_MS, rng};
 
 /// Of three first hops all say that the epoch is over, by clocks two hours ahead: nothing is sent again, and the respondent is
 /// told which clocks differ, and keeps it.

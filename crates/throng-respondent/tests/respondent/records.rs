@@ -2,9 +2,10 @@
 
 use throng_dp::Epsilon;
 use throng_respondent::{How, Respondent, Value};
+use throng_testing::desk::{Desk, NOW_MS, rng};
 use throng_testing::world::{EPOCH_MS, ONE_HOT, RECORD};
 
-use crate::{Desk, NOW_MS, files, rng};
+use crate::files;
 
 /// A record is one answer: in all epochs, whatever else is answered, it is about one attribute.
 #[test]

@@ -3,13 +3,12 @@
 use std::fs;
 
 use throng_host::bundle::Bundle;
+use throng_testing::desk::{Desk, NOW_MS, rng};
 use throng_testing::world::ONE_HOT;
 use throng_wire::{
     Address, Digest, EpochStatement, Forwarded, KeyList, LayerKeys, LayerSecretKey, Lifetime, Outcome, Place,
     Route, Signed,
 };
-
-use crate::{Desk, NOW_MS, rng};
 
 /// Answers are for this epoch.
 const EPOCH: u64 = 11;

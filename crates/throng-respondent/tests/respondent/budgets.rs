@@ -1,11 +1,12 @@
 //! What answers spend: the person's own limit, and what epochs share.
 
-use throng::exit;
+use throng_account::Refusal;
 use throng_dp::Epsilon;
 use throng_respondent::{Answered, How};
+use throng_testing::desk::{Desk, rng};
 use throng_testing::world::{EPOCH_MS, FRAGMENTED, ONE_HOT};
 
-use crate::{Desk, files, rng};
+use crate::files;
 
 #[test]
 fn the_persons_limit_holds_over_all_surveys() {
@@ -25,7 +26,7 @@ fn the_persons_limit_holds_over_all_surveys() {
     // ... and another one, or none, would show that it was there before, as would another report.
     for refused in [answer(&two, Some(8), 12), answer(&two, None, 12), answer(&one, Some(7), 12)] {
         let error = refused.unwrap_err();
-        assert_eq!(exit::code(&error), exit::REFUSED, "{error:#}");
+        assert!(error.is::<Refusal>(), "{error:#}");
         assert!(error.to_string().contains("only 0.2500 is left"), "{error}");
     }
     near(answer(&two, Some(7), 12).unwrap(), 15.75);
@@ -67,7 +68,7 @@ fn an_answer_that_changes_is_booked_and_told() {
     respondent.set_epsilon_limit(Epsilon::new(60.0).unwrap()).unwrap();
     let before = files(&desk.state());
     let refused = desk.answer(&mut respondent, Some(9), 14 * EPOCH_MS, 14).unwrap_err();
-    assert_eq!(exit::code(&refused), exit::REFUSED, "{refused:#}");
+    assert!(refused.is::<Refusal>(), "{refused:#}");
     assert!(refused.to_string().contains("spends epsilon 16.0000"), "{refused}");
     assert_eq!(files(&desk.state()), before);
     let permanent = before.keys().filter(|name| name.starts_with("permanent")).count();

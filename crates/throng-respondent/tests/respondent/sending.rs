@@ -6,9 +6,10 @@ use std::fs;
 
 use throng_dp::Epsilon;
 use throng_respondent::{Answered, SendError};
+use throng_testing::desk::{Desk, NOW_MS, rng};
 use throng_testing::world::{self, EPOCH_MS, FRAGMENTED, Hops, ONE_HOT, SKETCHED, TestClock};
 
-use crate::{Desk, NOW_MS, bytes, files, restore, rng};
+use crate::{bytes, files, restore};
 
 #[test]
 fn an_answer_is_sent_at_its_times_and_receipted() {

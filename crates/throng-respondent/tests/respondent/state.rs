@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use throng_respondent::Respondent;
+use throng_testing::desk::{Desk, NOW_MS, rng};
 use throng_testing::world::{EPOCH_MS, FRAGMENTED, Hops, ONE_HOT, SKETCHED, TestClock};
 
-use crate::{Desk, NOW_MS, bytes, files, restore, rng};
+use crate::{bytes, files, restore};
 
 /// Every file, cut off and altered: an error that says so, and nothing is written over it.
 #[test]

@@ -1,11 +1,19 @@
-//! `throng respond`, as it is typed.
+//! `throng respond`, as it is typed, and surveys that `throng plan` wrote, as a respondent reads them.
+
+#![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
 use std::fs;
 
 use throng_respondent::Respondent;
+use throng_survey::CheckedClaim;
+use throng_testing::desk::{Desk, NOW_MS, rng};
+use throng_testing::program::{Program, names, text};
+use throng_testing::world::EPOCH_MS;
 use throng_testing::world::{ONE_HOT, RECORD};
+use throng_wire::Survey;
 
-use crate::{Desk, NOW_MS, THRONG, rng};
+/// Cargo tells tests of this package alone where the program is.
+const THRONG: Program = Program::at(env!("CARGO_BIN_EXE_throng"));
 
 #[test]
 fn the_command_takes_records() {
@@ -47,11 +55,7 @@ fn the_command_answers_shows_and_checks() {
             .run_in(&desk.folder, &[&["respond", "--state", "state"], arguments].concat())
             .output()
             .unwrap();
-        (
-            output.status.code().unwrap(),
-            throng_testing::program::text(&output.stdout),
-            String::from_utf8(output.stderr).unwrap(),
-        )
+        (output.status.code().unwrap(), text(&output.stdout), String::from_utf8(output.stderr).unwrap())
     };
     // The keys of this survey ended long ago: an answer today is an error that says so, and spends nothing.
     let survey =
@@ -107,15 +111,12 @@ fn nothing_is_answered_without_a_limit_of_ones_own() {
     assert_eq!(throng::exit::code(&refused), throng::exit::REFUSED);
     let said = refused.to_string();
     assert!(said.contains("5.2500") && said.contains("--epsilon-limit"), "{said}");
-    assert!(
-        respondent.ledger().entries().is_empty()
-            && throng_testing::program::names(&desk.state().join("outbox")).is_empty()
-    );
+    assert!(respondent.ledger().entries().is_empty() && names(&desk.state().join("outbox")).is_empty());
     drop(respondent);
     let run = |more: &[&str]| {
         let flags = ["respond", "--state", "state", "--survey", "survey.toml", "--credential", "credential"];
         let output = THRONG.run_in(&desk.folder, &[&flags, more].concat()).output().unwrap();
-        (output.status.code().unwrap(), throng_testing::program::text(&output.stderr))
+        (output.status.code().unwrap(), text(&output.stderr))
     };
     let (code, error) = run(&["--absent", "--no-wait"]);
     assert!(code == 1 && error.contains("--epsilon-limit"), "{error}");
@@ -125,6 +126,45 @@ fn nothing_is_answered_without_a_limit_of_ones_own() {
     let mut respondent = desk.open();
     assert_eq!(respondent.ledger().epsilon_limit(), Some(8.0));
     desk.answer(&mut respondent, Some(7), NOW_MS, 2).unwrap();
-    let refused = desk.answer(&mut respondent, Some(7), NOW_MS + crate::EPOCH_MS, 3).unwrap_err().to_string();
+    let refused = desk.answer(&mut respondent, Some(7), NOW_MS + EPOCH_MS, 3).unwrap_err().to_string();
     assert!(refused.contains("of your limit of 8 only 2.75"), "{refused}");
+}
+
+/// What `throng plan` writes is what a respondent's own accountant accepts.
+#[test]
+fn every_planned_survey_passes_the_respondents_check() {
+    let folder = tempfile::tempdir().unwrap();
+    for (number, flags) in [
+        "--epsilon-central 1 --delta 1e-8 --respondents 2000000 --domain 87680",
+        "--epsilon-central 0.5 --delta 1e-7 --respondents 100000 --domain 500 --report-fragments 16 \
+         --instances 5 --hops 3",
+        "--epsilon-central 1 --delta 1e-6 --respondents 200000 --domain 4000000000 --zipf 1.2",
+        "--epsilon-central 2 --delta 1e-6 --respondents 50000 --domain 100 --honest-fraction 0.7 --instances \
+         1 --hops 1",
+        "--epsilon-central 1 --delta 1e-6 --respondents 300000 --domain 1000 --encoding sketch \
+         --report-fragments 3",
+        "--epsilon-central 0.25 --delta 1e-10 --respondents 5000000 --domain 2 --instances 7",
+        "--epsilon-central 1 --delta 1e-6 --respondents 100000 --attribute age=9 --attribute sex=2 --attribute \
+         county=100",
+        "--epsilon-central 1 --delta 1e-6 --respondents 100000 --attribute age=9 --attribute sex=2 \
+         --report-fragments 3 --honest-fraction 0.8",
+        "--epsilon-central 1 --delta 1e-6 --respondents 100000 --domain 500 --label de --label fr",
+        "--epsilon-central 1 --delta 1e-6 --respondents 100000 --domain 500 --label all --label two=3,1 --label one=2",
+        "--epsilon-central 1 --delta 1e-6 --respondents 200000 --domain 200 --report-fragments 4 --instances 4 \
+         --label all --label pair=2,4 --epsilon-deletion 0.1 --delta-deletion 1e-9",
+        "--epsilon-central 2 --delta 1e-6 --respondents 200000 --domain 1000000 --encoding sketch --label one=2",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("{number}.toml");
+        let arguments: Vec<&str> =
+            ["plan"].into_iter().chain(flags.split(' ')).chain(["--out", &name]).collect();
+        let output = THRONG.run_in(&folder, &arguments).output().unwrap();
+        assert!(output.status.success(), "{flags}: {}", text(&output.stderr));
+        let survey = Survey::from_toml(&fs::read_to_string(folder.path().join(&name)).unwrap()).unwrap();
+        let claim = CheckedClaim::check(&survey).unwrap_or_else(|error| panic!("{flags}: {error}"));
+        assert!(claim.central.epsilon() <= claim.claimed.epsilon());
+        assert!(claim.overflow.value() <= 0.0101 * survey.claim.delta);
+    }
 }
