@@ -12,7 +12,7 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-use crate::faults::{Step, step};
+use crate::faults::{self, Step};
 
 /// For the owner alone.
 pub const PRIVATE: u32 = 0o600;
@@ -176,7 +176,13 @@ fn sync(file: &File, path: &Path) -> io::Result<()> {
     file.sync_all()
 }
 
-pub(crate) const PREFIX: &str = ".throng-";
+/// Notes a step for tests, who know temporary files as `*`.
+fn step(step: Step, path: &Path) {
+    let temporary = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
+    faults::step(step, if temporary { Path::new("*") } else { path });
+}
+
+const PREFIX: &str = ".throng-";
 const SUFFIX: &str = ".tmp";
 
 #[cfg(test)]

@@ -102,8 +102,7 @@ pub mod trace {
         STEPS.set(Some(Vec::new()));
         work();
         let name = |path: PathBuf| {
-            let name = path.strip_prefix(directory).unwrap_or(&path).display().to_string();
-            if name.contains(crate::atomic_file::PREFIX) { "*".into() } else { name }
+            path.strip_prefix(directory).unwrap_or(&path).display().to_string()
         };
         STEPS.take().unwrap_or_default().into_iter().map(|(step, path)| (step, name(path))).collect()
     }

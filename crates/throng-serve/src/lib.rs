@@ -12,12 +12,14 @@
 pub mod analysis;
 pub mod analyzer;
 pub mod dashboard;
+mod drawn;
 pub mod file_store;
 pub mod operate;
 pub mod shuffler;
 pub mod studio;
 pub mod verify;
 
+pub use drawn::Drawn;
 pub use analyzer::{AnalyzerConfig, AnalyzerServer};
 pub use operate::{Contacts, Log, LogFormat, OperatorPort, Vitals};
 pub use shuffler::{Shuffler, ShufflerConfig};

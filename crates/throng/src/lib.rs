@@ -23,3 +23,4 @@ pub mod commands;
 pub mod exit;
 pub use throng_host::memory;
 pub mod progress;
+pub mod questions;

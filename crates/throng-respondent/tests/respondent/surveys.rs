@@ -8,7 +8,7 @@ use throng_respondent::{How, Respondent, When};
 use throng_testing::desk::{Desk, NOW_MS, rng};
 use throng_testing::parsing::check_bytes;
 use throng_testing::world::ONE_HOT;
-use throng_wire::{KeyList, Place, Signed, Survey};
+use throng_wire::{KeyList, Place, Signed};
 
 use crate::files;
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use throng_dp::Estimates;
 use throng_dp::estimate::Spread;
 
-use super::drawn::Drawn;
+use crate::Drawn;
 use super::query::{Query, bad};
 use super::{Download, JSON, Json, Named, Serving, Shared, Shown, file_name, problem};
 use crate::analysis::published::EstimateLine;
