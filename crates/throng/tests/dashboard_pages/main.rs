@@ -125,6 +125,7 @@ fn every_page_shows_its_text_and_a_number_of_the_api() {
     assert_eq!(page.text("h1"), "Releases");
     assert_shown(&page, "#respondents-0", &listed["respondents"]);
     assert_shown(&page, "#epsilon-0", &listed["epsilon_central"]);
+    assert!(page.text("#releases").contains("whatever fails, in one epoch, "));
     pictures(&page, "dashboard-releases");
     nothing_is_out_of_sight(&page);
     page.click("#release-0");
@@ -137,6 +138,8 @@ fn every_page_shows_its_text_and_a_number_of_the_api() {
         assert_shown(&page, &format!("#epsilon-{name}"), &guarantee[format!("epsilon_{name}")]);
     }
     assert!(page.text("#bound-words").starts_with("Computed for exactly the coins"));
+    let words = page.text("#local-words");
+    assert!(words.contains("in one epoch, and over all while an answer stays the same"), "{words}");
     pictures(&page, "dashboard-guarantees");
     nothing_is_out_of_sight(&page);
 
@@ -396,6 +399,11 @@ fn labels_have_their_own_numbers_and_texts_are_texts() {
         let note = page.text("#left ~ .note");
         let tied = format!("up to {} fragments of a bit", expected["left"]["fragments"]);
         assert!(note.contains(&tied), "{note}");
+        assert!(
+            note.contains("over all while an answer stays the same")
+                && note.ends_with("(removal), in one epoch."),
+            "{note}"
+        );
         expected["left"]["epsilon"].clone()
     };
     assert_eq!(page.eval("document.querySelector('#label').value"), json!("2"));
@@ -449,6 +457,13 @@ fn bounds_are_rounded_to_the_weaker_promise() {
         ("factor(50)", "e^50"),
         ("percent(0.995)", "99.5 %"),
         ("percent(0.85555)", "85.555 %"),
+        ("floorLasts(false)", "in each epoch"),
+        (
+            "collusions({ backstop: true, epsilon_if_instances_compromised: [2, 4], epsilon_with_release_if_instances_compromised: [4, 4] })",
+            "the analyzer, which has the release, and 1 or more of 2 instances: at most epsilon 4 (removal), in one epoch, and \
+             over all while an answer stays the same. Only the fragments that they then know to be somebody's, of one epoch: at \
+             most epsilon 2 with 1 of 2, 4 with 2",
+        ),
     ] {
         assert_eq!(shown(call), json!(text), "{call}");
     }
