@@ -263,7 +263,7 @@ fn what_was_said_before_is_exceeded() {
 }
 
 /// The control at the size of a small survey: 20 people, 1000 values, four fragments of equal variance behind a backstop at 1,
-/// 20 epochs. The ledger says about 4.2 at 1e-4. That holds for permanent coins. It did not for a backstop that was drawn anew
+/// 20 epochs. The ledger says 4.19 at 1e-4. That holds for permanent coins. It did not for a backstop that was drawn anew
 /// for every value: of somebody who is silent for ten epochs and then gives an answer, all bits change, of somebody who stays
 /// silent none does. So it shows at the 999 other values, whose counts differ between the halves more often than fragments alone
 /// make them differ. All others are silent, and the event is how many values have halves that differ by so much: its true
@@ -276,7 +276,7 @@ fn a_backstop_for_each_value_exceeds_what_the_ledger_says() {
     let fragment = fragment_epsilon(epsilon(1.0), tau as u32).unwrap().value();
     let coins = Coins { backstop: 1.0, fragment, tau };
     let says = spent(&[epoch(coins, PEOPLE as u64, false); 20], 1e-4);
-    assert!((4.1..4.3).contains(&says), "{says}");
+    assert!((4.19..4.2).contains(&says), "{says}");
 
     // The counts of ten epochs of a value, added up, by how many of all backstops are 1.
     let (pb, pf, each) = (flip(coins.backstop), flip(coins.fragment), 10 * tau);
@@ -321,7 +321,7 @@ fn a_backstop_for_each_value_exceeds_what_the_ledger_says() {
             with.iter().zip(&without).map(|(with, without)| with - says.exp() * without).fold(0.0, f64::max);
         exceeded = exceeded.max(most);
     }
-    assert!(exceeded > 0.045, "{exceeded}");
+    assert!(exceeded > 0.048, "{exceeded}");
 }
 
 /// One answer and then another: two values' counts move, those of the first in one epoch and those of the second in the other.
