@@ -113,8 +113,9 @@ impl World {
             keys.add(LayerSecretKey::generate(1, lifetime, rng).unwrap()).unwrap();
             lists.push(Signed::new(keys.list(survey.hash(), place, 1), key).unwrap());
             layers.insert(place, keys);
-            let url = format!("http://{place}.test");
-            let address = Address { survey: survey.hash(), party: place, serial: 1, url, certificate: None };
+            let url = format!("https://{place}.test");
+            let certificate = Some(Digest::of(place.to_string().as_bytes()));
+            let address = Address { survey: survey.hash(), party: place, serial: 1, url, certificate };
             addresses += &Signed::new(address, key).unwrap().to_text();
         }
         let file = folder.join("survey.toml");
