@@ -46,8 +46,9 @@ impl World {
         let toml = survey.survey().to_toml().unwrap();
         let mut addresses = String::new();
         for (&place, key) in &signing {
-            let url = format!("http://{place}.test");
-            let address = Address { survey: survey.hash(), party: place, serial: 1, url, certificate: None };
+            let url = format!("https://{place}.test");
+            let certificate = Some(Digest::of(place.to_string().as_bytes()));
+            let address = Address { survey: survey.hash(), party: place, serial: 1, url, certificate };
             addresses += &Signed::new(address, key).unwrap().to_text();
         }
         let sign = |list: KeyList| {

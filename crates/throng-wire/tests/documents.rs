@@ -21,7 +21,7 @@ fn address(world: &World) -> Address {
         survey: world.survey.hash(),
         party: HOP,
         serial: 1,
-        url: "https://hop.example:8443/v1".into(),
+        url: "https://hop.example:8443".into(),
         certificate: Some(Digest::of(b"certificate")),
     }
 }
@@ -158,7 +158,7 @@ fn a_document_has_one_text() {
     assert_eq!(
         text.lines().next().unwrap(),
         format!(
-            r#"{{"certificate":"{}","party":"instance-1-hop-1","serial":1,"survey":"{}","url":"https://hop.example:8443/v1"}}"#,
+            r#"{{"certificate":"{}","party":"instance-1-hop-1","serial":1,"survey":"{}","url":"https://hop.example:8443"}}"#,
             Digest::of(b"certificate"),
             world.survey.hash()
         )

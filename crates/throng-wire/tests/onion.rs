@@ -82,7 +82,7 @@ fn all_bodies_have_one_length_whatever_is_in_them() {
             .iter()
             .map(|sent| path.body(&fragments(sent), &mut rng()).unwrap().len())
             .collect();
-        assert_eq!(lengths, [throng_wire::envelope::body_len(hops, 4) as usize; 4]);
+        assert_eq!(lengths, [throng_wire::envelope::body_len(8, hops, 4) as usize; 4]);
     }
 }
 

@@ -181,7 +181,7 @@ fn case(
         survey: world.survey.hash(),
         party: hop,
         serial: 1,
-        url: "https://hop.example/".into(),
+        url: "https://hop.example".into(),
         certificate: Some(Digest::of(b"certificate")),
     };
     let secret = [0x40 + number; 32];

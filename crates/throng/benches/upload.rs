@@ -48,7 +48,7 @@ use throng_serve::shuffler::crowd_rule;
 use throng_serve::shuffler::group_commit::GroupCommit;
 use throng_shuffle::{Channel, Hop, HopConfig, Upload as Taken};
 use throng_testing::survey::{SURVEY, with};
-use throng_wire::envelope::body_len;
+use throng_wire::envelope::{INDEX_LEN, body_len};
 use throng_wire::receipt_tree::SIGNED_RECEIPT_LEN;
 use throng_wire::{Credential, CredentialList, Place, Route, SigningKey, Survey, Token};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -76,7 +76,7 @@ fn measure(kinds: &[&'static str]) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let plain = World::new("http")?;
     let secure = World::new("https")?;
-    println!("{REQUESTS} requests of {} bytes, medians of {TURNS} turns", body_len(HOPS, ENVELOPES));
+    println!("{REQUESTS} requests of {} bytes, medians of {TURNS} turns", body_len(INDEX_LEN, HOPS, ENVELOPES));
     for connections in CONNECTIONS {
         let mut rates: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
         for _ in 0..TURNS {
@@ -143,7 +143,7 @@ impl World {
         fs::write(home.join(PATH), &path)?;
         // Bodies are not opened before the epoch ends, so any bytes do.
         let mut bytes = ChaCha20Rng::from_seed([1; 32]);
-        let mut body = vec![0; body_len(HOPS, ENVELOPES) as usize];
+        let mut body = vec![0; body_len(INDEX_LEN, HOPS, ENVELOPES) as usize];
         let requests = credentials.iter().map(|credential| {
             bytes.fill_bytes(&mut body);
             let token = credential.token(&survey, FIRST);
@@ -337,7 +337,7 @@ async fn serve_bare(router: Router) -> Result<()> {
 }
 
 fn bare(body: &Bytes) -> Vec<u8> {
-    assert_eq!(body.len() as u64, body_len(HOPS, ENVELOPES));
+    assert_eq!(body.len() as u64, body_len(INDEX_LEN, HOPS, ENVELOPES));
     vec![7; SIGNED_RECEIPT_LEN]
 }
 
@@ -396,7 +396,7 @@ async fn durable(intake: &Intake, request: Request<Timed<Incoming>>) -> Result<O
     let token = token.and_then(|value| value.strip_prefix("Bearer ")).and_then(Token::from_text);
     let id = token.map(|token| token.id()).filter(|id| intake.credentials.contains(id));
     let id = id.ok_or_else(refused)?;
-    let upload = Upload::new(request, body_len(HOPS, ENVELOPES))?;
+    let upload = Upload::new(request, body_len(INDEX_LEN, HOPS, ENVELOPES))?;
     let channel = Channel { label: route.label, epoch: route.epoch };
     intake.hop.admits(channel, upload.len() as usize, now_s()).map_err(|_| refused())?;
     let body = upload.bytes_in(intake.intake.memory()).await?;

@@ -27,7 +27,7 @@ fn an_answer_is_sent_at_its_times_and_receipted() {
         for one in seen.iter() {
             let body = &answer.bodies[one.route.instance as usize - 1];
             assert_eq!((one.at_ms, &*one.body), (body.send_at_ms, body.bytes().unwrap()));
-            assert_eq!(one.url, format!("http://instance-{}-hop-1.test", one.route.instance));
+            assert_eq!(one.url, format!("https://instance-{}-hop-1.test", one.route.instance));
             assert_eq!(desk.world.survey.survey().epoch_at(one.at_ms / 1000), 11);
         }
         // Another hop, another token: none can answer in the respondent's name elsewhere.
