@@ -177,7 +177,7 @@ fn sync(file: &File, path: &Path) -> io::Result<()> {
 }
 
 pub(crate) const PREFIX: &str = ".throng-";
-const SUFFIX: &str = ".tmp";
+pub(crate) const SUFFIX: &str = ".tmp";
 
 #[cfg(test)]
 mod tests {
