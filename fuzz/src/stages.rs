@@ -5,6 +5,7 @@ mod common;
 
 use common::{SHAPE, World};
 use throng_analyze::{BatchCounter, BatchHead, InstanceTally};
+use throng_batch::{EmbeddedEngine, MemoryStore, Partition, Volume};
 use throng_encode::{StoredBackstop, StoredCoins};
 use throng_wire::statement::STATEMENT_LEN;
 use throng_wire::{BatchCount, Digest, EpochStatement, Forwarded, Layout, Outcome, Place, Signed, Stop};
@@ -55,10 +56,13 @@ fn batch_head(bytes: &[u8]) {
         let each = Layout::of(world.survey.survey()).envelope_len(Stop::Analyzer) as u64;
         assert_eq!(Some(head.len()), head.envelopes().checked_mul(each));
         let keys = &world.layers[&Place::Analyzer];
-        if let Ok(mut counter) = BatchCounter::new(world.survey.survey(), head, keys, 1 << 20) {
-            let taken = counter.read(batch);
-            assert!(taken.is_ok() || batch.len() as u64 > head.len());
-            drop(counter.end_pass());
+        if let Ok(counter) = BatchCounter::new(world.survey.survey(), head, keys) {
+            let files = MemoryStore::new();
+            let written = files.create("batch").and_then(|mut file| file.write_all(batch));
+            assert!(written.is_ok());
+            let engine = EmbeddedEngine::new(1 << 20);
+            let counted = counter.count(&engine, (&files, &[Partition::whole("batch")]), &mut |_| ());
+            assert!(counted.is_err() || batch.len() as u64 == head.len());
         }
     });
 }

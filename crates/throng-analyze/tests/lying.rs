@@ -12,6 +12,7 @@ use throng_account::ledger::{Entry, Ledger};
 use throng_account::terms::Terms;
 use throng_analyze::plausible::Mark;
 use throng_analyze::{BatchCounter, BatchHead, Counted, InstanceTally, Rejected, Release};
+use throng_batch::{EmbeddedEngine, MemoryStore, Partition, Partitions, Volume};
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Tally, Value};
 use throng_wire::peel::{open_body, peel};
 use throng_wire::{
@@ -95,10 +96,11 @@ fn counted(
         ];
         let head = BatchHead::check(&world.survey, route, &statements, committed).unwrap();
         let keys = &world.layers[&Place::Analyzer];
-        let mut counter = BatchCounter::new(survey, head, keys, 1 << 24).unwrap();
-        counter.read(batch).unwrap();
-        assert!(!counter.end_pass().unwrap());
-        counter.finish().unwrap()
+        let files = MemoryStore::new();
+        files.create("batch").unwrap().write_all(batch).unwrap();
+        let counter = BatchCounter::new(survey, head, keys).unwrap();
+        let input = (&files as &dyn Partitions, &[Partition::whole("batch")][..]);
+        counter.count(&EmbeddedEngine::new(1 << 24), input, &mut |_| ()).unwrap()
     };
     (1..).zip(&batches).map(count).collect()
 }

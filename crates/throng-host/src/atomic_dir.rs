@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::atomic_file::{PREFIX, PRIVATE, SUFFIX, parent, sync_directory};
-use crate::faults::{Step, abort_at, step};
+use crate::atomic_file::{PREFIX, PRIVATE, SUFFIX, parent, step, sync_directory};
+use crate::faults::{Step, abort_at};
 use crate::out_dir::OutDir;
 
 /// A directory that is there whole or not at all.
@@ -252,8 +252,8 @@ mod tests {
             (Sync, "*"),
             (Write, "*"),
             (Sync, "*"),
-            (Name, "*"),
-            (Name, "*"),
+            (Name, ".throng-7.tmp/one"),
+            (Name, ".throng-7.tmp/two"),
             (Sync, "*"),
             (Name, "7"),
             (Sync, ""),

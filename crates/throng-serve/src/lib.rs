@@ -12,6 +12,7 @@
 pub mod analysis;
 pub mod analyzer;
 pub mod dashboard;
+mod drawn;
 pub mod file_store;
 pub mod operate;
 pub mod shuffler;
@@ -19,6 +20,7 @@ pub mod studio;
 pub mod verify;
 
 pub use analyzer::{AnalyzerConfig, AnalyzerServer};
+pub use drawn::Drawn;
 pub use operate::{Contacts, Log, LogFormat, OperatorPort, Vitals};
 pub use shuffler::{Shuffler, ShufflerConfig};
 pub use studio::Studio;

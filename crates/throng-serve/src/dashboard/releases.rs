@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use throng_dp::Estimates;
 use throng_dp::estimate::Spread;
 
-use super::drawn::Drawn;
 use super::query::{Query, bad};
 use super::{Download, JSON, Json, Named, Serving, Shared, Shown, file_name, problem};
+use crate::Drawn;
 use crate::analysis::published::EstimateLine;
 use crate::analysis::{Published, ReleaseName, Released, plot_title};
 use crate::studio::{RankPlot, StudioError};

@@ -1,10 +1,11 @@
 //! `throng account`: what given parameters guarantee, under every bound that applies.
 
+#[cfg(feature = "lab")]
 mod curve;
-pub mod questions;
 mod rows;
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
@@ -22,7 +23,7 @@ use throng_dp::{Absence, CentralGuarantee, Coins, Delta, Epsilon, Neighbors, Rem
 use throng_survey::Stated;
 
 use super::{Format, print};
-use crate::cli::AccountArgs;
+use crate::cli::{AccountArgs, Against};
 use throng_account::rounding::{at_most, at_most_to};
 
 /// Answers one question, or a file of them.
@@ -32,14 +33,27 @@ pub fn run(args: &AccountArgs, format: Format) -> Result<()> {
     }
     let asked = Asked::check(args)?;
     if let Some(path) = &args.plot {
-        curve::plot(&asked, args.against)?.write(path)?;
-        eprintln!("wrote {}", path.display());
+        plot(&asked, args.against, path)?;
     }
     let account = Account::of(&asked)?;
     match format {
         Format::Json => print(&(serde_json::to_string_pretty(&account)? + "\n")),
         Format::Text => print(&account.to_text()?),
     }
+}
+
+/// Draws the trade-off.
+#[cfg(feature = "lab")]
+fn plot(asked: &Asked, against: Against, path: &Path) -> Result<()> {
+    curve::plot(asked, against)?.write(path)?;
+    eprintln!("wrote {}", path.display());
+    Ok(())
+}
+
+/// Says that it cannot.
+#[cfg(not(feature = "lab"))]
+fn plot(_: &Asked, _: Against, _: &Path) -> Result<()> {
+    bail!("this program draws no plots: leave out --plot, or use one that was built with its default features")
 }
 
 /// The flags, checked.

@@ -1,6 +1,8 @@
 //! Every question that the accountant answers, by name: what `throng account --rows` asks.
 
 mod as_printed;
+#[cfg(feature = "lab")]
+mod learned;
 
 use anyhow::{Result, bail, ensure};
 use serde_json::{Map, Value};
@@ -25,7 +27,11 @@ pub struct Question {
 
 /// All questions, in the order of the help.
 pub fn all() -> impl Iterator<Item = &'static Question> {
-    QUESTIONS.iter().chain(as_printed::QUESTIONS)
+    #[cfg(feature = "lab")]
+    let learned = learned::QUESTIONS;
+    #[cfg(not(feature = "lab"))]
+    let learned: &[Question] = &[];
+    QUESTIONS.iter().chain(as_printed::QUESTIONS).chain(learned)
 }
 
 /// The answer to a row's question.

@@ -3,8 +3,6 @@
 use anyhow::ensure;
 use throng_account::amplification;
 use throng_dp::Delta;
-use throng_learn::Convergence;
-use throng_learn::membership;
 
 use super::Question;
 
@@ -110,19 +108,6 @@ pub(super) const QUESTIONS: &[Question] = &[
         about: "the chance that Algorithm CrowdThresh aborts on one of some crowds",
         answer: |p| Ok(-((-0.25 * p.delta("delta_cr")?.value()).ln_1p() * p.whole("crowds")? as f64).exp_m1()),
     },
-    // Membership inference.
-    Question {
-        name: "membership_eps",
-        params: &["advantage", "delta"],
-        about: "the largest epsilon that an advantage TPR - FPR refutes at delta",
-        answer: |p| Ok(membership::epsilon_tight(p.number("advantage")?, p.delta("delta")?)?.value()),
-    },
-    Question {
-        name: "paper_membership_eps",
-        params: &["advantage"],
-        about: "the same as Table membership_inference has it: -ln(1 - a)",
-        answer: |p| Ok(membership::epsilon_as_paper(p.number("advantage")?)?.value()),
-    },
     Question {
         name: "paper_text_membership_eps",
         params: &["advantage"],
@@ -142,16 +127,6 @@ pub(super) const QUESTIONS: &[Question] = &[
             ensure!(members > 0 && others > 0, "give at least one member and one other");
             let scale = 1.0 / members as f64 + 1.0 / others as f64;
             Ok((std::f64::consts::PI / 8.0 * scale).sqrt())
-        },
-    },
-    // The utility of LDP-SGD.
-    Question {
-        name: "sgd_gradient_norm",
-        params: &["n", "d", "eps", "L"],
-        about: "G in the proof of Theorem learning: the root of a step's mean square",
-        answer: |p| {
-            let (n, dimension) = (p.n()?, p.whole("d")? as usize);
-            Ok(Convergence::new(n, dimension, p.number("L")?, 1.0, p.epsilon("eps")?)?.gradient_norm())
         },
     },
     Question {
