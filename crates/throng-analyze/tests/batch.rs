@@ -2,17 +2,14 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
-#[path = "../../throng-wire/tests/common/mod.rs"]
-mod world;
-
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use throng_analyze::Rejected;
 use throng_batch::{CountJob, EmbeddedEngine, Engine, Layer, Manifest, MemoryStore, Partition, Volume};
 use throng_dp::fragmenting::Assignment;
+use throng_testing::wire::{EPOCH, SHAPE, Shape, World};
 use throng_wire::peel::{open_body, peel};
 use throng_wire::{Fragment, LayerKeys, Layout, Peeled, Place};
-use world::{EPOCH, SHAPE, Shape, World};
 
 /// The envelopes that the analyzer of an instance gets from a respondent with these values.
 fn envelopes(world: &World, values: &[u32]) -> Vec<u8> {

@@ -2,9 +2,6 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
-#[path = "../../throng-wire/tests/common/mod.rs"]
-mod world;
-
 use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Mutex;
@@ -13,12 +10,12 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use throng_analyze::{BatchCounter, BatchHead, Error, InstanceTally};
 use throng_batch::{EmbeddedEngine, Partition, Partitions};
+use throng_testing::wire::{EPOCH, SHAPE, Shape, World};
 use throng_wire::peel::{open_body, peel};
 use throng_wire::{
     BatchCount, Digest, EpochStatement, Forwarded, Fragment, Layout, Outcome, Peeled, Place, Route, Signed,
     SigningKey, Stop,
 };
-use world::{EPOCH, SHAPE, Shape, World};
 
 const SMALL: Shape = Shape { instances: 1, respondents_min: 5, ..SHAPE };
 

@@ -6,9 +6,6 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
-#[path = "../../throng-wire/tests/common/mod.rs"]
-mod world;
-
 use std::collections::{BTreeMap, HashSet};
 use std::hash::Hasher as _;
 use std::io::{self, Read, Write};
@@ -22,9 +19,9 @@ use throng_batch::{
     Opened, Partition, Partitions, PermuteJob, Rejected, Seed, Volume, derive,
 };
 use throng_dp::Tally;
+use throng_testing::wire::{EPOCH, SHAPE, Shape, World};
 use throng_wire::peel::{open_body, open_fragment, peel};
 use throng_wire::{Digest, Fragment, Layout, Opened as Inside, Peeled, Place, Rejection, Stop};
-use world::{EPOCH, SHAPE, Shape, World};
 
 /// The second engine.
 struct PlainEngine {

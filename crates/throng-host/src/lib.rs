@@ -19,6 +19,7 @@ pub mod clock;
 pub mod entropy;
 pub mod faults;
 pub mod keygen;
+pub mod memory;
 pub mod net;
 pub mod operator_token;
 pub mod out_dir;

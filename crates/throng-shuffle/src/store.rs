@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 
 use throng_batch::{MemoryFile, MemoryStore, Partition, Volume, VolumeFile};
 
-use crate::channel::UPLOADS;
+use crate::channel::{ChannelFile, UPLOADS};
 use crate::state_key::StateKey;
 use crate::{Channel, Error, Refusal, Upload};
 

@@ -2,20 +2,18 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
-mod common;
-
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Cursor, Read};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-use common::world::EPOCH;
-use common::{Cascade, FIRST, NEXT_DAY, SMALL, day, name};
 use throng_batch::Partition;
 use throng_shuffle::{
     Channel, Claim, Error, Hop, Intake, Log, MemoryStore, Partitions, Refusal, Room, Store, StoreFile,
     Upload, Volume, VolumeFile,
 };
+use throng_testing::cascade::{Cascade, FIRST, NEXT_DAY, SMALL, day, name};
+use throng_testing::wire::EPOCH;
 
 /// Files of its own, and an intake that all who have it share.
 #[derive(Clone)]

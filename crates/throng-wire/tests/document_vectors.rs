@@ -6,14 +6,12 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
-mod common;
-
 use std::path::PathBuf;
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use common::{EPOCH, SHAPE, Shape, World};
 use serde_json::{Value, json};
+use throng_testing::wire::{EPOCH, SHAPE, Shape, World};
 use throng_wire::{
     Address, Digest, KeyList, LayerKey, LayerSecretKey, Lifetime, Place, Signed, SignedSurvey, SurveyHash,
     jcs,

@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
-mod common;
-
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use common::{EPOCH, SHAPE, Shape, World, draft};
 use proptest::prelude::*;
+use throng_testing::wire::{EPOCH, SHAPE, Shape, World, draft};
 use throng_wire::receipt::time_bucket;
 use throng_wire::statement::{STATEMENT_LEN, check_cascade, check_count, tells_forwarded};
 use throng_wire::survey::Cover;

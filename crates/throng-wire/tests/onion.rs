@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
-mod common;
-
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use common::{EPOCH, SHAPE, Shape, World};
 use proptest::prelude::*;
+use throng_testing::wire::{EPOCH, SHAPE, Shape, World};
 use throng_wire::peel::{open_body, open_fragment, peel};
 use throng_wire::seal::open;
 use throng_wire::survey::Cover;

@@ -5,16 +5,11 @@
 
 #![allow(clippy::unwrap_used)] // A bench has nobody to report to.
 
-#[path = "../../throng-shuffle/tests/common/mod.rs"]
-mod common;
-
 use std::hint::black_box;
 use std::time::Instant;
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use common::world::{EPOCH, Shape};
-use common::{Cascade, FIRST, SMALL, day};
 use cpu_time::ProcessTime;
 use rayon::prelude::*;
 use throng::memory;
@@ -22,6 +17,8 @@ use throng_analyze::{BatchCounter, BatchHead};
 use throng_batch::{EmbeddedEngine, Partition, Volume};
 use throng_serve::file_store::FileStore;
 use throng_shuffle::{Hop, HopConfig};
+use throng_testing::cascade::{Cascade, FIRST, SMALL, day};
+use throng_testing::wire::{EPOCH, Shape};
 use throng_wire::peel::{open_body, open_fragment, peel};
 use throng_wire::{
     BatchCount, Digest, EpochStatement, Forwarded, Fragment, Outcome, Peeled, Place, Signed, Stop,

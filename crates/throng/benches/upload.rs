@@ -47,6 +47,7 @@ use throng_serve::file_store::FileStore;
 use throng_serve::shuffler::crowd_rule;
 use throng_serve::shuffler::group_commit::GroupCommit;
 use throng_shuffle::{Channel, Hop, HopConfig, Upload as Taken};
+use throng_testing::survey::{SURVEY, with};
 use throng_wire::envelope::body_len;
 use throng_wire::receipt_tree::SIGNED_RECEIPT_LEN;
 use throng_wire::{Credential, CredentialList, Place, Route, SigningKey, Survey, Token};
@@ -124,7 +125,8 @@ impl World {
         let mut rng = throng_host::entropy::system_rng()?;
         let url = |_| format!("{scheme}://127.0.0.1:1");
         let epoch = now_s() / EPOCH_S;
-        let deployment = keygen::deployment(&Survey::from_toml(SURVEY)?, dir.path(), url, epoch, &mut rng)?;
+        let deployment =
+            keygen::deployment(&Survey::from_toml(&survey_text())?, dir.path(), url, epoch, &mut rng)?;
         let survey = deployment.bundle.survey().hash();
         let respondents = WARM_UP + REQUESTS;
         let credentials: Vec<Credential> = (0..respondents).map(|_| Credential::generate(&mut rng)).collect();
@@ -431,14 +433,15 @@ const CREDENTIALS: &str = "credentials";
 const DATA: &str = "data";
 const PATH: &str = "path";
 
-const SURVEY: &str = r#"
-version = 1
-name = "bench"
-question = "Which number?"
-epoch_s = 3153600000
-encoding = { kind = "one-hot", domain = 87680 }
-randomizer = { kind = "attribute-fragments", epsilon_local = 10.6 }
-crowd = { respondents_min = 1000, honest_fraction = 1.0, enrolment = "credential" }
-delivery = { instances = 1, hops = 2, envelopes = 19, cover = "chaff" }
-claim = { epsilon_central = 1.0, delta = 1e-6, neighbors = "removal", bound = "exact" }
-"#;
+fn survey_text() -> String {
+    let fields = [
+        ("name", r#""bench""#),
+        ("question", r#""Which number?""#),
+        ("epoch_s", "3153600000"),
+        ("encoding", r#"{ kind = "one-hot", domain = 87680 }"#),
+        ("randomizer", r#"{ kind = "attribute-fragments", epsilon_local = 10.6 }"#),
+        ("crowd", r#"{ respondents_min = 1000, honest_fraction = 1.0, enrolment = "credential" }"#),
+        ("delivery", r#"{ instances = 1, hops = 2, envelopes = 19, cover = "chaff" }"#),
+    ];
+    with(SURVEY, &fields)
+}

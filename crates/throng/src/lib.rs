@@ -41,7 +41,7 @@
 pub mod cli;
 pub mod commands;
 pub mod exit;
-pub mod memory;
+pub use throng_host::memory;
 pub mod progress;
 pub mod questions;
 mod verbs;

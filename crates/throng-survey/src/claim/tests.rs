@@ -1,6 +1,6 @@
 use super::*;
-use crate::testing::{FRAGMENTED, PROFILES, RECORD, SURVEY};
 use throng_account::attacker::{Compromised, Left};
+use throng_testing::survey::{FRAGMENTED, PROFILES, RECORD, SURVEY};
 
 fn survey(text: &str) -> Survey {
     Survey::from_toml(text).unwrap()

@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 use throng_survey::CheckedClaim;
+use throng_testing::analyst::Analyst;
+use throng_testing::browser::{Browser, Page};
 use throng_wire::Survey;
 
-use crate::analyst::Analyst;
-use crate::browser::{Browser, Page};
-use crate::{assert_number, assert_shown, intercept, open, pictures};
+use crate::{THRONG, assert_number, assert_shown, intercept, open, pictures};
 
 #[test]
 fn what_if_changes_to_what_the_api_says() {
-    let analyst = Analyst::with_release();
+    let analyst = Analyst::with_release(THRONG);
     let browser = Browser::start();
 
     let page = open(&browser, &analyst, "/guarantees");
@@ -84,7 +84,7 @@ fn what_if_changes_to_what_the_api_says() {
 
 #[test]
 fn planner_changes_to_what_the_api_says() {
-    let analyst = Analyst::with_release();
+    let analyst = Analyst::with_release(THRONG);
     let browser = Browser::start();
     let page = open(&browser, &analyst, "/planner");
     // Waits until the numbers are those of the API for what the controls say, and gives them.

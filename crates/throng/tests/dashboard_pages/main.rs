@@ -1,22 +1,22 @@
 //! The operator's dashboard in a real browser: every page says what it should, with the numbers of the API, and nothing goes
-//! wrong on it. A page that is dropped with an error in its console fails its test (support/browser/page.rs).
+//! wrong on it. A page that is dropped with an error in its console fails its test (throng-testing/src/browser/page.rs).
 
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 
-#[path = "../support/analyst.rs"]
-mod analyst;
-#[path = "../support/browser.rs"]
-mod browser;
 mod controls;
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 
-use analyst::{Analyst, WIDTH};
-use browser::{Browser, Page};
 use serde_json::{Value, json};
 use throng_analyze::Picture;
 use throng_plot::Png;
+use throng_testing::analyst::{Analyst, WIDTH};
+use throng_testing::browser::{Browser, Page};
+use throng_testing::program::Program;
+
+/// Cargo tells tests of this package alone where the program is.
+const THRONG: Program = Program::at(env!("CARGO_BIN_EXE_throng"));
 
 /// A page of the dashboard, for somebody who has the token.
 fn open<'a>(browser: &'a Browser, analyst: &Analyst, path: &str) -> Page<'a> {
@@ -91,7 +91,7 @@ fn intercept(page: &Page, part: &str, script: &str) {
 
 #[test]
 fn every_page_shows_its_text_and_a_number_of_the_api() {
-    let analyst = Analyst::with_release();
+    let analyst = Analyst::with_release(THRONG);
     let browser = Browser::start();
 
     let page = open(&browser, &analyst, "/");
@@ -153,7 +153,7 @@ fn every_page_shows_its_text_and_a_number_of_the_api() {
 
 #[test]
 fn a_release_is_seen_in_four_ways_and_kept() {
-    let analyst = Analyst::with_release();
+    let analyst = Analyst::with_release(THRONG);
     let browser = Browser::start();
     let path = format!("/release?survey={}&label=0&epoch={}", analyst.hash(), analyst.epoch);
     let page = open(&browser, &analyst, &path);
@@ -233,7 +233,7 @@ fn a_release_is_seen_in_four_ways_and_kept() {
 /// What fails is said where it was asked for, and the rest of the page stays; of two answers the later question's counts.
 #[test]
 fn a_part_that_fails_leaves_the_rest_of_the_page() {
-    let analyst = Analyst::with_release();
+    let analyst = Analyst::with_release(THRONG);
     let browser = Browser::start();
     let path = format!("/release?survey={}&label=0&epoch={}", analyst.hash(), analyst.epoch);
     let page = open(&browser, &analyst, &path);
@@ -292,7 +292,7 @@ fn labels_have_their_own_numbers_and_texts_are_texts() {
     let population = "<b onclick=alert(2)>artists</b> & co";
     let arguments =
         ["--question", question, "--label", "all", "--label", "one=2", "--epsilon-deletion", "0.2"];
-    let mut analyst = Analyst::planned(&arguments, 2, population, 4000);
+    let mut analyst = Analyst::planned(THRONG, &arguments, 2, population, 4000);
     analyst.release();
     analyst.serve();
     let browser = Browser::start();
@@ -347,7 +347,7 @@ fn labels_have_their_own_numbers_and_texts_are_texts() {
 /// What is shown with few digits is the weaker promise: never less than an upper bound, never more than a lower one.
 #[test]
 fn bounds_are_rounded_to_the_weaker_promise() {
-    let analyst = Analyst::with_release();
+    let analyst = Analyst::with_release(THRONG);
     let browser = Browser::start();
     let page = open(&browser, &analyst, "/ledger");
     let shown = |call: &str| page.eval(&format!("import('/assets/format.js').then(all => all.{call})"));
@@ -397,7 +397,7 @@ fn bounds_are_rounded_to_the_weaker_promise() {
 
 #[test]
 fn keys_reach_everything_and_only_the_token_opens_it() {
-    let analyst = Analyst::with_release();
+    let analyst = Analyst::with_release(THRONG);
     let browser = Browser::start();
     let release = format!("/release?survey={}&label=0&epoch={}", analyst.hash(), analyst.epoch);
     for path in ["/", "/releases", &release, "/guarantees", "/ledger", "/planner"] {
@@ -440,7 +440,7 @@ fn keys_reach_everything_and_only_the_token_opens_it() {
 /// Whatever a token is made of, an address takes it, and it is gone from there.
 #[test]
 fn an_address_takes_any_token() {
-    let mut analyst = Analyst::with_tallies(3000);
+    let mut analyst = Analyst::with_tallies(THRONG, 3000);
     let token = "a/b+c=d?e&f!g~h'i(j)%k\"<l>`#m";
     let file = analyst.path("data/operator.token");
     std::fs::write(&file, token).unwrap();

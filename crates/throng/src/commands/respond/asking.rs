@@ -108,22 +108,17 @@ fn again<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use throng_testing::survey::{SURVEY, with};
 
     fn survey(encoding: &str) -> Survey {
-        Survey::from_toml(&format!(
-            r#"
-version = 1
-name = "lunch"
-question = "Which dish?"
-epoch_s = 86400
-encoding = {encoding}
-randomizer = {{ kind = "attribute-fragments", epsilon_local = 5.25 }}
-crowd = {{ respondents_min = 3000, enrolment = "open" }}
-delivery = {{ instances = 3, hops = 2, envelopes = 24, cover = "chaff" }}
-claim = {{ epsilon_central = 1.0, delta = 1e-6, neighbors = "removal", bound = "exact" }}
-"#
-        ))
-        .unwrap()
+        let fields = [
+            ("name", r#""lunch""#),
+            ("question", r#""Which dish?""#),
+            ("encoding", encoding),
+            ("crowd", r#"{ respondents_min = 3000, enrolment = "open" }"#),
+            ("delivery", r#"{ instances = 3, hops = 2, envelopes = 24, cover = "chaff" }"#),
+        ];
+        Survey::from_toml(&with(SURVEY, &fields)).unwrap()
     }
 
     /// What a limit means is said before it is asked for, with what this survey spends; there is no default.
