@@ -94,7 +94,21 @@ const ARROWS: &[(&str, &[&str])] = &[
             "throng-wire",
         ],
     ),
-    ("throng-testing", &[]),
+    // For tests alone.
+    (
+        "throng-testing",
+        &[
+            "throng-analyze",
+            "throng-dp",
+            "throng-encode",
+            "throng-host",
+            "throng-respondent",
+            "throng-serve",
+            "throng-shuffle",
+            "throng-simulate",
+            "throng-wire",
+        ],
+    ),
 ];
 
 /// What a pure crate must not name: sockets, files, clocks, entropy.
