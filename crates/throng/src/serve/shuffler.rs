@@ -38,6 +38,7 @@ use crate::keygen::{Party, Schedule, Signer};
 use crate::net::server::Limits;
 use crate::net::{Client, Server, Transport, client, open_files};
 use crate::private_dir::{self, Others};
+use crate::private_file;
 pub use config::{ShufflerConfig, SurveyConfig};
 pub(super) use peers::{Peers, SharedPeers};
 
@@ -298,8 +299,7 @@ impl Prepared {
         );
         let credentials = match (&config.credentials, hop, survey.crowd.enrolment) {
             (Some(path), 1, Enrolment::Credential) => {
-                let text = std::fs::read_to_string(path);
-                let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+                let text = private_file::read_own(path)?;
                 Some(CredentialList::from_file(&text).with_context(|| format!("in {}", path.display()))?)
             }
             (None, 1, Enrolment::Credential) => bail!("credentials are missing: the list of who may answer"),
