@@ -16,6 +16,7 @@ use crate::analysis::{ReleaseName, SealedFiles, TallyFiles};
 use crate::clock::now_s;
 use crate::net::Problem;
 use crate::serve::contacts::Contact;
+use crate::serve::vitals::Readiness;
 
 /// Whether a batch that was taken was counted or destroyed. Such a file never changes, so it is looked at once.
 pub(super) type Outcomes = BTreeMap<(SurveyHash, u32, u64, u32), Outcome>;
@@ -164,9 +165,9 @@ pub(super) enum Outcome {
 
 impl Serving {
     fn surveys(&self, now_s: u64) -> Result<Surveys> {
-        let wrong = self.dashboard.vitals.wrong();
+        let Readiness { ready, wrong } = self.dashboard.vitals.readiness();
         let surveys = self.dashboard.surveys.iter().map(|one| self.survey_page(one, now_s));
-        Ok(Surveys { now_s, ready: wrong.is_empty(), wrong, surveys: surveys.collect::<Result<_>>()? })
+        Ok(Surveys { now_s, ready, wrong, surveys: surveys.collect::<Result<_>>()? })
     }
 
     fn survey_page(&self, shown: &Shown, now_s: u64) -> Result<SurveyPage> {

@@ -465,7 +465,7 @@ fn watch(hop: &Arc<Hop>, intake: &GroupCommit, vitals: &Vitals) {
         move || hop.key_epochs_from(hop.survey().survey().epoch_at(now_s()))
     };
     let (left, name) = (keys_left.clone(), place.clone());
-    vitals.condition(format!("keys of {place} in {survey}"), move || {
+    vitals.condition_of("keys", (&place, &survey), move || {
         let advice = "add some with `throng keygen rotate`, and give the signed list to everyone";
         (left() < 2).then(|| format!("{name} has no layer keys for this epoch and the next: {advice}"))
     });
@@ -477,7 +477,7 @@ fn watch(hop: &Arc<Hop>, intake: &GroupCommit, vitals: &Vitals) {
     // A clone would keep the thread that writes alive.
     let intake = intake.downgrade();
     let name = place.clone();
-    vitals.condition(format!("intake of {place} in {survey}"), move || {
+    vitals.condition_of("intake", (&place, &survey), move || {
         (!intake.is_alive())
             .then(|| format!("the thread that writes for {name} has ended: start the server again"))
     });

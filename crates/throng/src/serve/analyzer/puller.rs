@@ -118,7 +118,7 @@ impl Watched {
             failures: [Work::Clock, Work::Keys, Work::Take, Work::Erase, Work::Open].map(failure),
         };
         let left_of = Arc::clone(&left);
-        vitals.condition(format!("keys of analyzer in {name}"), move || {
+        vitals.condition_of("keys", ("analyzer", &name), move || {
             let advice = "add some with `throng keygen rotate`, and give the signed list to everyone";
             (left_of.load(Ordering::Relaxed) < 2)
                 .then(|| format!("the analyzer has no layer keys for this epoch and the next: {advice}"))
