@@ -121,6 +121,38 @@ fn a_genuine_release_holds_and_says_what_nobody_can_check() {
     assert!(trusted.holds && !trusted.checks.iter().any(|check| check.mark == Mark::Outside));
 }
 
+/// The release that the target `published` of the fuzzer begins with, without its pictures.
+#[test]
+#[ignore = "writes into the source tree"]
+fn the_corpus_is_written_of_a_release() {
+    let fuzz = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz"));
+    fs::create_dir_all(fuzz.join("published")).unwrap();
+    fs::create_dir_all(fuzz.join("corpus/published")).unwrap();
+    let files = [
+        "release.json",
+        "estimates.csv",
+        "survey.toml",
+        "survey.signatures",
+        "survey.keys",
+        "statements",
+        "ledger",
+    ];
+    for (which, name) in files.iter().enumerate() {
+        let mut bytes = fs::read(genuine().1.join(name)).unwrap();
+        if which == 0 {
+            let mut release: Value = serde_json::from_slice(&bytes).unwrap();
+            release["files"] = json!(files);
+            bytes = serde_json::to_vec_pretty(&release).unwrap();
+        }
+        fs::write(fuzz.join("published").join(name), &bytes).unwrap();
+        // The others have targets of their own.
+        if which < 2 {
+            fs::write(fuzz.join("corpus/published").join(name), [&[which as u8], &bytes[..]].concat())
+                .unwrap();
+        }
+    }
+}
+
 /// Fields that others are computed from: they are changed one by one.
 const SOURCES: [&str; 8] =
     ["survey", "epoch", "population", "epsilon_budget", "delta_budget", "confidence", "top", "liars"];
