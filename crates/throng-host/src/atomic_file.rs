@@ -177,13 +177,13 @@ fn sync(file: &File, path: &Path) -> io::Result<()> {
 }
 
 /// Notes a step for tests, who know temporary files as `*`.
-fn step(step: Step, path: &Path) {
+pub(crate) fn step(step: Step, path: &Path) {
     let temporary = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
     faults::step(step, if temporary { Path::new("*") } else { path });
 }
 
-const PREFIX: &str = ".throng-";
-const SUFFIX: &str = ".tmp";
+pub(crate) const PREFIX: &str = ".throng-";
+pub(crate) const SUFFIX: &str = ".tmp";
 
 #[cfg(test)]
 mod tests {

@@ -19,8 +19,8 @@ pub mod shuffler;
 pub mod studio;
 pub mod verify;
 
-pub use drawn::Drawn;
 pub use analyzer::{AnalyzerConfig, AnalyzerServer};
+pub use drawn::Drawn;
 pub use operate::{Contacts, Log, LogFormat, OperatorPort, Vitals};
 pub use shuffler::{Shuffler, ShufflerConfig};
 pub use studio::Studio;

@@ -1,13 +1,13 @@
 //! What one respondent who lies can do to an estimate (poisoning), as plans and releases say it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use throng_account::liar::OneLiar;
 use throng_dp::fragmenting::Assignment;
 
 use crate::{Error, Survey};
 
 /// What one liar can do to one estimate, in respondents.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OneLiarShown {
     /// How many envelopes with fragments of one value are counted of one respondent at most.
     pub envelopes: u64,

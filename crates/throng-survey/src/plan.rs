@@ -261,7 +261,7 @@ impl fmt::Display for Planned {
             ),
         )?;
         line("  of having taken part", labels::absence_in_words(&self.absence))?;
-        line("whatever fails", format!("{floor} {} (removal)", self.epsilon_floor))?;
+        line("whatever fails in an epoch", format!("{floor} {} (removal)", self.epsilon_floor))?;
         if let Some(fragment) = self.epsilon_fragment {
             line("each report fragment", format!("epsilon_fragment {fragment}"))?;
             line("over several epochs", over_epochs(&self.survey).into())?;

@@ -164,7 +164,7 @@ pub enum EncodingArg {
 #[derive(Args, Debug)]
 #[command(after_help = account_help())]
 pub struct AccountArgs {
-    /// How many respondents
+    /// How many respondents; with --epsilon-deletion how many every instance keeps, not how many upload
     #[arg(long, value_name = "N", conflicts_with = "rows")]
     pub respondents: Option<u64>,
 
@@ -196,7 +196,8 @@ pub struct AccountArgs {
     #[arg(long, value_name = "K", default_value_t = 3)]
     pub instances: u32,
 
-    /// A labelled crowd, of which each instance deletes some at random with this: what is it worth that somebody took part?
+    /// A labelled crowd, of which each instance deletes some at random with this, and keeps --respondents: what is it worth
+    /// that somebody took part?
     #[arg(long, value_name = "E", allow_negative_numbers = true, requires = "delta_deletion")]
     pub epsilon_deletion: Option<f64>,
 

@@ -3,13 +3,14 @@
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
 use std::fs;
+use std::process::Stdio;
 
 use throng_respondent::Respondent;
 use throng_survey::CheckedClaim;
 use throng_testing::desk::{Desk, NOW_MS, rng};
 use throng_testing::program::{Program, names, text};
 use throng_testing::world::EPOCH_MS;
-use throng_testing::world::{ONE_HOT, RECORD};
+use throng_testing::world::{FRAGMENTED, ONE_HOT, RECORD};
 use throng_wire::Survey;
 
 /// Cargo tells tests of this package alone where the program is.
@@ -166,5 +167,86 @@ fn every_planned_survey_passes_the_respondents_check() {
         let claim = CheckedClaim::check(&survey).unwrap_or_else(|error| panic!("{flags}: {error}"));
         assert!(claim.central.epsilon() <= claim.claimed.epsilon());
         assert!(claim.overflow.value() <= 0.0101 * survey.claim.delta);
+    }
+}
+
+/// A survey with epochs of ten years: its keys are those of today. In the first of them an answer was given.
+fn answered_long_ago(survey: &str, value: u64) -> Desk {
+    let desk = Desk::new(&survey.replace("epoch_s = 3600", "epoch_s = 315360000"));
+    desk.answer(&mut desk.open(), Some(value), 1_234_567, 2).unwrap();
+    desk
+}
+
+fn answer_today(desk: &Desk, value: &str) -> (String, String) {
+    let arguments = ["respond", "--state", "state", "--survey", "survey.toml", "--no-wait", "--value", value];
+    let output = THRONG.run_in(&desk.folder, &arguments).stderr(Stdio::piped()).output().unwrap();
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    (said, text(&output.stdout))
+}
+
+/// Four fragments of 4 in each epoch, a backstop of 5.25: the first epoch spent 5.25. The same again adds nothing, and another
+/// answer makes it 2 x 16. That is said when the answer is made, on standard error, and again with the result.
+#[test]
+fn the_command_says_what_an_epoch_adds_once_it_is_made() {
+    for (value, adds) in [("7", "0.0000"), ("8", "26.7500")] {
+        let desk = answered_long_ago(FRAGMENTED, 7);
+        let sentence = format!("This epoch adds epsilon {adds} (removal) to what you have spent.");
+        let (said, result) = answer_today(&desk, value);
+        assert!(said.contains(&sentence) && result.contains(&sentence), "{said}{result}");
+        assert!(!said.contains("the first report counts"), "{said}");
+    }
+}
+
+/// Sending may take hours: that the value is in nothing that is sent is said before.
+#[test]
+fn the_command_says_at_once_that_the_first_report_counts() {
+    let never = FRAGMENTED.replace("fragments = 4", "fragments = 4, answer_changes = \"never\"");
+    let desk = answered_long_ago(&never, 7);
+    let (said, result) = answer_today(&desk, "8");
+    for sentence in [
+        "In this survey the first report counts: this epoch is drawn from it, whatever the value.",
+        "This epoch adds epsilon 0.0000 (removal)",
+    ] {
+        assert!(said.contains(sentence) && result.contains(sentence), "{sentence}: {said}{result}");
+    }
+    let (said, result) = answer_today(&desk, "9");
+    assert!(said.contains("was answered before") && result.contains("was answered before"), "{said}{result}");
+    assert!(!said.contains("This epoch adds"), "{said}");
+}
+
+/// On a terminal a person reads what the next epoch adds before the answer is asked for, and can leave it at that. (The
+/// terminal is one of script(1).)
+#[test]
+#[cfg(target_os = "linux")]
+fn a_person_reads_what_an_epoch_adds_before_they_answer() {
+    let never = FRAGMENTED.replace("fragments = 4", "fragments = 4, answer_changes = \"never\"");
+    for (survey, costs) in [
+        (
+            FRAGMENTED,
+            "One more adds epsilon 0.0000 (removal) with the answer that you gave last, 26.7500 with one that you never \
+             gave, and 10.7500 with nothing to say.",
+        ),
+        (&never, "This survey spends epsilon 5.2500 once, for all that you ever send."),
+        (ONE_HOT, "This survey spends epsilon 5.2500 each time that you answer."),
+    ] {
+        let desk = answered_long_ago(survey, 7);
+        let ledger = || fs::read(desk.state().join("ledger")).unwrap();
+        let before = ledger();
+        let command =
+            format!("{} respond --state state --survey survey.toml --no-wait", env!("CARGO_BIN_EXE_throng"));
+        // Nothing is typed: the terminal ends.
+        let output = std::process::Command::new("script")
+            .args(["--quiet", "--return", "--command", &command, "typescript"])
+            .current_dir(desk.folder.path())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let said = text(&output.stdout);
+        let asked = said.find("Your answer, a number from 0 to 783").unwrap_or_else(|| panic!("{said}"));
+        assert!(said[..asked].contains(costs), "{costs}: {said}");
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(!said.contains("This epoch adds"), "{said}");
+        assert_eq!(ledger(), before, "nothing was answered");
     }
 }

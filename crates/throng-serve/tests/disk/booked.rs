@@ -9,6 +9,8 @@ use throng_analyze::BatchHead;
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
 use throng_serve::analysis::{Booked, DataKey, Opener, SealedFiles, TallyFiles};
 use throng_testing::world::{ONE_HOT, World};
+use throng_wire::batch_count::BATCH_COUNT_LEN;
+use throng_wire::statement::STATEMENT_LEN;
 use throng_wire::{
     BatchCount, Digest, EpochStatement, Forwarded, Layout, Outcome, Place, Route, Signed, Stop,
 };
@@ -181,6 +183,39 @@ fn a_layer_key_that_is_not_listed_is_refused_before_anything_is_booked() {
     assert_eq!(desk.open(100.0).unwrap().parts.len(), 1);
 }
 
+/// Who waits for the lock while another process erases finds what is there then, and not what was there before: nothing is
+/// booked for a batch that is gone.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_is_erased_while_somebody_waits_to_open_it_is_refused_and_costs_nothing() {
+    let desk = Desk::new();
+    desk.deliver(1, 100_000);
+    let lock = desk.sealed().lock().unwrap();
+    let refused = std::thread::scope(|scope| {
+        let opening = scope.spawn(|| desk.open(100.0));
+        until_somebody_waits(&desk.data().join(format!("sealed/{}/lock", desk.world.survey.hash())));
+        desk.sealed().erase(&desk.world.survey, &desk.route(1)).unwrap();
+        drop(lock);
+        opening.join().unwrap().unwrap_err()
+    });
+    assert!(refused.is::<Refusal>(), "{refused:#}");
+    assert!(refused.to_string().contains("erased unopened"), "{refused:#}");
+    assert_eq!((desk.state(1), desk.lines()), ((false, false), 0));
+}
+
+/// Until the kernel's list of locks has one that waits for this file.
+#[cfg(target_os = "linux")]
+fn until_somebody_waits(file: &Path) {
+    use std::os::unix::fs::MetadataExt;
+    let inode = format!(":{} ", fs::metadata(file).unwrap().ino());
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(300);
+    let waits = |line: &str| line.contains("->") && line.contains(&inode);
+    while !fs::read_to_string("/proc/locks").unwrap().lines().any(waits) {
+        assert!(std::time::Instant::now() < deadline, "nobody waits for {}", file.display());
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
 #[test]
 fn a_sealed_batch_is_the_one_that_the_hops_signed() {
     let desk = Desk::new();
@@ -188,7 +223,9 @@ fn a_sealed_batch_is_the_one_that_the_hops_signed() {
     let route = desk.route(1);
     let path = desk.data().join(format!("sealed/{}/0-{EPOCH}-1.sealed", desk.world.survey.hash()));
     let whole = fs::read(&path).unwrap();
-    for at in [30, 23 + 60, whole.len() - 1] {
+    // In both statements, in the salt and the number that the last one commits to, and in the envelopes.
+    let count = 23 + 2 * STATEMENT_LEN;
+    for at in [30, 23 + 60, count, count + BATCH_COUNT_LEN - 1, whole.len() - 1] {
         let mut changed = whole.clone();
         changed[at] ^= 1;
         fs::write(&path, changed).unwrap();

@@ -205,6 +205,9 @@ struct Account {
     /// How report fragments over several instances are accounted for; absent without.
     #[serde(skip_serializing_if = "Option::is_none")]
     report_fragments: Option<&'static str>,
+    /// Who the respondents of a labelled crowd are; absent without deletion.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    labelled_crowd: Option<String>,
     /// Of the exact bound, under the other relations.
     other_neighbors: Vec<Stated>,
     if_compromised: Vec<Compromise>,
@@ -280,6 +283,7 @@ impl Account {
             delta: asked.delta.value(),
             neighbors: "removal",
             report_fragments: asked.is_spread().then_some(SPREAD),
+            labelled_crowd: asked.deletion.map(|deletion| labelled_crowd(asked.respondents, &deletion)),
             other_neighbors: others(asked, &answers[0])?,
             bounds: answers,
             if_compromised,
@@ -316,6 +320,9 @@ impl Account {
             }
         }
         if let Some(sentence) = self.report_fragments {
+            writeln!(text, "\n{sentence}")?;
+        }
+        if let Some(sentence) = &self.labelled_crowd {
             writeln!(text, "\n{sentence}")?;
         }
         if !self.other_neighbors.is_empty() {
@@ -370,6 +377,15 @@ impl Account {
 const SPREAD: &str = "Of several instances, which may count different people, each fragment of a bit is one count in the crowd of its \
                       instance: as many counts at epsilon_fragment, composed exactly under the exact bound and added up under \
                       the others, and never more than epsilon_local, which is that of the backstop.";
+
+/// Said of a labelled crowd: those who hide each other are those whom an instance goes on with.
+fn labelled_crowd(kept: u64, deletion: &Deletion) -> String {
+    let (shift, uploads) = (deletion.shift(), kept.saturating_add(deletion.shift()));
+    format!(
+        "Of a labelled crowd the respondents are those whom every instance keeps, {kept} at least: each deletes about {shift} \
+         more, so that takes about {uploads} who upload."
+    )
+}
 
 /// The standard deviation of a count, in respondents, with the noise of report fragments if there are any.
 fn count_error(asked: &Asked, local: Epsilon) -> Result<f64> {

@@ -170,7 +170,9 @@ fn planner_changes_to_what_the_api_says() {
     // What is left of a collusion is the floor, since the analyzer has the release; the fragments alone come after it.
     let (floor, collusions) = (page.text("#epsilon-floor"), page.text("#collusions"));
     assert!(
-        collusions.contains(&format!("at most epsilon {floor} (removal). Only the fragments")),
+        collusions.contains(&format!(
+            "at most epsilon {floor} (removal), in one epoch, and over all while an answer stays the same. Only the fragments"
+        )),
         "{collusions}"
     );
     pictures(&page, "dashboard-planner-zipf");
