@@ -440,3 +440,31 @@ fn the_exit_code_tells_what_holds_from_what_does_not() {
     fs::write(copy.path().join("release.json"), "[]").unwrap();
     assert_eq!(throng(&[], copy.path()).status.code(), Some(2));
 }
+
+/// Names of values that stand in a file are in all that a release shows, and the file is among those of the release.
+#[test]
+fn names_in_a_file_are_shown_and_verified() {
+    let names: String = (0..analyst::WIDTH * analyst::WIDTH).map(|value| format!("spot {value}\n")).collect();
+    let arguments = ["--question", "Which pixel?", "--report-fragments", "1"];
+    let mut analyst = Analyst::with_names(THRONG, &arguments, &names, 3000);
+    let release = analyst.release();
+    let dir: PathBuf = release["directory"].as_str().unwrap().into();
+    let first = release["top"][0]["name"].as_str().unwrap_or_default();
+    assert!(first.starts_with("spot "), "{release}");
+    let table = fs::read_to_string(dir.join("estimates.csv")).unwrap();
+    assert!(table.contains("\n7,spot 7,"), "{table}");
+    assert_eq!(fs::read_to_string(dir.join("survey.names")).unwrap(), names);
+    let verdict = verify(&dir, None).unwrap();
+    assert!(verdict.holds, "{verdict}");
+    analyst.serve();
+    let page = analyst.get(&analyst.release_path());
+    assert!(page.status == 200 && page.text().contains(first), "{}", page.text());
+    // Other names are not those that were agreed on.
+    let other = names.replace("spot 7\n", "spot seven\n");
+    for text in [Some(other), None] {
+        let _ = fs::remove_file(dir.join("survey.names"));
+        text.into_iter().for_each(|text| fs::write(dir.join("survey.names"), text).unwrap());
+        let verdict = verify(&dir, None).unwrap();
+        assert!(verdict.failures().any(|check| check.what == "survey signatures"), "{verdict}");
+    }
+}
