@@ -170,7 +170,8 @@ pub fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The only place where anything of this file is synced.
+/// The only place where this module syncs. A hop's own files are synced by `file_store`, which keeps its directory open and counts
+/// its steps for tests that stop it at each of them; `operate::directory` syncs a file without a name, to see whether it can.
 fn sync(file: &File, path: &Path) -> io::Result<()> {
     step(Step::Sync, path);
     file.sync_all()

@@ -1,5 +1,6 @@
 //! The public files of a survey, as everyone has them: `NAME.toml`, and beside it `NAME.signatures`,
-//! `NAME.addresses` and `NAME.keys`, in which the documents of all parties stand one after another.
+//! `NAME.addresses` and `NAME.keys`, in which the documents of all parties stand one after another; and where the
+//! survey says so, a file with the names of values.
 
 mod key_lists;
 
@@ -23,6 +24,7 @@ pub struct Bundle {
     key_digests: BTreeMap<Place, Digest>,
     all_lists: KeyLists,
     texts: [String; 4],
+    names: Option<String>,
 }
 
 impl Bundle {
@@ -33,18 +35,36 @@ impl Bundle {
             *text = read(&survey.with_extension(extension))?;
         }
         let beside = |extension: &str| format!("in {}", survey.with_extension(extension).display());
-        Self::of_texts(texts, beside)
+        // A name of a file: it has no way out of the survey's directory.
+        Self::assembled(texts, |file| read(&survey.with_file_name(file)), beside)
     }
 
-    /// Checks the texts of files, as [`Self::files_after`] gives them; `beside` says where they are.
-    pub fn of_texts(texts: [String; 4], beside: impl Fn(&str) -> String) -> anyhow::Result<Self> {
+    /// Checks the texts of files, as [`Self::files_after`] gives them, and after them [`Self::names_text`] where there is one;
+    /// `beside` says where they are.
+    pub fn of_texts(mut texts: Vec<String>, beside: impl Fn(&str) -> String) -> anyhow::Result<Self> {
+        let names = if texts.len() > EXTENSIONS.len() { texts.pop() } else { None };
+        let texts = texts.try_into().map_err(|_| anyhow!("a survey has four files, and one with names"))?;
+        let missing = |file: &str| format!("{file}, which has the names of values, is missing");
+        Self::assembled(texts, |file| names.with_context(|| missing(file)), beside)
+    }
+
+    fn assembled(
+        texts: [String; 4],
+        names: impl FnOnce(&str) -> anyhow::Result<String>,
+        beside: impl Fn(&str) -> String,
+    ) -> anyhow::Result<Self> {
         let [_, signatures, addresses, keys] = &texts;
         let signed = SignedSurvey::from_files(&texts[0], signatures)?;
+        let names = signed.survey().names_file().map(names).transpose()?;
+        let signed = match &names {
+            Some(text) => signed.with_names(text)?,
+            None => signed,
+        };
         let addresses = newest_addresses(&signed, addresses).with_context(|| beside("addresses"))?;
         let all_lists = KeyLists::read(&signed, keys).with_context(|| beside("keys"))?;
         let keys = all_lists.newest().map(|list| list.claimed().clone()).collect();
         let key_digests = all_lists.newest().map(|list| (list.claimed_party(), list.digest())).collect();
-        Ok(Self { survey: signed, addresses, keys, key_digests, all_lists, texts })
+        Ok(Self { survey: signed, addresses, keys, key_digests, all_lists, texts, names })
     }
 
     /// The survey.
@@ -72,6 +92,11 @@ impl Bundle {
         }
         let mut texts = texts.into_iter();
         Ok(EXTENSIONS.map(|extension| (extension, texts.next().unwrap_or_default())))
+    }
+
+    /// The file with the names of values, where the survey has one: to be kept beside the others.
+    pub fn names_text(&self) -> Option<&str> {
+        self.names.as_deref()
     }
 
     /// Everything to be warned about: what the survey shows, and machines that several parties share.

@@ -22,18 +22,42 @@ pub fn read(path: &Path) -> Result<Zeroizing<String>> {
          strangers were here",
         path.display()
     );
-    // Where everyone can change names, everyone can put another file there; a sticky bit keeps them from that.
-    let directory = parent(path);
-    let mode = fs::metadata(directory).with_context(advice)?.permissions().mode();
-    ensure!(
-        mode & 0o002 == 0 || mode & 0o1000 != 0,
-        "everyone on this machine can change what is in {0}, where secrets are: run `chmod o-w {0}`, and make new ones if \
-         strangers were here",
-        directory.display()
-    );
+    refuse_open_directory(path)?;
     let mut text = Zeroizing::new(String::with_capacity(usize::try_from(metadata.len()).unwrap_or(0)));
     file.read_to_string(&mut text).with_context(advice)?;
     Ok(text)
+}
+
+/// The text of a file that is no secret, and that decides something: one that every user of the machine can change is refused.
+pub(crate) fn read_own(path: &Path) -> Result<String> {
+    let advice = || format!("cannot read {}", path.display());
+    let mut file = File::open(path).with_context(advice)?;
+    let mode = file.metadata().with_context(advice)?.permissions().mode();
+    ensure!(
+        mode & 0o002 == 0,
+        "everyone on this machine can change {0}: run `chmod o-w {0}`, and make it anew if strangers were here",
+        path.display()
+    );
+    refuse_open_directory(path)?;
+    let mut text = String::new();
+    file.read_to_string(&mut text).with_context(advice)?;
+    Ok(text)
+}
+
+/// Where everyone can change names, everyone can put another file there; a sticky bit keeps them from that.
+fn refuse_open_directory(path: &Path) -> Result<()> {
+    let directory = parent(path);
+    let mode = fs::metadata(directory)
+        .with_context(|| format!("cannot read {}", path.display()))?
+        .permissions()
+        .mode();
+    ensure!(
+        mode & 0o002 == 0 || mode & 0o1000 != 0,
+        "everyone on this machine can change what is in {0}: run `chmod o-w {0}`, and make new keys and lists if strangers \
+         were here",
+        directory.display()
+    );
+    Ok(())
 }
 
 #[cfg(test)]
@@ -64,6 +88,22 @@ mod tests {
         for (mode, fits) in [(0o755, true), (0o1777, true), (0o777, false)] {
             fs::set_permissions(directory.path(), Permissions::from_mode(mode)).unwrap();
             assert_eq!(read(&path).is_ok(), fits, "{mode:o}");
+            assert_eq!(read_own(&path).is_ok(), fits, "{mode:o}");
+        }
+    }
+
+    #[test]
+    fn a_list_that_everyone_can_change_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("list");
+        fs::write(&path, "names").unwrap();
+        for (mode, fits) in [(0o600, true), (0o644, true), (0o664, true), (0o646, false), (0o602, false)] {
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            let said = read_own(&path).map_err(|error| format!("{error:#}"));
+            match said {
+                Ok(text) => assert!(fits && text == "names", "{mode:o}"),
+                Err(said) => assert!(!fits && said.contains("chmod o-w"), "{mode:o}: {said}"),
+            }
         }
     }
 }

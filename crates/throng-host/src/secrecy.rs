@@ -10,8 +10,10 @@ pub fn keep_memory_off_the_disk() {
     let _ = setrlimit(Resource::Core, none);
     // No debugger of the same user, and no core dump whatever the system does with them.
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
-    // Under a limit, memory that is asked for later would be refused once the limit is reached. Pages are locked when they are
-    // first used, so that nothing is in memory which would not be there otherwise.
+    // Under a limit, memory that is asked for later would be refused once the limit is reached. To lock what is there now and no more is no way
+    // out: Linux refuses it unless the whole address space fits the limit, keys are read later, and a locked stack that grows past the limit ends the
+    // process. To lock single buffers takes pointers, and so unsafe code. Pages are locked when they are first used, so that nothing is in
+    // memory which would not be there otherwise.
     if getrlimit(Resource::Memlock).current.is_none() {
         let _ = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT);
     }

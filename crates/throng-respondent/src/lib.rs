@@ -306,7 +306,8 @@ impl Respondent {
             bundle.follows(seen, epoch)?;
         }
         // Lists that answers were sealed by stay among them.
-        let texts = bundle.files_after(seen.as_ref())?.map(|(_, text)| text);
+        let mut texts: Vec<String> = bundle.files_after(seen.as_ref())?.map(|(_, text)| text).into();
+        texts.extend(bundle.names_text().map(str::to_owned));
         self.state.write_checked(&name, SURVEY, &serde_json::to_vec(&texts)?)
     }
 

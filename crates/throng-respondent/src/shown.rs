@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use throng_survey::CheckedClaim;
+use throng_survey::{CheckedClaim, Promise};
 use throng_wire::{Digest, Layout, Place, SurveyHash};
 
 use super::outbox::{StoredAnswer, StoredBody};
@@ -39,11 +39,10 @@ pub struct ShownAnswer {
     pub next_epoch: Option<NextEpoch>,
     /// What is left if a single fragment is known to be theirs.
     pub epsilon_fragment: f64,
-    /// What a release is claimed to guarantee ...
-    pub epsilon_central: f64,
-    /// ... with this allowance beside it (`throng_dp::Delta` says what that is) ...
-    pub delta: f64,
-    /// ... and what the respondent's own accountant found.
+    /// What is claimed ...
+    #[serde(flatten)]
+    pub promise: Promise,
+    /// ... and what the respondent's own accountant found of a release.
     pub epsilon_central_found: f64,
     /// All of this in sentences, with what it rests on.
     pub guarantee: Vec<String>,
@@ -144,8 +143,7 @@ impl Respondent {
             epsilon_added: self.ledger.added(&answer.survey, answer.epoch)?.unwrap_or_default(),
             next_epoch,
             epsilon_fragment: claim.fragment.epsilon().value(),
-            epsilon_central: claim.claimed.epsilon().value(),
-            delta: claim.claimed.delta().value(),
+            promise: Promise::kept(survey, claim, claim.claimed, claim.honest)?,
             epsilon_central_found: claim.central.epsilon().value(),
             guarantee,
             bodies,

@@ -6,7 +6,7 @@ mod handlers;
 mod peers;
 mod worker;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
@@ -18,7 +18,7 @@ use throng_account::deletion::Deletion;
 use throng_dp::{Delta, Epsilon};
 use throng_shuffle::{CrowdRule, Cut, Hop, HopConfig};
 use throng_wire::survey::Enrolment;
-use throng_wire::{CredentialList, Digest, Place, SigningKey, Survey, SurveyHash};
+use throng_wire::{CredentialList, Digest, LayerKeys, Place, SigningKey, Survey, SurveyHash};
 use tokio::runtime::Handle;
 
 use crate::file_store::{FileStore, MarkFile, ShadowMark, ShadowStore};
@@ -41,6 +41,7 @@ use throng_host::keygen::{Party, Schedule, Signer};
 use throng_host::net::server::Limits;
 use throng_host::net::{Client, Server, Transport, client, open_files};
 use throng_host::private_dir::{self, Others};
+use throng_host::private_file;
 use worker::{Counts, HopWorker};
 
 /// A shuffler whose files were read and found to be right.
@@ -71,6 +72,15 @@ impl Shuffler {
     /// Reads and checks everything that a shuffler runs on, but for its data. Changes nothing. A survey that is not as it should
     /// be does not keep the others from being served; if there is no other, that is an error.
     pub fn prepare(config: ShufflerConfig) -> Result<Self> {
+        Self::prepare_with(config, Prepared::read_keys)
+    }
+
+    /// The same for `reset`, which makes layer keys anew: those that were may be lost, and no backup needs them.
+    pub fn prepare_reset(config: ShufflerConfig) -> Result<Self> {
+        Self::prepare_with(config, |_| Ok(()))
+    }
+
+    fn prepare_with(config: ShufflerConfig, read_more: impl Fn(&mut Prepared) -> Result<()>) -> Result<Self> {
         let party = Party::read(&config.identity)?;
         ensure!(
             config.listen.ip().is_loopback() || !config.plain_http,
@@ -86,7 +96,8 @@ impl Shuffler {
         private_dir::check(&config.data, Others::Strangers)?;
         let (mut surveys, mut damages) = (Vec::new(), Vec::new());
         for survey in &config.surveys {
-            match Prepared::new(survey, &config, &party) {
+            let prepared = Prepared::new(survey, &config, &party);
+            match prepared.and_then(|mut one| read_more(&mut one).map(|()| one)) {
                 Ok(prepared) => surveys.push(prepared),
                 Err(error) => damages.push(Damage::new(&survey.survey, survey.place, error)),
             }
@@ -147,8 +158,12 @@ impl Shuffler {
     /// that has to be whole: of the journal as much as there is.
     pub fn reset(mut self) -> Result<()> {
         Damage::none(std::mem::take(&mut self.damages))?;
-        for mut survey in self.surveys.drain(..) {
-            let (hop, store, mark) = survey.hop_files(&self.config, &self.party)?;
+        private_dir::create(&self.config.data, Others::Strangers)?;
+        for survey in self.surveys.drain(..) {
+            // Nothing is opened, and nothing is stated about epochs that the old keys were for.
+            let (hop, data) =
+                survey.hop_config(&self.config, &self.party, (LayerKeys::new(), Digest::NONE))?;
+            let (store, mark) = survey.store(&data)?;
             let hop = Hop::reset(hop, store, mark, now_s())?;
             let published = survey
                 .bundle
@@ -300,8 +315,7 @@ impl Prepared {
         );
         let credentials = match (&config.credentials, hop, survey.crowd.enrolment) {
             (Some(path), 1, Enrolment::Credential) => {
-                let text = std::fs::read_to_string(path);
-                let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+                let text = private_file::read_own(path)?;
                 Some(CredentialList::from_file(&text).with_context(|| format!("in {}", path.display()))?)
             }
             (None, 1, Enrolment::Credential) => bail!("credentials are missing: the list of who may answer"),
@@ -309,9 +323,8 @@ impl Prepared {
             (None, ..) => None,
         };
         let rule = crowd_rule(survey)?;
-        let mut keys = LayerKeyFiles::new(config.keys.as_ref().unwrap_or(&shuffler.identity));
+        let keys = LayerKeyFiles::new(config.keys.as_ref().unwrap_or(&shuffler.identity));
         ensure_writable(keys.dir()).context("layer keys are erased once their epochs are over")?;
-        keys.read(bundle.survey(), config.place, survey.epoch_at(now_s()))?;
         let mark = config.mark.as_deref().unwrap_or(keys.dir());
         ensure_writable(mark).context("the mark of the journal is written with every step")?;
         let mark = mark.join(format!("{}-{}.mark", bundle.survey().hash(), config.place));
@@ -327,23 +340,31 @@ impl Prepared {
         (self.bundle.survey().hash(), self.instance)
     }
 
-    /// What the hop is told, its data, and its mark.
-    fn hop_files(
-        &mut self,
-        config: &ShufflerConfig,
-        party: &Party,
-    ) -> Result<(HopConfig, Box<FileStore>, Box<MarkFile>)> {
-        let (hop, data) = self.hop_config(config, party)?;
-        let store = FileStore::open(&data).with_context(|| format!("cannot use {}", data.display()))?;
+    /// Its layer keys and the hash of the list that says so, or that they are not as they should be.
+    fn layer_keys(&mut self) -> Result<(LayerKeys, Digest)> {
+        let (survey, place) = (self.bundle.survey(), self.place());
+        self.keys.read(survey, place, survey.survey().epoch_at(now_s()))
+    }
+
+    fn read_keys(&mut self) -> Result<()> {
+        self.layer_keys().map(drop)
+    }
+
+    /// The hop's data, and its mark.
+    fn store(&self, data: &Path) -> Result<(Box<FileStore>, Box<MarkFile>)> {
+        let store = FileStore::open(data).with_context(|| format!("cannot use {}", data.display()))?;
         let mark = store.mark(self.mark.clone());
-        Ok((hop, Box::new(store), Box::new(mark)))
+        Ok((Box::new(store), Box::new(mark)))
     }
 
     /// What the hop is told, and where its data is.
-    fn hop_config(&mut self, config: &ShufflerConfig, party: &Party) -> Result<(HopConfig, PathBuf)> {
+    fn hop_config(
+        &self,
+        config: &ShufflerConfig,
+        party: &Party,
+        (keys, key_list): (LayerKeys, Digest),
+    ) -> Result<(HopConfig, PathBuf)> {
         let survey = self.bundle.survey().clone();
-        let epoch = survey.survey().epoch_at(now_s());
-        let (keys, key_list) = self.keys.read(&survey, self.place(), epoch)?;
         let data = config.data.join(format!("{}-{}", survey.hash(), self.place()));
         let hop = HopConfig {
             instance: self.instance,
@@ -361,7 +382,8 @@ impl Prepared {
     /// Opens the hop as the server would, on files that it cannot change, and reads what it would read later.
     fn check(&mut self, config: &ShufflerConfig, party: &Party) -> Result<()> {
         for again in (0..CHECKS).rev() {
-            let (hop, data) = self.hop_config(config, party)?;
+            let keys = self.layer_keys()?;
+            let (hop, data) = self.hop_config(config, party, keys)?;
             let (store, mark) = (ShadowStore::of(&data), ShadowMark::of(&self.mark));
             let checked =
                 Hop::open(hop, Box::new(store), Box::new(mark), now_s()).and_then(|hop| hop.check_files());
@@ -388,7 +410,9 @@ impl Prepared {
         vitals: &Vitals,
     ) -> Result<(Running, WorkerThread)> {
         let (instance, number) = (self.instance, self.hop);
-        let (hop, store, mark) = self.hop_files(config, party)?;
+        let keys = self.layer_keys()?;
+        let (hop, data) = self.hop_config(config, party, keys)?;
+        let (store, mark) = self.store(&data)?;
         let hop = Arc::new(Hop::open(hop, store, mark, now_s())?);
         self.name_analyzer_key_list(&hop);
         let Self { keys, credentials, peers, bundle, public, .. } = self;
@@ -467,7 +491,7 @@ fn watch(hop: &Arc<Hop>, intake: &GroupCommit, vitals: &Vitals) {
         move || hop.key_epochs_from(hop.survey().survey().epoch_at(now_s()))
     };
     let (left, name) = (keys_left.clone(), place.clone());
-    vitals.condition(format!("keys of {place} in {survey}"), move || {
+    vitals.condition_of("keys", (&place, &survey), move || {
         let advice = "add some with `throng keygen rotate`, and give the signed list to everyone";
         (left() < 2).then(|| format!("{name} has no layer keys for this epoch and the next: {advice}"))
     });
@@ -479,7 +503,7 @@ fn watch(hop: &Arc<Hop>, intake: &GroupCommit, vitals: &Vitals) {
     // A clone would keep the thread that writes alive.
     let intake = intake.downgrade();
     let name = place.clone();
-    vitals.condition(format!("intake of {place} in {survey}"), move || {
+    vitals.condition_of("intake", (&place, &survey), move || {
         (!intake.is_alive())
             .then(|| format!("the thread that writes for {name} has ended: start the server again"))
     });

@@ -25,6 +25,7 @@ struct Files {
     release: Map<String, Value>,
     survey: Result<String>,
     signatures: Result<String>,
+    names: Result<String>,
     keys: Result<String>,
     statements: Result<Vec<u8>>,
     ledger: Result<String>,
@@ -49,6 +50,7 @@ impl Files {
             release,
             survey: text(SURVEY),
             signatures: text(SIGNATURES),
+            names: text(NAMES),
             keys: text(KEYS),
             statements: bytes(STATEMENTS),
             ledger: text(LEDGER),
@@ -56,6 +58,9 @@ impl Files {
         })
     }
 }
+
+/// The file of a release with the names of values, where the survey has them in a file.
+pub const NAMES: &str = "survey.names";
 
 /// Checks the release in a directory. `trusted` is the hash of the survey that respondents were shown, from somewhere else.
 pub fn verify(dir: &Path, trusted: Option<SurveyHash>) -> Result<Verdict> {
@@ -87,11 +92,13 @@ pub fn verify(dir: &Path, trusted: Option<SurveyHash>) -> Result<Verdict> {
 /// The survey, if all its parties signed it and it keeps what it claims.
 fn check_survey(files: &Files, trusted: Option<SurveyHash>, verdict: &mut Verdict) -> Option<SignedSurvey> {
     let read = || -> Result<SignedSurvey> {
-        let [survey, signatures] = [&files.survey, &files.signatures].map(|text| match text {
-            Ok(text) => Ok(text.as_str()),
-            Err(error) => Err(anyhow::anyhow!("{error:#}")),
-        });
-        Ok(SignedSurvey::from_files(survey?, signatures?)?)
+        let [survey, signatures, names] =
+            [&files.survey, &files.signatures, &files.names].map(|text| match text {
+                Ok(text) => Ok(text.as_str()),
+                Err(error) => Err(anyhow::anyhow!("{error:#}")),
+            });
+        let survey = SignedSurvey::from_files(survey?, signatures?)?;
+        if survey.survey().names_file().is_some() { Ok(survey.with_names(names?)?) } else { Ok(survey) }
     };
     let survey = match read() {
         Ok(survey) => survey,

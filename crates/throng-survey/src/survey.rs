@@ -22,7 +22,7 @@ use crate::{Error, jcs, lengths};
 pub use labels::Labels;
 pub use party::{Instance, Parties, Party};
 pub use text::shows_as_written;
-pub use values::Values;
+pub use values::{Values, value_meant};
 pub use warnings::{Shared, Warning};
 
 /// A survey. Field by field what the file says.

@@ -15,6 +15,7 @@ use throng_encode::Routing;
 use throng_host::clock::now_s;
 use throng_host::keygen::{self, Deployment};
 use throng_serve::analysis::TallyFiles;
+use throng_wire::survey::Values;
 use throng_wire::{Digest, EpochStatement, Forwarded, Outcome, Place, Route, Signed, Survey};
 
 use crate::program::Program;
@@ -74,11 +75,30 @@ impl Analyst {
     pub fn planned(program: Program, arguments: &[&str], label: u32, population: &str, people: u64) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let draft = draft(program, &dir, arguments);
+        Self::of_draft(program, dir, &draft, label, population, people)
+    }
+
+    /// The same, with names of values in a file beside the survey.
+    pub fn with_names(program: Program, arguments: &[&str], names: &str, people: u64) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut draft = draft(program, &dir, arguments);
+        fs::write(dir.path().join("names.txt"), names).unwrap();
+        draft.values = Some(Values::of_file("names.txt", names));
+        Self::of_draft(program, dir, &draft, 0, "artists", people)
+    }
+
+    fn of_draft(
+        program: Program,
+        dir: TempDir,
+        draft: &Survey,
+        label: u32,
+        population: &str,
+        people: u64,
+    ) -> Self {
         let epoch = now_s() / draft.epoch_s - 1;
         let mut rng = throng_host::entropy::system_rng().unwrap();
         let url = |_| "https://127.0.0.1:1".to_owned();
-        let deployment =
-            keygen::deployment(&draft, dir.path(), url, epoch - EPOCHS_BEFORE, &mut rng).unwrap();
+        let deployment = keygen::deployment(draft, dir.path(), url, epoch - EPOCHS_BEFORE, &mut rng).unwrap();
         let analyst = Self { program, dir, deployment, epoch, label, server: None };
         analyst.count("data", people);
         let config = format!(

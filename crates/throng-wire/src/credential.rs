@@ -119,11 +119,14 @@ impl CredentialList {
         self.ids.is_empty()
     }
 
-    /// The text of a list file: a line that says what it is, then the hashes in order, which is nobody's order.
+    /// The text of a list file: a line that says what it is, then the hashes in order, which is nobody's order, and a checksum:
+    /// a changed bit would be somebody who cannot answer, without a word. It finds rot; who can change the file can change it, too.
     pub fn to_file(&self) -> String {
         let mut ids: Vec<&Digest> = self.ids.iter().collect();
         ids.sort_unstable();
-        ids.iter().fold(LIST_HEADER.to_owned(), |text, id| text + &id.to_string() + "\n")
+        let text = ids.iter().fold(LIST_HEADER.to_owned(), |text, id| text + &id.to_string() + "\n");
+        let checksum = Digest::of(text.as_bytes());
+        text + LIST_CHECKSUM + &checksum.to_string() + "\n"
     }
 
     /// Reads a list file: exactly what `to_file` writes.
@@ -131,6 +134,7 @@ impl CredentialList {
         let wrong =
             || Error::Document { kind: "credential list", reason: "it is not as keygen wrote it".into() };
         let lines = text.strip_prefix(LIST_HEADER).ok_or_else(wrong)?;
+        let (lines, _) = lines.rsplit_once(LIST_CHECKSUM).ok_or_else(wrong)?;
         let ids = lines.lines().map(str::parse).collect::<Result<_, _>>()?;
         let list = Self { ids };
         if list.to_file() == text { Ok(list) } else { Err(wrong()) }
@@ -139,6 +143,7 @@ impl CredentialList {
 
 const CREDENTIAL_HEADER: &str = "throng-v1 credential (private)\n";
 const LIST_HEADER: &str = "throng-v1 credential list\n";
+const LIST_CHECKSUM: &str = "sha256 ";
 
 #[cfg(test)]
 mod tests {
@@ -175,13 +180,38 @@ mod tests {
         assert!(list.contains(&one.token(&SurveyHash::new([0; 32]), Place::hop(1, 1)).id()));
         assert!(!list.contains(&one.token(&SurveyHash::new([0; 32]), Place::hop(2, 1)).id()));
         let lines: Vec<String> = list.to_file().lines().map(str::to_owned).collect();
+        let of = |lines: &[&str]| {
+            let text = lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+            let checksum = Digest::of(text.as_bytes());
+            format!("{text}sha256 {checksum}\n")
+        };
+        let [header, first, second, _] = &lines[..] else { panic!("{lines:?}") };
+        assert_eq!(of(&[header, first, second]), list.to_file());
         for other in [
-            format!("{}\n{}\n{}\n", lines[0], lines[2], lines[1]),
-            format!("{}\n{}\n{}\n", lines[0], lines[1], lines[1]),
+            of(&[header, second, first]),
+            of(&[header, first, first]),
+            format!("{header}\n{first}\n{second}\n"),
+            format!("{}{}\n", list.to_file(), lines[3]),
             list.to_file().to_uppercase(),
             list.to_file().trim_end().to_owned(),
         ] {
             assert!(CredentialList::from_file(&other).is_err(), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_list_in_which_any_bit_is_another_is_refused() {
+        let (survey, place) = (SurveyHash::ZERO, Place::hop(1, 1));
+        let whole = CredentialList::new([&credential(1), &credential(2)], &survey, place).to_file();
+        for at in 0..8 * whole.len() {
+            let mut bytes = whole.clone().into_bytes();
+            bytes[at / 8] ^= 1 << (at % 8);
+            // What is no text is not even read.
+            let Ok(text) = String::from_utf8(bytes) else { continue };
+            assert!(CredentialList::from_file(&text).is_err(), "bit {at}: {text}");
+        }
+        for len in 0..whole.len() {
+            assert!(CredentialList::from_file(&whole[..len]).is_err(), "{len} bytes");
         }
     }
 

@@ -64,6 +64,11 @@ impl SignedSurvey {
         Self::new(Survey::from_toml(survey)?, &text_documents(signatures)?)
     }
 
+    /// The same survey with the names that its file of names has, as [`Survey::with_names`] reads it.
+    pub fn with_names(self, text: &str) -> Result<Self, Error> {
+        Ok(Self { survey: self.survey.with_names(text)?, hash: self.hash })
+    }
+
     /// The survey.
     pub fn survey(&self) -> &Survey {
         &self.survey

@@ -76,7 +76,10 @@ fn measure(kinds: &[&'static str]) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let plain = World::new("http")?;
     let secure = World::new("https")?;
-    println!("{REQUESTS} requests of {} bytes, medians of {TURNS} turns", body_len(INDEX_LEN, HOPS, ENVELOPES));
+    println!(
+        "{REQUESTS} requests of {} bytes, medians of {TURNS} turns",
+        body_len(INDEX_LEN, HOPS, ENVELOPES)
+    );
     for connections in CONNECTIONS {
         let mut rates: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
         for _ in 0..TURNS {

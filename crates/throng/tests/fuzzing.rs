@@ -113,6 +113,26 @@ fn the_corpus_has_what_parsers_take() {
     };
     taken("tables", |bytes| throng_simulate::dataset::Dataset::open_csv(&file(bytes), None).ok());
     taken("pictures", |bytes| throng_simulate::dataset::Dataset::open_picture(&file(bytes), 1.0).ok());
+    taken("config_files", |bytes| throng_serve::ShufflerConfig::read(&file(bytes)).ok());
+    taken("config_files", |bytes| throng_serve::AnalyzerConfig::read(&file(bytes)).ok());
+    taken("labelled", |bytes| throng_simulate::dataset::Labelled::open_csv(&file(bytes), "class").ok());
+    taken("labelled", |bytes| throng_learn::CifarRecords::new(throng_learn::Cifar::Ten).read(bytes).ok());
+    taken("labelled", |bytes| Some(throng_learn::IdxPictures::new(bytes.get(2..2 + 16 + 12)?).ok()?.count()));
+    taken("checkpoint", |bytes| {
+        let whole = [bytes, Digest::of(bytes).as_bytes()].concat();
+        throng_lab::learning::Checkpoint::read(&file(&whole)).ok()??.state
+    });
+    let mark = product::marked_ledger().2;
+    taken("ledger_mark", |bytes| (bytes == mark).then_some(()));
+    // A release that holds but for the bytes of one file holds with its own.
+    let published = folder.path().join("published");
+    fs::create_dir(&published).unwrap();
+    product::PUBLISHED.iter().for_each(|(name, bytes)| fs::write(published.join(name), bytes).unwrap());
+    let verdict = throng_serve::verify::verify(&published, None).unwrap();
+    assert!(verdict.holds, "write it anew with `cargo test -p throng --test verify -- --ignored`: {verdict}");
+    for (name, whole) in &product::PUBLISHED[..2] {
+        taken("published", |bytes| (&bytes[1..] == *whole).then_some(name));
+    }
 }
 
 /// Writes the corpus anew. Files that fuzzers have added stay.
@@ -268,6 +288,40 @@ fn of_product(add: &mut Add<'_>) {
     encoder.set_color(png::ColorType::Grayscale);
     encoder.write_header().unwrap().write_image_data(&[0, 50, 100, 150, 200, 255]).unwrap();
     add("pictures", "grey".into(), png);
+    let shuffler = "listen = \"127.0.0.1:8443\"\noperator_listen = \"127.0.0.1:9443\"\nidentity = \"keys\"\ndata = \"/var/lib\"\n\
+        memory_mib = 64\n[[surveys]]\nsurvey = \"survey.toml\"\nplace = \"instance-1-hop-1\"\ncredentials = \"list\"\nmark = \"m\"\n";
+    add("config_files", "shuffler".into(), shuffler.into());
+    let analyzer = "identity = \"keys\"\ndata = \"data\"\nmemory_mib = 16\n[budget]\nepsilon_central = 20\ndelta = 0.01\n\
+        [[surveys]]\nsurvey = \"survey.toml\"\npopulation = \"people\"\n";
+    add("config_files", "analyzer".into(), analyzer.into());
+    add("ledger_mark", "one".into(), product::marked_ledger().2);
+    // The target puts the checksum behind it.
+    let note = format!("throng-v1 erased batch\n{}\n", Digest::of(b"batch"));
+    add("erased_note", "note".into(), note.into_bytes());
+    add("labelled", "table".into(), b"age,class\n3,a\n4,b\n5,a\n6,b\n7,a\n8,b\n9,a\n1,b\n2,a\n".to_vec());
+    let words = |words: &[u32]| words.iter().copied().flat_map(u32::to_be_bytes).collect::<Vec<u8>>();
+    let (pictures, labels) =
+        ([words(&[2051, 3, 2, 2]), vec![7; 12]].concat(), [words(&[2049, 3]), vec![1, 0, 9]].concat());
+    let length = u16::try_from(pictures.len()).unwrap().to_be_bytes();
+    add("labelled", "idx".into(), [&length[..], &pictures, &labels].concat());
+    add("labelled", "cifar".into(), [[3; 3073], [4; 3073]].concat());
+    let checkpoint = throng::learning::Checkpoint {
+        identity: BTreeMap::from([("program".to_owned(), "1".to_owned())]),
+        seeds: vec![[5; 32], [6; 32]],
+        done: vec![vec![throng::learning::Point {
+            step: 3,
+            accuracy: 0.5,
+            loss: 0.25,
+            epsilon_central: Some(1.5),
+        }]],
+        model: vec![1.5, -2.0],
+        curve: Vec::new(),
+        state: Some(throng_learn::State::from_parts(7, vec![1.0, 2.0], vec![0.5, 0.5], Vec::new())),
+    };
+    let path = folder.path().join("checkpoint");
+    checkpoint.write(&path).unwrap();
+    let bytes = fs::read(&path).unwrap();
+    add("checkpoint", "two".into(), bytes[..bytes.len() - 32].to_vec());
 }
 
 fn hex(text: &str) -> Vec<u8> {

@@ -121,6 +121,38 @@ fn a_genuine_release_holds_and_says_what_nobody_can_check() {
     assert!(trusted.holds && !trusted.checks.iter().any(|check| check.mark == Mark::Outside));
 }
 
+/// The release that the target `published` of the fuzzer begins with, without its pictures.
+#[test]
+#[ignore = "writes into the source tree"]
+fn the_corpus_is_written_of_a_release() {
+    let fuzz = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz"));
+    fs::create_dir_all(fuzz.join("published")).unwrap();
+    fs::create_dir_all(fuzz.join("corpus/published")).unwrap();
+    let files = [
+        "release.json",
+        "estimates.csv",
+        "survey.toml",
+        "survey.signatures",
+        "survey.keys",
+        "statements",
+        "ledger",
+    ];
+    for (which, name) in files.iter().enumerate() {
+        let mut bytes = fs::read(genuine().1.join(name)).unwrap();
+        if which == 0 {
+            let mut release: Value = serde_json::from_slice(&bytes).unwrap();
+            release["files"] = json!(files);
+            bytes = serde_json::to_vec_pretty(&release).unwrap();
+        }
+        fs::write(fuzz.join("published").join(name), &bytes).unwrap();
+        // The others have targets of their own.
+        if which < 2 {
+            fs::write(fuzz.join("corpus/published").join(name), [&[which as u8], &bytes[..]].concat())
+                .unwrap();
+        }
+    }
+}
+
 /// Fields that others are computed from: they are changed one by one.
 const SOURCES: [&str; 8] =
     ["survey", "epoch", "population", "epsilon_budget", "delta_budget", "confidence", "top", "liars"];
@@ -407,4 +439,32 @@ fn the_exit_code_tells_what_holds_from_what_does_not() {
     assert_eq!(throng(&["--survey-hash", "5"], dir).status.code(), Some(2));
     fs::write(copy.path().join("release.json"), "[]").unwrap();
     assert_eq!(throng(&[], copy.path()).status.code(), Some(2));
+}
+
+/// Names of values that stand in a file are in all that a release shows, and the file is among those of the release.
+#[test]
+fn names_in_a_file_are_shown_and_verified() {
+    let names: String = (0..analyst::WIDTH * analyst::WIDTH).map(|value| format!("spot {value}\n")).collect();
+    let arguments = ["--question", "Which pixel?", "--report-fragments", "1"];
+    let mut analyst = Analyst::with_names(THRONG, &arguments, &names, 3000);
+    let release = analyst.release();
+    let dir: PathBuf = release["directory"].as_str().unwrap().into();
+    let first = release["top"][0]["name"].as_str().unwrap_or_default();
+    assert!(first.starts_with("spot "), "{release}");
+    let table = fs::read_to_string(dir.join("estimates.csv")).unwrap();
+    assert!(table.contains("\n7,spot 7,"), "{table}");
+    assert_eq!(fs::read_to_string(dir.join("survey.names")).unwrap(), names);
+    let verdict = verify(&dir, None).unwrap();
+    assert!(verdict.holds, "{verdict}");
+    analyst.serve();
+    let page = analyst.get(&analyst.release_path());
+    assert!(page.status == 200 && page.text().contains(first), "{}", page.text());
+    // Other names are not those that were agreed on.
+    let other = names.replace("spot 7\n", "spot seven\n");
+    for text in [Some(other), None] {
+        let _ = fs::remove_file(dir.join("survey.names"));
+        text.into_iter().for_each(|text| fs::write(dir.join("survey.names"), text).unwrap());
+        let verdict = verify(&dir, None).unwrap();
+        assert!(verdict.failures().any(|check| check.what == "survey signatures"), "{verdict}");
+    }
 }

@@ -1,6 +1,5 @@
 //! Credentials of all respondents, drawn in one place for trials, and the lists by which first hops know them.
 
-use std::fs;
 use std::io::Write;
 use std::path::Path;
 
@@ -11,7 +10,7 @@ use throng_wire::survey::Enrolment;
 use throng_wire::{Credential, CredentialList, Place, Survey};
 
 use super::files::{KeyDir, NewFile, sync};
-use crate::atomic_file::{PRIVATE, Unfinished};
+use crate::atomic_file::{self, PRIVATE, Unfinished};
 
 /// Makes credentials for a survey: `respondents/000001.credential` and so on, each for one respondent, and
 /// `instance-I-hop-1.credentials` for each first hop. Refused where there are some already.
@@ -56,8 +55,7 @@ pub fn credentials(
     })?;
     sync(folder.path())?;
     out.create(&lists)?;
-    fs::rename(folder.keep(), out.path(RESPONDENTS)).with_context(advice)?;
-    sync(dir)?;
+    atomic_file::rename(&folder.keep(), &out.path(RESPONDENTS)).with_context(advice)?;
     Ok(credentials)
 }
 

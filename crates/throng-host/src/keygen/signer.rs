@@ -102,7 +102,7 @@ impl<'a> Signer<'a> {
 
     /// Forgets all layer keys and makes one that begins with `first_epoch`, under the next serial and a number that none
     /// of them had. What is sealed to the others opens for nobody from now on. The list that was published last counts, too: the one
-    /// in the directory may have been restored from a copy.
+    /// in the directory may have been restored from a copy, or be lost.
     pub fn renew(
         &self,
         dir: &Path,
@@ -112,11 +112,15 @@ impl<'a> Signer<'a> {
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<KeyList> {
         let _lock = KeyDir::open(dir)?.lock()?;
-        let mut old: KeyList = self.own(&dir.join(KEY_LIST))?;
-        if let Some(list) = published {
-            old.serial = old.serial.max(list.serial);
-            old.keys.extend(list.keys.iter().copied());
-        }
+        let path = dir.join(KEY_LIST);
+        let there = path.try_exists().with_context(|| format!("cannot read {}", path.display()))?;
+        let own: Option<KeyList> = there.then(|| self.own(&path)).transpose()?;
+        // The serial goes up from the highest that anybody has seen.
+        let mut old = own.iter().chain(published).max_by_key(|list| list.serial).cloned().with_context(|| {
+            let path = path.display();
+            format!("neither {path} nor a published key list of {} is there: add the newest that it signed to the .keys file beside the survey", self.place)
+        })?;
+        old.keys = own.iter().chain(published).flat_map(|list| list.keys.iter().copied()).collect();
         let mut keys = LayerKeys::new();
         add_key(&mut keys, &old, first_epoch, schedule, rng)?;
         let list = keys.list(self.hash, self.place, old.serial + 1);

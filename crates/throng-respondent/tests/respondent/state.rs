@@ -134,6 +134,21 @@ fn a_ledger_that_is_older_than_an_answer_is_refused() {
 /// credential are read when something is answered, which takes longer, so there it is 12 bytes of each.
 #[test]
 fn files_that_rot_are_found() {
+    find_rot(|len, drawn| match drawn {
+        true => (len.div_ceil(12), len.div_ceil(16)),
+        false => (if len > 1024 { len.div_ceil(128) } else { 1 }, len.div_ceil(16)),
+    });
+}
+
+#[test]
+#[ignore = "takes minutes: every byte of every file and every length, instead of some"]
+fn files_that_rot_in_any_byte_are_found() {
+    find_rot(|_, _| (1, 1));
+}
+
+/// `steps` says, for the length of a file and whether it is read when something is answered, which bytes are changed and which
+/// lengths are tried.
+fn find_rot(steps: impl Fn(usize, bool) -> (usize, usize)) {
     let desk = Desk::new(FRAGMENTED);
     let state = desk.state();
     desk.answer(&mut desk.open(), Some(7), NOW_MS, 2).unwrap();
@@ -165,8 +180,7 @@ fn files_that_rot_are_found() {
         let read: &dyn Fn() -> anyhow::Result<(String, usize)> = if drawn { &answered } else { &looked_at };
         let before = read().unwrap();
         put_back();
-        let most = if drawn { 12 } else { 128 };
-        let step = if bytes.len() > 1024 || drawn { bytes.len().div_ceil(most) } else { 1 };
+        let (step, cut_step) = steps(bytes.len(), drawn);
         let found = |damaged: Option<Vec<u8>>, what: &str| {
             match &damaged {
                 Some(damaged) => fs::write(state.join(name), damaged).unwrap(),
@@ -189,7 +203,7 @@ fn files_that_rot_are_found() {
             flipped[at] ^= 1 << (at % 8);
             found(Some(flipped), &format!("a bit of byte {at}"));
         }
-        for at in (0..bytes.len()).step_by(bytes.len().div_ceil(16)).chain([bytes.len() - 1]) {
+        for at in (0..bytes.len()).step_by(cut_step).chain([bytes.len() - 1]) {
             found(Some(bytes[..at].to_vec()), &format!("{at} of {} bytes", bytes.len()));
         }
         found(None, "gone");

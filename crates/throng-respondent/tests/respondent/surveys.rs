@@ -8,7 +8,7 @@ use throng_respondent::{How, Respondent, When};
 use throng_testing::desk::{Desk, NOW_MS, rng};
 use throng_testing::parsing::check_bytes;
 use throng_testing::world::ONE_HOT;
-use throng_wire::{KeyList, Place, Signed};
+use throng_wire::{Digest, KeyList, Place, Signed};
 
 use crate::files;
 
@@ -135,4 +135,30 @@ fn any_changed_file_of_a_survey_is_refused_or_says_the_same() {
         });
         fs::write(&path, text).unwrap();
     }
+}
+
+/// Names in a file are part of what was agreed on, by its hash, and are kept with what was answered.
+#[test]
+fn names_of_values_come_from_the_file_that_the_survey_has_the_hash_of() {
+    let names: String = (0..784).map(|value| format!("dish {value}\n")).collect();
+    let values =
+        format!("\n[values]\nfile = \"dishes.txt\"\nsha256 = \"{}\"\n", Digest::of(names.as_bytes()));
+    let desk = Desk::new(&(ONE_HOT.to_owned() + &values));
+    let file = desk.world.file.with_file_name("dishes.txt");
+    let error = format!("{:#}", Bundle::read(&desk.world.file).unwrap_err());
+    assert!(error.contains("dishes.txt"), "{error}");
+    fs::write(&file, names.replace("dish 7\n", "dish seven\n")).unwrap();
+    let error = format!("{:#}", Bundle::read(&desk.world.file).unwrap_err());
+    assert!(error.contains("values.sha256"), "{error}");
+    fs::write(&file, &names).unwrap();
+    let bundle = Bundle::read(&desk.world.file).unwrap();
+    assert_eq!(bundle.survey().survey().value_name(783), "dish 783");
+    desk.answer(&mut desk.open(), Some(7), NOW_MS, 2).unwrap();
+    // What was answered can be shown when the files that it was read from are gone.
+    fs::remove_file(&file).unwrap();
+    let kept = desk.open().bundle(&desk.world.survey.hash()).unwrap();
+    assert_eq!(
+        (kept.survey().survey().value_name(7), kept.names_text()),
+        ("dish 7".to_owned(), Some(&*names))
+    );
 }

@@ -40,6 +40,7 @@ export async function render(page, parameters, fail) {
       all.ready
         ? el("p", {}, el("span", { class: "badge good", id: "ready", "data-value": "true" }, "the analyzer is ready"))
         : message("bad", el("p", { id: "ready", "data-value": "false" }, "The analyzer is not ready:"), el("ul", { class: "points" }, all.wrong.map((text) => el("li", {}, text)))),
+      all.ready && all.wrong.length > 0 && message("warn", el("ul", { class: "points", id: "wrong" }, all.wrong.map((text) => el("li", {}, text)))),
       all.surveys.map((survey) => panel(survey, now_s)),
     );
   };

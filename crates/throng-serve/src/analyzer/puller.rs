@@ -120,7 +120,7 @@ impl Watched {
             failures: Failures::new(vitals, whose),
         };
         let left_of = Arc::clone(&left);
-        vitals.condition(format!("keys of analyzer in {name}"), move || {
+        vitals.condition_of("keys", ("analyzer", &name), move || {
             let advice = "add some with `throng keygen rotate`, and give the signed list to everyone";
             (left_of.load(Ordering::Relaxed) < 2)
                 .then(|| format!("the analyzer has no layer keys for this epoch and the next: {advice}"))

@@ -14,6 +14,7 @@ use throng_wire::{Place, Route, SurveyHash};
 use super::{Json, Serving, Shared, Shown, problem};
 use crate::analysis::{ReleaseName, SealedFiles, TallyFiles};
 use crate::operate::contacts::Contact;
+use crate::operate::vitals::Readiness;
 use throng_host::clock::now_s;
 use throng_host::net::Problem;
 
@@ -164,9 +165,9 @@ pub(super) enum Outcome {
 
 impl Serving {
     fn surveys(&self, now_s: u64) -> Result<Surveys> {
-        let wrong = self.dashboard.vitals.wrong();
+        let Readiness { ready, wrong } = self.dashboard.vitals.readiness();
         let surveys = self.dashboard.surveys.iter().map(|one| self.survey_page(one, now_s));
-        Ok(Surveys { now_s, ready: wrong.is_empty(), wrong, surveys: surveys.collect::<Result<_>>()? })
+        Ok(Surveys { now_s, ready, wrong, surveys: surveys.collect::<Result<_>>()? })
     }
 
     fn survey_page(&self, shown: &Shown, now_s: u64) -> Result<SurveyPage> {

@@ -19,6 +19,10 @@ pub(crate) fn check(path: &Path, surveys: usize, memory_mib: u64) -> Result<()> 
         memory_mib >= MEMORY_MIB_MIN,
         "memory_mib = {memory_mib} is too little: give at least {MEMORY_MIB_MIN}"
     );
+    ensure!(
+        memory_mib <= MEMORY_MIB_MAX,
+        "memory_mib = {memory_mib} is more than any machine has: give what this one has"
+    );
     Ok(())
 }
 
@@ -34,3 +38,5 @@ pub(crate) fn memory_mib() -> u64 {
 }
 
 const MEMORY_MIB_MIN: u64 = 16;
+/// As a number of bytes it is one that computers can count to.
+const MEMORY_MIB_MAX: u64 = 1 << 40;

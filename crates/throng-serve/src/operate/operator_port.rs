@@ -14,7 +14,7 @@ use axum::routing::get;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use super::vitals::Vitals;
+use super::vitals::{Readiness, Vitals};
 use throng_host::net::exact::Heads;
 use throng_host::net::host::{LoopbackHosts, admitted};
 use throng_host::net::server::{HungUp, Limits};
@@ -105,15 +105,13 @@ fn router(vitals: Vitals, more: Router) -> Router {
 }
 
 async fn ready(State(vitals): State<Vitals>) -> Result<String, Problem> {
-    let not_served = vitals.not_served();
     // A disk that hangs does not hold up the requests of others.
-    let wrong = tokio::task::spawn_blocking(move || vitals.wrong()).await.map_err(|_| broken())?;
-    if wrong.is_empty() {
-        // Another survey runs: whoever decides by the status leaves it in peace.
-        let lines = not_served.iter().map(|wrong| format!("{wrong}\n"));
+    let asked = tokio::task::spawn_blocking(move || vitals.readiness()).await;
+    let Readiness { ready, wrong } = asked.map_err(|_| broken())?;
+    if ready {
+        let lines = wrong.iter().map(|wrong| format!("{wrong}\n"));
         return Ok("ok\n".to_owned() + &lines.collect::<String>());
     }
-    let wrong = [wrong, not_served].concat();
     Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "not-ready", wrong.join("; ")))
 }
 
@@ -157,6 +155,14 @@ mod tests {
         let vitals = Vitals::new();
         vitals.start();
         assert_eq!(call(&vitals, "GET", "/readyz").await.0, 200);
+        // What is found in one of two surveys is said, and the other one is served.
+        let [one, _another] = ["one", "another"].map(|survey| vitals.worker("instance-1-hop-1", survey));
+        one.fails("close");
+        let (status, _, body) = call(&vitals, "GET", "/readyz").await;
+        assert_eq!(
+            (status, body.as_str()),
+            (200, "ok\nin one, instance-1-hop-1 fails at close: its log says why\n")
+        );
         vitals.condition("clock", || Some("the clock has jumped".into()));
         vitals.condition("data", || None);
         assert_eq!(call(&vitals, "GET", "/healthz").await.0, 200, "it lives");

@@ -34,6 +34,8 @@ struct Shared {
 
 struct Condition {
     name: String,
+    /// A party's place and the survey, where it is about one survey; nothing where it is about the whole server.
+    whose: Option<(String, String)>,
     /// What is wrong, if something is.
     wrong: Box<dyn Fn() -> Option<String> + Send + Sync>,
 }
@@ -86,7 +88,18 @@ impl Vitals {
         name: impl Into<String>,
         wrong: impl Fn() -> Option<String> + Send + Sync + 'static,
     ) {
-        lock(&self.0.conditions).push(Condition { name: name.into(), wrong: Box::new(wrong) });
+        lock(&self.0.conditions).push(Condition { name: name.into(), whose: None, wrong: Box::new(wrong) });
+    }
+
+    /// The same for what a party needs in one survey: the server is ready for as long as all is right in another.
+    pub fn condition_of(
+        &self,
+        what: &str,
+        (party, survey): (&str, &str),
+        wrong: impl Fn() -> Option<String> + Send + Sync + 'static,
+    ) {
+        let (name, whose) = (format!("{what} of {party} in {survey}"), Some((party.into(), survey.into())));
+        lock(&self.0.conditions).push(Condition { name, whose, wrong: Box::new(wrong) });
     }
 
     /// A number that only grows, by what this party does. The exposition adds `_total` to its name.
@@ -109,12 +122,11 @@ impl Vitals {
         self.sample(name, Kind::Gauge, help, labels, Box::new(value));
     }
 
-    /// A thread that does a party's own work in one survey. The server is ready while it lives and nothing that it tries
-    /// fails.
+    /// A thread that does a party's own work in one survey. All is right there while it lives and nothing that it tries fails.
     pub fn worker(&self, party: &str, survey: &str) -> Pulse {
         let pulse = Pulse(Arc::new(Beats::default()));
         let (beats, name) = (pulse.0.clone(), party.to_owned());
-        self.condition(format!("worker of {party} in {survey}"), move || {
+        self.condition_of("worker", (party, survey), move || {
             if beats.ended.load(Ordering::Relaxed) {
                 return Some(format!("the thread of {name} has ended: start the server again"));
             }
@@ -165,11 +177,6 @@ impl Vitals {
         lock(&self.0.damaged).push((name.into(), wrong.into()));
     }
 
-    /// Which surveys are not served, in sentences.
-    pub fn not_served(&self) -> Vec<String> {
-        lock(&self.0.damaged).iter().map(|(_, wrong)| wrong.clone()).collect()
-    }
-
     /// From now on the server answers requests; before that it is not ready.
     pub fn start(&self) {
         self.0.started.store(true, Ordering::Relaxed);
@@ -180,15 +187,37 @@ impl Vitals {
         self.0.stopping.store(true, Ordering::Relaxed);
     }
 
-    /// What is wrong, in sentences; nothing if the server is ready. It may touch the disk.
-    pub fn wrong(&self) -> Vec<String> {
-        if self.0.stopping.load(Ordering::Relaxed) {
-            return vec!["the server is about to stop".into()];
+    /// How the server is. It may touch the disk.
+    pub fn readiness(&self) -> Readiness {
+        let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        let passing = match (is_set(&self.0.stopping), is_set(&self.0.started)) {
+            (true, _) => Some("the server is about to stop"),
+            (false, false) => Some("the server is about to start"),
+            (false, true) => None,
+        };
+        if let Some(passing) = passing {
+            return Readiness { ready: false, wrong: vec![passing.into()] };
         }
-        if !self.0.started.load(Ordering::Relaxed) {
-            return vec!["the server is about to start".into()];
+        let (mut ready, mut wrong) = (true, Vec::new());
+        let (mut surveys, mut ill) = (BTreeSet::new(), BTreeSet::new());
+        for condition in lock(&self.0.conditions).iter() {
+            surveys.extend(condition.whose.clone());
+            let Some(found) = (condition.wrong)() else { continue };
+            match &condition.whose {
+                Some(whose) => {
+                    wrong.push(format!("in {}, {found}", whose.1));
+                    ill.insert(whose.clone());
+                }
+                None => {
+                    wrong.push(found);
+                    ready = false;
+                }
+            }
         }
-        lock(&self.0.conditions).iter().filter_map(|condition| (condition.wrong)()).collect()
+        wrong.extend(lock(&self.0.damaged).iter().map(|(_, found)| found.clone()));
+        // Whoever decides by this leaves a server in peace that does its work in one of its surveys.
+        let none_is_well = !surveys.is_empty() && ill.len() == surveys.len();
+        Readiness { ready: ready && !none_is_well, wrong }
     }
 
     /// All numbers, as OpenMetrics 1.0 has them. It may touch the disk.
@@ -229,6 +258,15 @@ impl Vitals {
             None => families.push(Family { name, kind, help, samples: vec![sample] }),
         }
     }
+}
+
+/// How a server is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Readiness {
+    /// Whether it can do its work, in one survey at least.
+    pub ready: bool,
+    /// What is wrong, in sentences. A server that is ready has some if a survey is not served while another is.
+    pub wrong: Vec<String>,
 }
 
 impl std::fmt::Debug for Vitals {
@@ -362,24 +400,59 @@ throng_ready{condition=\"clock\"} 0
     #[test]
     fn a_worker_that_fails_or_ends_is_missed() {
         let vitals = Vitals::new();
-        assert_eq!(vitals.wrong(), ["the server is about to start"]);
+        let wrong = || {
+            let Readiness { ready, wrong } = vitals.readiness();
+            assert_eq!(ready, wrong.is_empty(), "{wrong:?}");
+            wrong
+        };
+        assert_eq!(wrong(), ["the server is about to start"]);
         vitals.start();
         let pulse = vitals.worker("instance-1-hop-1", "flights");
-        assert!(vitals.wrong().is_empty());
+        assert!(wrong().is_empty());
         assert!(!vitals.open_metrics().contains("round_age_seconds{"), "there was none");
         pulse.fails("keys");
         pulse.fails("clock");
         pulse.round();
-        assert_eq!(vitals.wrong(), ["instance-1-hop-1 fails at clock, keys: its log says why"]);
+        assert_eq!(wrong(), ["in flights, instance-1-hop-1 fails at clock, keys: its log says why"]);
         assert!(!vitals.open_metrics().contains("round_age_seconds{"));
         pulse.succeeds("clock");
         pulse.succeeds("keys");
         pulse.round();
-        assert!(vitals.wrong().is_empty() && vitals.open_metrics().contains("round_age_seconds{"));
+        assert!(wrong().is_empty() && vitals.open_metrics().contains("round_age_seconds{"));
         drop(pulse);
-        assert!(vitals.wrong()[0].contains("has ended"));
+        assert!(wrong()[0].contains("has ended"));
         vitals.stop();
-        assert_eq!(vitals.wrong(), ["the server is about to stop"]);
+        assert_eq!(wrong(), ["the server is about to stop"]);
+    }
+
+    /// One survey of several, whatever is wrong with it and whenever it is found.
+    #[test]
+    fn a_server_is_ready_as_long_as_one_survey_is_well() {
+        let vitals = Vitals::new();
+        vitals.start();
+        let names = ["flights", "lunch"];
+        let [flights, lunch] = names.map(|survey| vitals.worker("instance-1-hop-1", survey));
+        vitals.condition_of("keys", ("instance-1-hop-1", "flights"), || None);
+        flights.fails("close");
+        let beside = "in flights, instance-1-hop-1 fails at close: its log says why";
+        assert_eq!(vitals.readiness(), Readiness { ready: true, wrong: vec![beside.into()] });
+        let numbers = vitals.open_metrics();
+        assert!(numbers.contains("condition=\"worker of instance-1-hop-1 in flights\"} 0"), "{numbers}");
+        // A survey that was damaged from the start is well for nobody.
+        vitals.damaged("files of a third", "a third is not served");
+        lunch.fails("close");
+        assert!(!vitals.readiness().ready && vitals.readiness().wrong.len() == 3);
+        flights.succeeds("close");
+        assert!(vitals.readiness().ready && vitals.readiness().wrong.len() == 2);
+        // The same survey at another instance is another one.
+        let other = vitals.worker("instance-2-hop-1", "lunch");
+        flights.fails("clock");
+        assert!(vitals.readiness().ready);
+        drop(other);
+        assert!(!vitals.readiness().ready);
+        flights.succeeds("clock");
+        vitals.condition("data", || Some("the data directory cannot be written".into()));
+        assert!(!vitals.readiness().ready, "what all surveys need");
     }
 
     #[test]
@@ -388,9 +461,10 @@ throng_ready{condition=\"clock\"} 0
         let vitals = Vitals::new();
         vitals.start();
         vitals.data(directory.path());
-        assert!(vitals.wrong().is_empty());
+        assert!(vitals.readiness().ready);
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "nothing is left behind");
         drop(directory);
-        assert!(vitals.wrong()[0].contains("cannot be written"));
+        let Readiness { ready, wrong } = vitals.readiness();
+        assert!(!ready && wrong[0].contains("cannot be written"));
     }
 }

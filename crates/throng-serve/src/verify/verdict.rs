@@ -67,8 +67,14 @@ impl Verdict {
         self.add(Mark::Outside, what, reason);
     }
 
+    /// Reasons quote what strangers have written: nothing of it moves the cursor of a terminal, or turns its text around.
     fn add(&mut self, mark: Mark, what: &str, reason: String) {
-        self.checks.push(Check { mark, what: what.to_owned(), reason });
+        let shown = |one: char| matches!(one, '\n' | '"' | '\'' | '\\');
+        let mut safe = String::with_capacity(reason.len());
+        for one in reason.chars() {
+            if shown(one) { safe.push(one) } else { safe.extend(one.escape_debug()) }
+        }
+        self.checks.push(Check { mark, what: what.to_owned(), reason: safe });
     }
 
     /// The lines that failed.
@@ -126,6 +132,8 @@ impl fmt::Display for Verdict {
                 Mark::Failed => "FAILED",
                 Mark::Outside => "?",
             };
+            // Only a verdict of ours begins a line.
+            let reason = reason.replace('\n', &format!("\n{:27}", ""));
             writeln!(f, "{mark:<7} {what:<18} {reason}")?;
         }
         if !self.cannot_be_checked.is_empty() {
@@ -140,5 +148,22 @@ impl fmt::Display for Verdict {
                 writeln!(f, "\nThis release does not hold: {failed} of {} checks failed.", self.checks.len())
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_strangers_wrote_is_shown_as_it_is_and_does_nothing() {
+        let mut verdict = Verdict::new();
+        verdict.failed("survey", "of \"\u{9b}2J\u{202e}\\é\",\r\nok      all".into());
+        let text = verdict.to_string();
+        let expected = format!(
+            "FAILED  survey             of \"\\u{{9b}}2J\\u{{202e}}\\é\",\\r\n{:27}ok      all\n\nThis release",
+            ""
+        );
+        assert!(text.starts_with(&expected), "{text:?}");
     }
 }

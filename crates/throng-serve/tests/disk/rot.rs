@@ -1,4 +1,5 @@
-//! What becomes of an analyzer whose files rot: whatever decides something is found out, and nothing is spent twice.
+//! What becomes of an analyzer whose files rot: whatever decides something is found out, and nothing is spent twice. And of the
+//! keys of any party, with all that is signed by them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,9 +15,13 @@ use throng_serve::analysis::{
     self, DataKey, Opener, PublishedReleases, ReleaseLedger, ReleaseName, Released, SealedFiles, TallyFiles,
     Wanted,
 };
+use throng_host::clock::now_s;
+use throng_host::keygen::{self, Deployment, Party};
+use throng_serve::{AnalyzerConfig, AnalyzerServer, Shuffler, ShufflerConfig};
 use throng_testing::world::{ONE_HOT, World};
 use throng_wire::{
-    BatchCount, Digest, EpochStatement, Forwarded, Layout, Outcome, Place, Route, Signed, Stop,
+    BatchCount, Credential, CredentialList, Digest, EpochStatement, Forwarded, Layout, Outcome, Place, Route,
+    Signed, Stop, Survey,
 };
 
 /// An analyzer with an epoch that was opened and released, one that waits sealed, and one that was erased.
@@ -188,6 +193,19 @@ fn walk(directory: &Path, all: &mut BTreeMap<PathBuf, Vec<u8>>) {
 /// different. A file that is gone frees no budget: it is an error, or less has come.
 #[test]
 fn files_of_an_analyzer_that_rot_are_found() {
+    find_rot(|name, len| {
+        let most = if name.starts_with("data/releases/") { 32 } else { 256 };
+        if len > 2 * most { len.div_ceil(most) } else { 1 }
+    });
+}
+
+#[test]
+#[ignore = "takes minutes: every byte of every file, instead of some of long ones"]
+fn files_of_an_analyzer_that_rot_in_any_byte_are_found() {
+    find_rot(|_, _| 1);
+}
+
+fn find_rot(step: impl Fn(&str, usize) -> usize) {
     let desk = Desk::new();
     let mut whole = BTreeMap::new();
     walk(&desk.data(), &mut whole);
@@ -195,10 +213,8 @@ fn files_of_an_analyzer_that_rot_are_found() {
     whole.insert(mark.clone(), fs::read(&mark).unwrap());
     let before = desk.read().unwrap();
     for (path, bytes) in &whole {
-        let name = path.strip_prefix(desk.dir.path()).unwrap().display();
-        let most = if name.to_string().starts_with("data/releases/") { 32 } else { 256 };
-        let step = if bytes.len() > 2 * most { bytes.len().div_ceil(most) } else { 1 };
-        for at in (0..bytes.len()).step_by(step).chain(bytes.len().checked_sub(1)) {
+        let name = path.strip_prefix(desk.dir.path()).unwrap().display().to_string();
+        for at in (0..bytes.len()).step_by(step(&name, bytes.len())).chain(bytes.len().checked_sub(1)) {
             let mut flipped = bytes.clone();
             flipped[at] ^= 1 << (at % 8);
             for (damaged, what) in [(&flipped[..], "changed"), (&bytes[..at], "cut off")] {
@@ -235,3 +251,134 @@ fn a_ledger_that_is_gone_with_its_mark_is_no_fresh_one() {
     let error = format!("{:#}", desk.read().unwrap_err());
     assert!(error.contains("was published, and is not in the ledger"), "{error}");
 }
+
+/// A first hop and an analyzer with their directories, as `throng keygen` makes them, and the public files.
+struct Homes {
+    dir: tempfile::TempDir,
+    deployment: Deployment,
+}
+
+const HOP: Place = Place::Hop { instance: 1, hop: 1 };
+
+impl Homes {
+    fn new() -> Self {
+        // In memory where the system has that: thousands of runs, each with its syncs.
+        let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let survey = Survey::from_toml(SURVEY).unwrap();
+        let mut rng = throng::entropy::system_rng().unwrap();
+        let url = |_| "https://127.0.0.1:1".to_owned();
+        let first = now_s() / survey.epoch_s;
+        let deployment = keygen::deployment(&survey, dir.path(), url, first, &mut rng).unwrap();
+        let credentials: Vec<Credential> = (0..3).map(|_| Credential::generate(&mut rng)).collect();
+        let list = CredentialList::new(&credentials, &deployment.bundle.survey().hash(), HOP);
+        let hop = &deployment.dirs[&HOP];
+        fs::write(hop.join("list.credentials"), list.to_file()).unwrap();
+        let surveys = "[[surveys]]\nsurvey = \"../survey.toml\"\n";
+        let shuffler = format!(
+            "listen = \"127.0.0.1:1\"\nidentity = \".\"\ndata = \"data\"\n{surveys}place = \"{HOP}\"\n\
+             credentials = \"list.credentials\"\n"
+        );
+        fs::write(hop.join("shuffler.toml"), shuffler).unwrap();
+        let analyzer = format!(
+            "identity = \".\"\ndata = \"data\"\n[budget]\nepsilon_central = 20\ndelta = 0.01\n{surveys}"
+        );
+        fs::write(deployment.dirs[&Place::Analyzer].join("analyzer.toml"), analyzer).unwrap();
+        Self { dir, deployment }
+    }
+
+    /// What the two parties run on, as far as it can be read: by `serve --check`, and by whoever publishes what they signed.
+    fn read(&self) -> Result<String> {
+        let dirs = &self.deployment.dirs;
+        let mut all = Vec::new();
+        for dir in dirs.values() {
+            let party = Party::read(dir)?;
+            all.push(format!("{} {}", party.signing_key().public(), party.identity().digest()));
+        }
+        let hop = Shuffler::prepare(ShufflerConfig::read(&dirs[&HOP].join("shuffler.toml"))?)?;
+        all.push(format!("{:?}", hop.summary()));
+        hop.check()?;
+        let config = AnalyzerConfig::read(&dirs[&Place::Analyzer].join("analyzer.toml"))?;
+        let analyzer = AnalyzerServer::prepare(config)?;
+        all.push(format!("{:?}", analyzer.summary()));
+        analyzer.check()?;
+        let survey = &self.deployment.survey;
+        let epoch = now_s() / self.deployment.bundle.survey().survey().epoch_s;
+        let bundle = keygen::bundle(survey, &dirs.values().collect::<Vec<_>>(), epoch)?;
+        for place in [HOP, Place::Analyzer] {
+            all.push(format!("{:?} {:?}", bundle.address(place)?, bundle.key_list_digest(place)));
+        }
+        all.push(bundle.survey().hash().to_string());
+        Ok(all.join("\n"))
+    }
+
+    fn files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let mut all = BTreeMap::new();
+        walk(self.dir.path(), &mut all);
+        all
+    }
+}
+
+/// One bit in every byte of every file: an error, or what both parties run on is the same. The harmless ones:
+///
+/// - `signing.pub` is for people to read; a survey that pins another key is refused where it is signed.
+/// - Line breaks of PEM are no part of a certificate, which is known by its hash, nor of a key. A private key has to belong to the certificate, or to the
+///   public key that was signed: what passes is the same key, whatever bits its curve ignores.
+/// - Files are compared by what is signed, so that a comment or a space of the survey file is harmless.
+///
+/// What an operator writes, `shuffler.toml` and `analyzer.toml`, is left out: it is their word, as arguments are.
+#[test]
+fn keys_and_what_they_signed_that_rot_are_found() {
+    let homes = Homes::new();
+    let before = homes.read().unwrap();
+    let whole = homes.files();
+    let mut found: BTreeMap<String, [u32; 2]> = BTreeMap::new();
+    for (path, bytes) in &whole {
+        let name = path.strip_prefix(homes.dir.path()).unwrap().display().to_string();
+        if name.ends_with("shuffler.toml") || name.ends_with("analyzer.toml") {
+            continue;
+        }
+        for at in 0..bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1 << (at % 8);
+            // In place, as a disk does it: who may read it stays.
+            fs::write(path, &flipped).unwrap();
+            let after = homes.read();
+            // What was published is written by the look at it.
+            whole.iter().for_each(|(path, bytes)| fs::write(path, bytes).unwrap());
+            found.entry(name.clone()).or_default()[usize::from(after.is_err())] += 1;
+            if let Ok(after) = after {
+                assert_eq!(after, before, "{name}, byte {at}");
+            }
+        }
+    }
+    assert_eq!(homes.files(), whole);
+    // What decides something is never passed over, but for the bits above.
+    for (name, [harmless, noticed]) in &found {
+        println!("{name}: {noticed} noticed, {harmless} harmless");
+        let exact = ["signing.key", "key-list", "address", "approval", ".credentials"];
+        assert!(*harmless == 0 || !exact.iter().any(|end| name.ends_with(end)), "{name}: {harmless}");
+        assert!(*noticed > 0 || name.ends_with("signing.pub"), "{name}");
+    }
+    for name in ["signing.key", "tls.key", "tls.crt", "approval", "address", "key-list", "layer.keys"] {
+        for place in [HOP, Place::Analyzer] {
+            assert!(found.contains_key(&format!("{place}/{name}")), "{place}/{name}");
+        }
+    }
+    assert!(found.contains_key("instance-1-hop-1/list.credentials"));
+}
+
+const SURVEY: &str = r#"
+version = 1
+name = "test"
+question = "Which number?"
+epoch_s = 86400
+encoding = { kind = "one-hot", domain = 8 }
+randomizer = { kind = "attribute-fragments", epsilon_local = 4.0 }
+crowd = { respondents_min = 5, honest_fraction = 1.0, enrolment = "credential" }
+claim = { epsilon_central = 4.0, delta = 1e-6, neighbors = "removal", bound = "exact" }
+[delivery]
+instances = 1
+hops = 1
+envelopes = 3
+cover = "chaff"
+"#;

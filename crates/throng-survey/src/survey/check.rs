@@ -214,14 +214,14 @@ fn epsilon(field: &'static str, value: f64) -> Result<(), Error> {
 }
 
 /// A name that can be part of a file name and of an address: no hidden file, and no way up.
-fn is_name(text: &str) -> bool {
+pub(super) fn is_name(text: &str) -> bool {
     (1..=NAME_LEN_MAX).contains(&text.len())
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
         && !text.starts_with('.')
 }
 
 /// What is wrong with a name.
-const NAME: &str = "use 1 to 100 letters, digits, '-', '_' and '.', not beginning with '.'";
+pub(super) const NAME: &str = "use 1 to 100 letters, digits, '-', '_' and '.', not beginning with '.'";
 
 /// File names have room for 255 bytes on most systems, with what is added to the name.
 const NAME_LEN_MAX: usize = 100;

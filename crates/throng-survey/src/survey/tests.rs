@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const SAMPLE: &str = r#"
+pub(super) const SAMPLE: &str = r#"
 version = 1
 name = "which-pixel"
 question = "Which pixel of the drawing do you hold?"

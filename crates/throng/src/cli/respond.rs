@@ -41,7 +41,7 @@ pub struct RespondArgs {
     #[arg(long, value_name = "FILE.toml")]
     pub survey: Option<PathBuf>,
 
-    /// The value, instead of asking for it: a number below the survey's domain, or for each attribute one or -. A single - reads
+    /// The value, instead of asking for it: its name, or a number below the survey's domain; for each attribute one or -. A single - reads
     /// standard input; anything else shows in the shell's history, and in the list of processes until it is sealed
     #[arg(long, value_name = "V", requires = "survey", allow_hyphen_values = true)]
     pub value: Option<ValueArg>,

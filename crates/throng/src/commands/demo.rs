@@ -34,7 +34,7 @@ use throng_host::net::client::SendError;
 use throng_host::out_dir::OutDir;
 use throng_plot::Png;
 use throng_plot::terminal::Canvas;
-use throng_serve::analysis::{Delivered, TallyFiles};
+use throng_serve::analysis::{Delivered, Released, TallyFiles};
 use timing::{Busy, SAMPLED, Speed, Timing, Work};
 
 /// Plans a survey, deploys it, has respondents answer it, releases it, and shows the result beside the truth.
@@ -332,7 +332,7 @@ impl Demo {
     }
 
     /// Makes the release with `throng release`.
-    fn release(&self, deployment: &mut Deployment, epoch: u64) -> Result<Value> {
+    fn release(&self, deployment: &mut Deployment, epoch: u64) -> Result<Released> {
         let line = format!(
             "release --config analyzer/analyzer.toml --survey survey.toml --epoch {epoch} --width {} --top 30 --json",
             self.truth.width()

@@ -21,6 +21,7 @@ use throng_serve::analysis::{
     TallyFiles, Wanted,
 };
 use throng_serve::analyzer::{AnalyzedSurvey, AnalyzerConfig};
+use throng_serve::verify::NAMES;
 
 /// Makes a release, writes its files and prints it.
 pub fn run(args: &ReleaseArgs, format: Format) -> Result<()> {
@@ -120,7 +121,9 @@ fn evidence(
         }
     }
     let [survey, signatures, _, keys] = bundle.files_after(None)?.map(|(_, text)| text.into_bytes());
-    Ok(vec![(SURVEY, survey), (SIGNATURES, signatures), (KEYS, keys), (STATEMENTS, statements)])
+    let mut files = vec![(SURVEY, survey), (SIGNATURES, signatures), (KEYS, keys), (STATEMENTS, statements)];
+    files.extend(bundle.names_text().map(|text| (NAMES, text.as_bytes().to_vec())));
+    Ok(files)
 }
 
 /// The survey that is meant, among those of the analyzer.

@@ -14,7 +14,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use throng_dp::{Epsilon, Value};
 use throng_wire::statement::STATEMENT_LEN;
-use throng_wire::survey::Encoding;
+use throng_wire::survey::{Attribute, Encoding, value_meant};
 use throng_wire::{EpochStatement, Signed, Survey};
 use zeroize::Zeroizing;
 
@@ -48,7 +48,7 @@ pub fn run(args: &RespondArgs, format: Format) -> Result<()> {
     // Found out before anything is spent.
     let transport = if sends { Some(Sender::new(Limits::default())?) } else { None };
     let typed = match (answering, &args.value) {
-        (Some(bundle), Some(typed)) => Some(value(typed, &bundle.survey().survey().encoding)?),
+        (Some(bundle), Some(typed)) => Some(value(typed, bundle.survey().survey())?),
         _ => None,
     };
     let asks = answering.is_some() && args.value.is_none() && !args.absent;
@@ -142,7 +142,8 @@ fn ask(
 }
 
 /// The value as typed, or as it comes from standard input. Errors do not repeat it.
-fn value(typed: &ValueArg, encoding: &Encoding) -> Result<Value> {
+fn value(typed: &ValueArg, survey: &Survey) -> Result<Value> {
+    let (encoding, names) = (&survey.encoding, survey.value_names());
     if typed.0 == "-" {
         // As large as it may become, so that no copies are left behind while it grows.
         let mut text = Zeroizing::new(String::with_capacity(VALUE_LEN_MAX + 1));
@@ -150,34 +151,38 @@ fn value(typed: &ValueArg, encoding: &Encoding) -> Result<Value> {
         input.read_to_string(&mut text).context("cannot read the value from standard input")?;
         // A value that is cut off could be another value.
         ensure!(text.len() <= VALUE_LEN_MAX, "standard input is longer than any value");
-        parse(text.trim(), encoding)
+        parse(text.trim(), encoding, names)
     } else {
-        parse(typed.0.trim(), encoding)
+        parse(typed.0.trim(), encoding, names)
     }
 }
 
-/// A number, or in a survey of several attributes one for each, in order, with commas between them and - where one is
-/// missing.
-fn parse(text: &str, encoding: &Encoding) -> Result<Value> {
+/// A name or a number, or in a survey of several attributes one for each, in order, with commas between them and - where one
+/// is missing. A name with a comma in it cannot stand among others; its number can.
+fn parse(text: &str, encoding: &Encoding, names: Option<&[String]>) -> Result<Value> {
     match encoding {
-        Encoding::OneHot { .. } | Encoding::Sketch { .. } => match text.parse::<u64>() {
-            Ok(value) => Ok(Value::from(value)),
-            Err(_) => bail!("--value takes a number from 0 on, or - to read it from standard input"),
+        Encoding::OneHot { .. } | Encoding::Sketch { .. } => match (value_meant(text, names), names) {
+            (Some(value), _) => Ok(Value::from(value)),
+            (None, None) => bail!("--value takes a number from 0 on, or - to read it from standard input"),
+            (None, Some(_)) => bail!(
+                "--value takes the name of a value or its number from 0 on (with # before it, if it is also a name), or - to \
+                 read it from standard input"
+            ),
         },
         Encoding::Record { attributes } => {
             let names: Vec<&str> = attributes.iter().map(|attribute| attribute.name.as_str()).collect();
-            let one = |part: &str| match part.trim() {
+            let one = |part: &str, attribute: &Attribute| match part.trim() {
                 "-" => Some(None),
-                number => number.parse().ok().map(Some),
+                value => u32::try_from(value_meant(value, attribute.names.as_deref())?).ok().map(Some),
             };
             let mut record = Zeroizing::new(Vec::with_capacity(attributes.len()));
             let parts = text.split(',').count();
-            for part in text.split(',').take(attributes.len()) {
-                record.extend(one(part));
+            for (part, attribute) in text.split(',').zip(attributes) {
+                record.extend(one(part, attribute));
             }
             ensure!(
                 parts == attributes.len() && record.len() == parts,
-                "--value takes a number from 0 on, or - for none, for each of {}, with commas between them; a single - \
+                "--value takes a number from 0 on or a name, or - for none, for each of {}, with commas between them; a single - \
                  reads them from standard input",
                 names.join(",")
             );
@@ -318,7 +323,6 @@ const VALUE_LEN_MAX: usize = 1 << 16;
 mod tests {
     use super::*;
     use throng_testing::parsing::check_text;
-    use throng_wire::survey::Attribute;
 
     fn record(names: &[&str]) -> Encoding {
         let attribute = |name: &&str| Attribute { name: (*name).to_owned(), values: 9, names: None };
@@ -327,7 +331,7 @@ mod tests {
 
     #[test]
     fn values_are_read_as_the_survey_asks_for_them() {
-        let one = parse("42", &Encoding::OneHot { domain: 5 }).unwrap();
+        let one = parse("42", &Encoding::OneHot { domain: 5 }, None).unwrap();
         assert_eq!(one.one(), Ok(42), "whether it is in the domain is for the encoder to say");
         let three = record(&["age", "sex", "county"]);
         for (text, values) in [
@@ -336,10 +340,10 @@ mod tests {
             ("-,-,-", [None; 3]),
             ("4294967295,0,0", [Some(u32::MAX), Some(0), Some(0)]),
         ] {
-            assert_eq!(parse(text, &three).unwrap().record(), Ok(&values[..]), "{text}");
+            assert_eq!(parse(text, &three, None).unwrap().record(), Ok(&values[..]), "{text}");
         }
-        assert_eq!(parse("-", &record(&["age"])).unwrap().record(), Ok(&[None][..]));
-        assert_eq!(parse("8", &record(&["age"])).unwrap().record(), Ok(&[Some(8)][..]));
+        assert_eq!(parse("-", &record(&["age"]), None).unwrap().record(), Ok(&[None][..]));
+        assert_eq!(parse("8", &record(&["age"]), None).unwrap().record(), Ok(&[Some(8)][..]));
     }
 
     /// Whatever is taken means one value, which has a text that means the same.
@@ -347,18 +351,45 @@ mod tests {
     fn any_text_is_refused_or_means_one_value() {
         let (one_hot, three) = (Encoding::OneHot { domain: 5 }, record(&["age", "sex", "county"]));
         check_text("42", |text| {
-            let value = parse(text, &one_hot).ok()?.one().unwrap();
-            assert_eq!(parse(&value.to_string(), &one_hot).unwrap().one(), Ok(value));
+            let value = parse(text, &one_hot, None).ok()?.one().unwrap();
+            assert_eq!(parse(&value.to_string(), &one_hot, None).unwrap().one(), Ok(value));
             Some(text.to_owned())
         });
         check_text("3,-,4294967295", |text| {
-            let read = parse(text, &three).ok()?;
+            let read = parse(text, &three, None).ok()?;
             let values = read.record().unwrap();
             let part = |value: &Option<u32>| value.map_or("-".to_owned(), |value| value.to_string());
             let again = values.iter().map(part).collect::<Vec<_>>().join(",");
-            assert_eq!(parse(&again, &three).unwrap().record(), Ok(values));
+            assert_eq!(parse(&again, &three, None).unwrap().record(), Ok(values));
             Some(text.to_owned())
         });
+    }
+
+    /// A person types what they see; what could mean two values means none, and is not repeated either.
+    #[test]
+    fn values_are_read_by_their_names() {
+        let one_hot = Encoding::OneHot { domain: 3 };
+        let dishes = ["Lentil soup", "Bread, butter", "0"].map(str::to_owned);
+        for (text, value) in [("Lentil soup", 0), ("Bread, butter", 1), ("1", 1), ("#0", 0), ("2", 2)] {
+            assert_eq!(parse(text, &one_hot, Some(&dishes)).unwrap().one(), Ok(value), "{text}");
+        }
+        for text in ["0", "Lentil", "lentil soup", "#", ""] {
+            let error = format!("{:?}", parse(text, &one_hot, Some(&dishes)).unwrap_err());
+            assert!(
+                error.contains("--value takes the name") && !error.to_lowercase().contains("lentil"),
+                "{error}"
+            );
+        }
+        let names = Some(["f", "m"].map(str::to_owned).to_vec());
+        let sex = Attribute { name: "sex".to_owned(), values: 2, names };
+        let age = Attribute { name: "age".to_owned(), values: 9, names: None };
+        let both = Encoding::Record { attributes: vec![sex, age] };
+        for (text, values) in
+            [("m,3", [Some(1), Some(3)]), (" f , -", [Some(0), None]), ("1,8", [Some(1), Some(8)])]
+        {
+            assert_eq!(parse(text, &both, None).unwrap().record(), Ok(&values[..]), "{text}");
+        }
+        assert!(parse("x,3", &both, None).is_err() && parse("m,f", &both, None).is_err());
     }
 
     #[test]
@@ -372,7 +403,7 @@ mod tests {
             ),
         ] {
             for text in texts {
-                let error = format!("{:?}", parse(text, encoding).unwrap_err());
+                let error = format!("{:?}", parse(text, encoding, None).unwrap_err());
                 assert!(!error.contains("7777") && error.contains("--value takes"), "{text}: {error}");
                 assert_eq!(error.contains("age,sex,county"), encoding == &three, "{error}");
             }

@@ -22,7 +22,8 @@ fn shuffler(args: &ShufflerArgs, format: Format) -> Result<()> {
     config.listen = args.listen.unwrap_or(config.listen);
     let ShufflerConfig { operator_listen, identity, data, .. } = &mut config;
     args.overrides.clone().apply(operator_listen, identity, data);
-    let mut shuffler = Shuffler::prepare(config)?;
+    let prepare = if args.reset { Shuffler::prepare_reset } else { Shuffler::prepare };
+    let mut shuffler = prepare(config)?;
     if let Some(name) = &args.survey {
         shuffler.select(name)?;
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use throng_testing::crowd::{
     Answered, everyone, ledger, one_instance, release, side_by_side, table, tally, until, until_taken,
@@ -94,7 +95,29 @@ fn a_release_that_is_killed() {
         assert_eq!(table(&release(&town, epoch)), answered.in_memory(&[1]), "{place}");
         assert_eq!(ledger(&town), lines, "{place}: it is booked once");
         assert!(waiting(&town, 1, epoch).is_none(), "{place}");
+        published_and_killed(&town, epoch);
     }
+}
+
+/// A release that is killed while it is published again leaves all files of before or all of now, and nothing beside them for long.
+fn published_and_killed(town: &Town, epoch: u64) {
+    let name = format!("data/releases/{}", town.deployment.bundle.survey().hash());
+    let releases = town.path(Place::Analyzer, &name);
+    let entries = |dir: &Path| -> BTreeSet<PathBuf> {
+        fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect()
+    };
+    let dir = releases.join(format!("0-{epoch}"));
+    let files =
+        || -> Vec<_> { entries(&dir).into_iter().map(|path| (fs::read(&path).unwrap(), path)).collect() };
+    let (whole, beside) = (files(), entries(&releases));
+    for place in ["directory-written", "directory-replaced"] {
+        let ended = town.release_until(place, &["--epoch", &epoch.to_string()]).unwrap_err();
+        assert_eq!(ended.0, -1, "{place}: {}", ended.1);
+        assert_eq!(files(), whole, "{place}");
+        assert_eq!(entries(&releases).len(), beside.len() + 1, "{place}: it was killed there");
+    }
+    release(town, epoch);
+    assert_eq!((files(), entries(&releases)), (whole, beside));
 }
 
 fn at_once() {

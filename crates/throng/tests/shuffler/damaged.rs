@@ -107,6 +107,34 @@ fn a_damaged_survey_does_not_stop_its_neighbour() {
     assert!(code == Some(2) && text.contains("journal file is damaged"), "{text}");
 }
 
+/// The server is not ready when there is no survey left in which it can do its work.
+#[test]
+fn damage_that_is_found_later_does_not_stop_a_neighbour() {
+    let (mut one, two) = two();
+    one.start_all();
+    assert_eq!(one.ask(FIRST, "/readyz"), (200, "ok\n".into()));
+    let lists = ["key-list", "second/key-list"].map(|name| one.path(FIRST, name));
+    let whole = lists.each_ref().map(|path| fs::read(path).unwrap());
+    let wait_until = |fits: &dyn Fn(u16, &str) -> bool| {
+        while !{
+            let (status, text) = one.ask(FIRST, "/readyz");
+            fits(status, &text)
+        } {
+            thread::sleep(Duration::from_millis(50));
+        }
+    };
+    fs::write(&lists[1], "damaged").unwrap();
+    wait_until(&|_, text| text.contains("in another@") && text.contains("instance-1-hop-1 fails at keys"));
+    assert_eq!(one.ask(FIRST, "/readyz").0, 200, "the other survey is well");
+    fs::write(&lists[0], "damaged").unwrap();
+    wait_until(&|status, text| status == 503 && text.contains("in test@") && text.contains("in another@"));
+    fs::write(&lists[0], &whole[0]).unwrap();
+    wait_until(&|status, text| status == 200 && !text.contains("in test@"));
+    fs::write(&lists[1], &whole[1]).unwrap();
+    wait_until(&|status, text| (status, text) == (200, "ok\n"));
+    drop(two);
+}
+
 #[test]
 fn an_analyzer_goes_on_with_what_is_whole() {
     let (mut one, two) = two();

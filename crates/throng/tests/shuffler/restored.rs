@@ -5,6 +5,7 @@ use std::process::Output;
 use std::{fs, thread};
 
 use hyper::Method;
+use throng_host::keygen;
 use throng_testing::town::{Shape, Town, sender};
 use throng_wire::{EpochStatement, Outcome, Place, Signed};
 
@@ -110,4 +111,70 @@ fn a_hop_restored_from_a_copy_says_no_second_thing() {
         statement(&town, SECOND, epoch).unwrap().claimed().outcome,
         Outcome::Released { respondents: 8, .. }
     ));
+}
+
+/// The names that docs/operating.md has for what is to be backed up, as they are in this town.
+fn documented() -> Vec<String> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operating.md");
+    let text = fs::read_to_string(path).unwrap();
+    let (_, list) = text.split_once("\n- Back up ").unwrap();
+    let (list, _) = list.split_once("That is all that a hop needs").unwrap();
+    let mut names: Vec<String> = list.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+#[test]
+fn a_hop_begins_again_from_the_documented_backup() {
+    let mut town = Town::new(Shape { instances: 1, hops: 2, epoch_s: 6, tls: true, labels: false }, 8);
+    let (home, backup) = (town.deployment.dirs[&FIRST].clone(), tempfile::tempdir().unwrap());
+    town.start_all();
+    let (sender, epoch) = (sender(), town.next_epoch());
+    let answer_all = |town: &Town, epoch| {
+        let route = town.route(1, epoch);
+        for person in 0..8 {
+            town.send(&sender, route, person, &town.body(route, person as u32)).unwrap();
+        }
+    };
+    answer_all(&town, epoch);
+    assert_eq!(town.pull(town.route(1, epoch)).sorted(), (0..8).collect::<Vec<_>>());
+    assert!(statement(&town, FIRST, epoch).is_some());
+    town.kill(FIRST);
+
+    // The machine is lost, with its keys, its journal and its mark.
+    let names = documented();
+    let expected =
+        ["address", "approval", "credentials", "shuffler.toml", "signing.key", "tls.crt", "tls.key"];
+    assert_eq!(names, expected);
+    copy(&home, backup.path());
+    fs::remove_dir_all(&home).unwrap();
+    fs::create_dir(&home).unwrap();
+    for name in &names {
+        fs::copy(backup.path().join(name), home.join(name)).unwrap();
+    }
+    let output = shuffler(&town.config(FIRST)).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "not without a reset: {}", said(&output));
+    let before = town.deployment.bundle.key_lists().iter().find(|list| list.party == FIRST).unwrap().clone();
+    let given_up = crate::town::now_s() / town.shape.epoch_s;
+    let output = shuffler(&town.config(FIRST)).arg("--reset").output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+
+    // The new list is published, and later epochs are decided as before.
+    let dirs: Vec<_> = town.deployment.dirs.values().collect();
+    let now = crate::town::now_s() / town.shape.epoch_s;
+    let bundle = keygen::bundle(&town.deployment.survey, &dirs, now).unwrap();
+    let after = bundle.key_lists().iter().find(|list| list.party == FIRST).unwrap();
+    assert_eq!(after.serial, before.serial + 1);
+    assert!(after.keys.iter().all(|key| before.keys.iter().all(|old| old.id != key.id)));
+    town.deployment.bundle = bundle;
+    town.start(FIRST, None);
+    let later = town.next_epoch();
+    answer_all(&town, later);
+    assert_eq!(town.pull(town.route(1, later)).sorted(), (0..8).collect::<Vec<_>>());
+    let released = statement(&town, FIRST, later).unwrap();
+    assert!(matches!(released.claimed().outcome, Outcome::Released { respondents: 8, .. }));
+    for epoch in epoch..=given_up {
+        assert_eq!(statement(&town, FIRST, epoch), None, "no second statement");
+    }
 }

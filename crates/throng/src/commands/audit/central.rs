@@ -9,6 +9,7 @@ use throng_account::amplification::exact;
 use throng_account::bound::Bound;
 use throng_account::terms::Terms;
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Mechanism, OneHot, Removal};
+use throng_survey::CentralPromise;
 use throng_wire::Survey;
 use throng_wire::survey::Encoding;
 
@@ -23,6 +24,7 @@ use throng_lab::audit::game::Stream;
 pub(super) fn run(args: &CentralArgs, format: Format) -> Result<()> {
     let sure = Sure::check(&args.sureness)?;
     let (crowd, claim) = crowd(args)?;
+    let (claim, promise) = claim.unzip();
     let deltas = args.at_delta.iter().map(|&delta| {
         ensure!(delta > 0.0 && delta < 1.0, "--at-delta is {delta}; give numbers between 0 and 1");
         Ok(Delta::new(delta)?)
@@ -35,10 +37,7 @@ pub(super) fn run(args: &CentralArgs, format: Format) -> Result<()> {
         respondents: crowd.respondents,
         holders: crowd.holders,
         epsilon_local: crowd.mechanism.floor().epsilon().value(),
-        claimed: claim.map(|claim| Guarantee {
-            epsilon_central: claim.epsilon().value(),
-            delta: claim.delta().value(),
-        }),
+        claimed: promise,
         neighbors: "removal",
         games: args.games,
         confidence: sure.confidence,
@@ -55,20 +54,13 @@ struct CentralResult {
     respondents: u64,
     holders: u64,
     epsilon_local: f64,
-    claimed: Option<Guarantee>,
+    claimed: Option<CentralPromise>,
     neighbors: &'static str,
     games: u64,
     confidence: f64,
     seed: u64,
     verdict: Verdict,
     found: Vec<Found>,
-}
-
-/// What a survey claims.
-#[derive(Debug, Serialize)]
-struct Guarantee {
-    epsilon_central: f64,
-    delta: f64,
 }
 
 impl CentralResult {
@@ -84,7 +76,7 @@ impl CentralResult {
 }
 
 /// The crowd, as typed or as a survey has it, with what the survey claims.
-fn crowd(args: &CentralArgs) -> Result<(Crowd, Option<CentralGuarantee<Removal>>)> {
+fn crowd(args: &CentralArgs) -> Result<(Crowd, Option<(CentralGuarantee<Removal>, CentralPromise)>)> {
     let (respondents, mechanism, terms, claim) = match &args.survey {
         Some(path) => {
             let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -98,7 +90,7 @@ fn crowd(args: &CentralArgs) -> Result<(Crowd, Option<CentralGuarantee<Removal>>
                 |_| (least as f64 * survey.honest_fraction()).floor() as u64,
                 |kept| kept.honest,
             );
-            let claim = terms.claimed;
+            let claim = (terms.claimed, CentralPromise::new(terms.claimed, &survey.claim.bound));
             (honest, narrow(survey).mechanism()?, terms, Some(claim))
         }
         None => {

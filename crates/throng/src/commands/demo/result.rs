@@ -7,9 +7,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use indicatif::HumanCount;
 use serde::Serialize;
-use serde_json::Value;
 use throng_dp::fragmenting::Assignment;
-use throng_survey::{CentralPromise, CollusionPromise, Promise};
+use throng_survey::{CentralPromise, CollusionPromise};
 use throng_wire::{Layout, Outcome, Place};
 
 use super::{Demo, Running};
@@ -17,8 +16,8 @@ use crate::commands::deployment::outcomes;
 use throng_account::rounding::at_most;
 use throng_analyze::picture::{Picture, light};
 use throng_host::bundle::Bundle;
-use throng_serve::analysis::TallyFiles;
 use throng_serve::analysis::published::TABLE;
+use throng_serve::analysis::{Released, TallyFiles};
 
 /// The result of `throng demo`. The names are stable. Errors are in respondents per pixel.
 #[derive(Clone, Debug, Serialize)]
@@ -88,15 +87,12 @@ impl DemoResult {
     pub(super) fn new(
         demo: &Demo,
         bundle: &Bundle,
-        release: &Value,
+        release: &Released,
         taken: &[BTreeSet<u32>],
         (processes, seen): (Vec<Running>, Vec<Seen>),
     ) -> Result<Self> {
         let survey = bundle.survey().survey();
-        let number = |name: &str| release[name].as_f64().with_context(|| format!("a release without {name}"));
-        let promise: Promise =
-            serde_json::from_value(release.clone()).context("a release without its promise")?;
-        let present: Vec<u32> = serde_json::from_value(release["instances_present"].clone())?;
+        let (promise, present) = (release.promise.clone(), release.instances_present.clone());
         let assignment = Assignment::new(survey.mechanism()?.coins().draws(), survey.delivery.instances)?;
         // Of each pixel the truth is that of those who reached every instance that is there and holds its fragments.
         let holds = |value: u64, instance: u32| assignment.fragments(value as u32, instance - 1) > 0;
@@ -106,12 +102,12 @@ impl DemoResult {
             truth[value as usize] += u64::from(holding.all(|instance| taken.contains(instance)));
         }
         let estimates = estimates(release)?;
-        let threshold = number("noise_threshold")?;
+        let threshold = release.noise_threshold;
         let known: Vec<usize> = (0..truth.len()).filter(|&pixel| !estimates[pixel].is_nan()).collect();
         let significant = || known.iter().copied().filter(|&pixel| estimates[pixel] > threshold);
         let squares = known.iter().map(|&pixel| (estimates[pixel] - truth[pixel] as f64).powi(2));
         Ok(Self {
-            respondents: release["respondents"].as_u64().unwrap_or(0),
+            respondents: release.respondents,
             respondents_min: survey.crowd.respondents_min,
             domain: survey.domain(),
             instances: survey.delivery.instances,
@@ -124,8 +120,8 @@ impl DemoResult {
             missing: (truth.len() - known.len()) as u64,
             rmse: (squares.sum::<f64>() / known.len().max(1) as f64).sqrt(),
             // One bit a pixel, whose noise does not depend on how many hold it.
-            rmse_expected: number("noise_floor")?,
-            noise_floor: number("noise_floor")?,
+            rmse_expected: release.noise_floor,
+            noise_floor: release.noise_floor,
             significant: significant().count() as u64,
             significant_held: significant().filter(|&pixel| truth[pixel] > 0).count() as u64,
             held: known.iter().filter(|&&pixel| truth[pixel] > 0).count() as u64,
@@ -152,8 +148,8 @@ impl DemoResult {
 }
 
 /// The estimates of a release, from its table; what is missing is not a number.
-fn estimates(release: &Value) -> Result<Vec<f64>> {
-    let dir = release["directory"].as_str().context("a release without files")?;
+fn estimates(release: &Released) -> Result<Vec<f64>> {
+    let dir = release.directory.as_deref().context("a release without files")?;
     let table = Path::new(dir).join(TABLE);
     let mut reader =
         csv::Reader::from_path(&table).with_context(|| format!("cannot read {}", table.display()))?;

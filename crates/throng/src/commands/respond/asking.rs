@@ -65,7 +65,7 @@ fn value_from(
     output: &mut impl Write,
 ) -> Result<Value> {
     writeln!(output, "{}: {}", survey.name, survey.question)?;
-    for (number, name) in survey.values.iter().flat_map(|values| &values.names).enumerate() {
+    for (number, name) in survey.value_names().into_iter().flatten().enumerate() {
         writeln!(output, "  {number}  {name}")?;
     }
     if let Some(costs) = costs {
@@ -73,7 +73,8 @@ fn value_from(
     }
     let prompt = match &survey.encoding {
         Encoding::OneHot { domain } | Encoding::Sketch { domain, .. } => {
-            format!("a number from 0 to {}", domain.saturating_sub(1))
+            let called = if survey.value_names().is_some() { "a name, or " } else { "" };
+            format!("{called}a number from 0 to {}", domain.saturating_sub(1))
         }
         Encoding::Record { attributes } => {
             let one = |one: &Attribute| match &one.names {
@@ -95,7 +96,9 @@ fn value_from(
         output,
         "It stays in this process. If there is nothing to say, stop with Ctrl-C and use --absent."
     )?;
-    again(input, output, &format!("Your answer, {prompt}: "), |line| parse(line, &survey.encoding))
+    again(input, output, &format!("Your answer, {prompt}: "), |line| {
+        parse(line, &survey.encoding, survey.value_names())
+    })
 }
 
 /// Asks until there is an answer. What was typed is never repeated.

@@ -44,8 +44,8 @@ fn short(text: &mut String, answer: &ShownAnswer) -> Result<()> {
         text,
         "  whatever fails, in one epoch: epsilon {:.4}; what is released: epsilon_central {}, delta {:e} (removal)",
         at_most(answer.epsilon_floor),
-        answer.epsilon_central,
-        answer.delta
+        answer.promise.central.epsilon_central,
+        answer.promise.central.delta
     )?;
     Ok(())
 }
