@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, anyhow, ensure};
 use throng_wire::survey::{Shared, Warning};
 use throng_wire::{Address, Digest, KeyList, Place, Signed, SignedSurvey};
 
+use crate::ensure;
+use crate::error::{Context, Error, Result};
 use crate::net::endpoint::Endpoint;
 pub use key_lists::KeyLists;
 
@@ -27,7 +28,7 @@ pub struct Bundle {
 
 impl Bundle {
     /// Reads and checks the files beside a survey file.
-    pub fn read(survey: &Path) -> anyhow::Result<Self> {
+    pub fn read(survey: &Path) -> Result<Self> {
         let mut texts = [read(survey)?, String::new(), String::new(), String::new()];
         for (text, extension) in texts.iter_mut().zip(EXTENSIONS).skip(1) {
             *text = read(&survey.with_extension(extension))?;
@@ -37,7 +38,7 @@ impl Bundle {
     }
 
     /// Checks the texts of files, as [`Self::files_after`] gives them; `beside` says where they are.
-    pub fn of_texts(texts: [String; 4], beside: impl Fn(&str) -> String) -> anyhow::Result<Self> {
+    pub fn of_texts(texts: [String; 4], beside: impl Fn(&str) -> String) -> Result<Self> {
         let [_, signatures, addresses, keys] = &texts;
         let signed = SignedSurvey::from_files(&texts[0], signatures)?;
         let addresses = newest_addresses(&signed, addresses).with_context(|| beside("addresses"))?;
@@ -53,17 +54,17 @@ impl Bundle {
     }
 
     /// Where a party answers.
-    pub fn address(&self, party: Place) -> anyhow::Result<&Address> {
+    pub fn address(&self, party: Place) -> Result<&Address> {
         self.addresses.get(&party).ok_or_else(|| {
-            anyhow!(
+            Error::invalid(format!(
                 "there is no address of {party}: add what it signed to the .addresses file beside the survey"
-            )
+            ))
         })
     }
 
     /// The files as they were read, each with its extension: to be kept beside what was answered. Key lists of a bundle that
     /// was seen before stay among them.
-    pub fn files_after(&self, seen: Option<&Self>) -> anyhow::Result<[(&'static str, String); 4]> {
+    pub fn files_after(&self, seen: Option<&Self>) -> Result<[(&'static str, String); 4]> {
         let mut texts = self.texts.clone();
         if let Some(seen) = seen {
             let mut lists = self.all_lists.clone();
@@ -91,12 +92,16 @@ impl Bundle {
 
     /// Refuses to follow a bundle of the same survey that was seen before, if it takes something back: an older address
     /// or key list, another one under the same serial, or another key under a number that is in use in `epoch`.
-    pub fn follows(&self, seen: &Self, epoch: u64) -> anyhow::Result<()> {
+    pub fn follows(&self, seen: &Self, epoch: u64) -> Result<()> {
         let advice = "fetch the survey's files again, and ask the operator if that does not help";
         for (place, old) in &seen.addresses {
             if let Some(new) = self.addresses.get(place) {
                 let same = new.serial > old.serial || new == old;
-                ensure!(same, "the address of {place} is not newer than one that was seen before; {advice}");
+                ensure!(
+                    same,
+                    Invalid,
+                    "the address of {place} is not newer than one that was seen before; {advice}"
+                );
             }
         }
         for old in &seen.keys {
@@ -128,7 +133,7 @@ impl Bundle {
 const EXTENSIONS: [&str; 4] = ["toml", "signatures", "addresses", "keys"];
 
 /// The address with the highest serial of each party. All are checked, also those that are superseded.
-fn newest_addresses(survey: &SignedSurvey, text: &str) -> anyhow::Result<BTreeMap<Place, Address>> {
+fn newest_addresses(survey: &SignedSurvey, text: &str) -> Result<BTreeMap<Place, Address>> {
     let mut newest: BTreeMap<Place, Address> = BTreeMap::new();
     for signed in Signed::<Address>::all_from_text(text)? {
         let address = signed.verify(survey)?;
@@ -136,6 +141,7 @@ fn newest_addresses(survey: &SignedSurvey, text: &str) -> anyhow::Result<BTreeMa
         match newest.get(&party) {
             Some(known) if known.serial == serial => ensure!(
                 known == address,
+                Invalid,
                 "{party} signed two addresses with the serial {serial}: ask its operator why"
             ),
             Some(known) if known.serial > serial => {}
@@ -147,6 +153,6 @@ fn newest_addresses(survey: &SignedSurvey, text: &str) -> anyhow::Result<BTreeMa
     Ok(newest)
 }
 
-fn read(path: &Path) -> anyhow::Result<String> {
+fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }

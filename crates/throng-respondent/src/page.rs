@@ -60,7 +60,7 @@ impl RespondentPage {
 
     /// Serves until `shutdown` is over.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) -> Result<()> {
-        self.server.serve(router(self.site), shutdown).await
+        Ok(self.server.serve(router(self.site), shutdown).await?)
     }
 }
 

@@ -41,7 +41,7 @@ use throng_host::private_dir::{self, Others};
 
 /// Makes a directory of an analyzer's data. Service managers and containers may let a group see it, and nobody else.
 pub(crate) fn create_private(directory: &Path) -> Result<()> {
-    private_dir::create(directory, Others::Strangers)
+    Ok(private_dir::create(directory, Others::Strangers)?)
 }
 
 /// Makes a release of one epoch of a channel: works out what the crowd that hops have signed guarantees, writes that into the

@@ -47,7 +47,7 @@ impl Asking {
         for place in (1..signed.survey().delivery.hops).map(|hop| Place::hop(instance, hop)) {
             let contacts = contacts.clone();
             match survey.bundle.address(place) {
-                Err(error) => contacts.note(signed.hash(), place, now_s(), Some(reasons::of(&error))),
+                Err(error) => contacts.note(signed.hash(), place, now_s(), Some(reasons::of(&error.into()))),
                 Ok(address) => {
                     let (client, address) = (client.clone(), address.clone());
                     self.running.push(handle.spawn(async move {

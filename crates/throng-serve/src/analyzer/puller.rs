@@ -455,7 +455,8 @@ impl Analyzed {
     }
 
     fn last_hop(&self, instance: u32) -> Result<&Address> {
-        self.bundle.address(Place::hop(instance, self.bundle.survey().survey().delivery.hops))
+        let last = self.bundle.survey().survey().delivery.hops;
+        Ok(self.bundle.address(Place::hop(instance, last))?)
     }
 
     /// Whether the clock is later than anything of the last layer key can come, or so many epochs later: it may be wrong, and

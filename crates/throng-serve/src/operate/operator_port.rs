@@ -58,7 +58,10 @@ impl OperatorPort {
         let shutdown = async {
             let _ = closed.await;
         };
-        let task = tokio::spawn(server.serve(answers.layer(map_response(secured)), shutdown));
+        let task = tokio::spawn(async move {
+            let served = server.serve(answers.layer(map_response(secured)), shutdown).await;
+            Ok(served?)
+        });
         Ok(Self(Some(Opened { close, task, url })))
     }
 

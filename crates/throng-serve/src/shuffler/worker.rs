@@ -151,7 +151,7 @@ impl Worker {
         if !self.asked && !self.hop.is_new() && self.started.0.elapsed() < self.patience {
             return;
         }
-        let closed = system_rng().and_then(|mut rng| {
+        let closed = system_rng().map_err(Into::into).and_then(|mut rng| {
             self.hop.close_due(now_s())?;
             Ok(self.hop.open_due(now_s(), &mut rng)?)
         });
