@@ -184,6 +184,33 @@ macro_rules! error_context {
     };
 }
 
+/// Lets a crate's `Error`, which has a variant `Host`, take up errors that [this crate's](crate::Error) can, and gives it the
+/// constructors of what is wrong or damaged.
+#[macro_export]
+macro_rules! error_through_host {
+    ($error:ident: $($from:ty),+ $(,)?) => {
+        impl $error {
+            /// What was asked for is wrong.
+            pub(crate) fn invalid(what: impl Into<String>) -> Self {
+                Self::Host($crate::Error::invalid(what))
+            }
+
+            /// A file is not what was written there.
+            pub(crate) fn damaged(what: impl Into<String>) -> Self {
+                Self::Host($crate::Error::damaged(what))
+            }
+        }
+
+        $(
+            impl From<$from> for $error {
+                fn from(error: $from) -> Self {
+                    Self::Host(error.into())
+                }
+            }
+        )+
+    };
+}
+
 error_context!(Error);
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ impl Desk {
         now_ms: u64,
         seed: u8,
     ) -> anyhow::Result<Answered> {
-        respondent.answer_with(&self.bundle(), value, &How::default(), now_ms, &mut rng(seed))
+        Ok(respondent.answer_with(&self.bundle(), value, &How::default(), now_ms, &mut rng(seed))?)
     }
 }
 
