@@ -28,7 +28,6 @@ pub use tally_files::TallyFiles;
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
 use throng_account::TO_THE_END;
 use throng_account::ledger::Entry;
 use throng_account::terms::Kept;
@@ -36,6 +35,7 @@ use throng_analyze::{Crowd, Release};
 use throng_survey::terms;
 use throng_wire::SignedSurvey;
 
+use crate::error::Result;
 use throng_account::Refusal;
 use throng_host::private_dir::{self, Others};
 
@@ -62,7 +62,7 @@ pub fn promised(survey: &SignedSurvey, crowd: &Crowd) -> Result<(Kept, Entry)> {
     let terms = terms(survey.survey(), crowd.route.label)?;
     let planned = survey.survey().crowd.respondents_min;
     let kept = terms.guarantee_at_least(crowd.respondents, planned, TO_THE_END).map_err(|error| {
-        anyhow!(Refusal(format!("nothing is guaranteed of a crowd of {}: {error}", crowd.respondents)))
+        Refusal(format!("nothing is guaranteed of a crowd of {}: {error}", crowd.respondents))
     })?;
     let (survey, epoch) = (survey.hash().to_string(), crowd.route.epoch);
     Ok((kept, Entry { survey, epoch, spending: terms.spending(&kept) }))

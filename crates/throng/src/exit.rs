@@ -29,6 +29,7 @@ pub fn code(error: &anyhow::Error) -> u8 {
         error.is::<Refusal>()
             || error.is::<Broken>()
             || error.downcast_ref::<throng_host::Error>().is_some_and(|error| error.refusal().is_some())
+            || error.downcast_ref::<throng_serve::Error>().is_some_and(|error| error.refusal().is_some())
             || error.downcast_ref::<throng_respondent::Error>().is_some_and(|error| error.refusal().is_some())
     };
     if error.chain().any(refused) { REFUSED } else { FAILED }

@@ -87,7 +87,7 @@ impl Desk {
             key: &DataKey::new(&self.world.signing[&Place::Analyzer], &self.dir.path().join("ledger.mark")),
             memory: 1 << 24,
         };
-        opener.open((0, EPOCH), &mut |_, _| ())
+        Ok(opener.open((0, EPOCH), &mut |_, _| ())?)
     }
 
     fn spent(&self, epsilon: f64) -> f64 {

@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use throng_wire::{Digest, SurveyHash};
 
 use super::DataKey;
+use crate::error::{Context, Result};
 use throng_host::atomic_file;
 use throng_host::out_dir::OutDir;
+use throng_host::{bail, ensure};
 
 /// The published releases of an analyzer, in its data directory. Whoever reads them reads no tally, and spends nothing.
 #[derive(Clone, Debug)]
@@ -176,12 +177,12 @@ impl Published {
         let text = fs::read_to_string(&list).with_context(|| format!("cannot read {}", list.display()))?;
         let again = "make the release again with `throng release`, which costs nothing";
         let authentic = text.strip_suffix('\n').and_then(|text| text.rsplit_once('\n'));
-        let Some((hashes, tag)) = authentic else { bail!("{} is damaged: {again}", list.display()) };
+        let Some((hashes, tag)) = authentic else { bail!(Damaged, "{} is damaged: {again}", list.display()) };
         let hashes = format!("{hashes}\n");
-        ensure!(tag == self.tag(&hashes)?.to_string(), "{} is damaged: {again}", list.display());
+        ensure!(tag == self.tag(&hashes)?.to_string(), Damaged, "{} is damaged: {again}", list.display());
         let line = format!("{} {name}", Digest::of(&bytes));
         let published = hashes.lines().skip(1).any(|known| known == line);
-        ensure!(published, "{} is not what was published: {again}", path.display());
+        ensure!(published, Damaged, "{} is not what was published: {again}", path.display());
         Ok(bytes)
     }
 

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use anyhow::Context;
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use serde::Serialize;
@@ -15,14 +14,16 @@ use super::query::{Query, bad};
 use super::{Download, JSON, Json, Named, Serving, Shared, Shown, file_name, problem};
 use crate::analysis::published::EstimateLine;
 use crate::analysis::{Published, ReleaseName, plot_title};
+use crate::error::{Context, Error, Result};
 use crate::studio::{RankPlot, StudioError};
 use throng_analyze::Picture;
 use throng_analyze::log_spaced;
+use throng_host::bail;
 use throng_host::net::Problem;
 
 /// `GET /api/releases`: the newest first, what each is and guarantees.
 pub(super) async fn all(State(serving): State<Shared>) -> Result<Json<Value>, Problem> {
-    let list = |serving: &Serving| -> anyhow::Result<Value> {
+    let list = |serving: &Serving| -> Result<Value> {
         let mut all = Vec::new();
         for shown in &serving.dashboard.surveys {
             for name in serving.releases.of(shown.survey.hash())? {
@@ -213,10 +214,11 @@ struct Facts {
 }
 
 impl Facts {
-    fn of(published: &Published) -> anyhow::Result<Self> {
+    fn of(published: &Published) -> Result<Self> {
         let release: Value = serde_json::from_slice(&published.json()?)?;
-        let number =
-            |name: &str| release[name].as_f64().with_context(|| format!("the release has no {name}"));
+        let number = |name: &str| {
+            release[name].as_f64().ok_or_else(|| Error::invalid(format!("the release has no {name}")))
+        };
         Ok(Self {
             name: release["name"].as_str().unwrap_or_default().to_owned(),
             label: release["label"].as_str().map(str::to_owned),
@@ -231,7 +233,7 @@ impl Facts {
 
 /// The table and what `release.json` says of it. A batch that comes late refines a release, and its files are replaced one after
 /// the other: whoever reads in between has a table of other estimates, whose signal does not end at the threshold.
-fn of_one_release(published: &Published) -> anyhow::Result<(Vec<EstimateLine>, Facts)> {
+fn of_one_release(published: &Published) -> Result<(Vec<EstimateLine>, Facts)> {
     for _ in 0..TRIES {
         let (facts, lines) = (Facts::of(published)?, published.lines()?);
         let above = |line: &EstimateLine| match (line.significant, line.estimate) {
@@ -243,7 +245,7 @@ fn of_one_release(published: &Published) -> anyhow::Result<(Vec<EstimateLine>, F
         }
         std::thread::sleep(BETWEEN_TRIES);
     }
-    anyhow::bail!("the table and the release are not of one time; ask again")
+    bail!(Invalid, "the table and the release are not of one time; ask again")
 }
 
 /// A line of a table with its place among all; without one, and without numbers, where the value is missing.
@@ -290,10 +292,10 @@ fn drawn(lines: &[EstimateLine], width: u32) -> Result<Picture, Problem> {
 
 #[allow(clippy::needless_pass_by_value, reason = "for map_err")]
 fn drawing(error: StudioError) -> Problem {
-    problem(&anyhow::anyhow!("{error}"))
+    problem(&Error::invalid(format!("{error}")))
 }
 
-fn read<T>(result: anyhow::Result<T>) -> Result<T, Problem> {
+fn read<T>(result: Result<T>) -> Result<T, Problem> {
     result.map_err(|error| problem(&error))
 }
 

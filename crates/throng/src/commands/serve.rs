@@ -55,7 +55,7 @@ fn shuffler(args: &ShufflerArgs, format: Format) -> Result<()> {
             };
         };
         let log = Log::new(args.log.log_format.into(), "shuffler");
-        shuffler.serve(&log, stop_signal(), ready).await
+        Ok(shuffler.serve(&log, stop_signal(), ready).await?)
     })
 }
 
@@ -99,7 +99,7 @@ fn analyzer(args: &AnalyzerArgs, format: Format) -> Result<()> {
             };
         };
         let log = Log::new(args.log.log_format.into(), "analyzer");
-        analyzer.serve(&log, Some(Arc::new(LabStudio)), stop_signal(), ready).await
+        Ok(analyzer.serve(&log, Some(Arc::new(LabStudio)), stop_signal(), ready).await?)
     })
 }
 
