@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use throng_account::amplification::exact;
 use throng_account::epochs::{Answers, BackstopSeries};
 use throng_account::ledger::{Entry, Hiding, Ledger, Spending};
+use throng_dp::fragmenting::fragment_epsilon;
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
 
 /// What somebody does in two epochs about one value: not there, there without it, there with it.
@@ -259,6 +260,68 @@ fn what_was_said_before_is_exceeded() {
     assert!(truth([true; 2], &crowd, coins, once) <= at);
     let exceeded = truth([true; 2], &[[Some(false), Some(true)]; 2], coins, once);
     assert!(exceeded > 1.04 * at, "{exceeded} at {once}");
+}
+
+/// The control at the size of a small survey: 20 people, 1000 values, four fragments of equal variance behind a backstop at 1,
+/// 20 epochs. The ledger says 4.19 at 1e-4. That holds for permanent coins. It did not for a backstop that was drawn anew
+/// for every value: of somebody who is silent for ten epochs and then gives an answer, all bits change, of somebody who stays
+/// silent none does. So it shows at the 999 other values, whose counts differ between the halves more often than fragments alone
+/// make them differ. All others are silent, and the event is how many values have halves that differ by so much: its true
+/// probabilities are summed here, and are a lower bound of delta.
+#[test]
+fn a_backstop_for_each_value_exceeds_what_the_ledger_says() {
+    const PEOPLE: usize = 20;
+    const OTHER_VALUES: usize = 999;
+    let tau = 4;
+    let fragment = fragment_epsilon(epsilon(1.0), tau as u32).unwrap().value();
+    let coins = Coins { backstop: 1.0, fragment, tau };
+    let says = spent(&[epoch(coins, PEOPLE as u64, false); 20], 1e-4);
+    assert!((4.19..4.2).contains(&says), "{says}");
+
+    // The counts of ten epochs of a value, added up, by how many of all backstops are 1.
+    let (pb, pf, each) = (flip(coins.backstop), flip(coins.fragment), 10 * tau);
+    let half: Vec<Vec<f64>> =
+        (0..=PEOPLE).map(|ones| count_law(each * (PEOPLE - ones), each * ones, pf)).collect();
+    // How often the halves differ by at least so much.
+    let apart = |first: usize, second: usize| -> Vec<f64> {
+        let mut law = vec![0.0; each * PEOPLE + 1];
+        for (one, chance) in half[first].iter().enumerate() {
+            for (two, other) in half[second].iter().enumerate() {
+                law[one.abs_diff(two)] += chance * other;
+            }
+        }
+        (1..law.len()).rev().for_each(|at| law[at - 1] += law[at]);
+        law
+    };
+    let others = count_law(PEOPLE - 1, 0, pb);
+    let (mut silent, mut answered) = (vec![0.0; each * PEOPLE + 1], vec![0.0; each * PEOPLE + 1]);
+    for (ones, chance) in others.iter().enumerate() {
+        for (bits, weight) in
+            [([0, 0], (1.0 - pb) * (1.0 - pb)), ([0, 1], 2.0 * pb * (1.0 - pb)), ([1, 1], pb * pb)]
+        {
+            let law = apart(ones + bits[0], ones + bits[1]);
+            answered.iter_mut().zip(&law).for_each(|(sum, more)| *sum += chance * weight * more);
+        }
+        for (bit, weight) in [(0, 1.0 - pb), (1, pb)] {
+            let law = apart(ones + bit, ones + bit);
+            silent.iter_mut().zip(&law).for_each(|(sum, more)| *sum += chance * weight * more);
+        }
+    }
+    assert!((silent[0] - 1.0).abs() < 1e-9 && (answered[0] - 1.0).abs() < 1e-9);
+    // The best of all such events.
+    let mut exceeded: f64 = 0.0;
+    for by in 10..60 {
+        let at_least = |chance: f64| {
+            let mut law = count_law(OTHER_VALUES, 0, chance);
+            (1..law.len()).rev().for_each(|at| law[at - 1] += law[at]);
+            law
+        };
+        let (with, without) = (at_least(answered[by]), at_least(silent[by]));
+        let most =
+            with.iter().zip(&without).map(|(with, without)| with - says.exp() * without).fold(0.0, f64::max);
+        exceeded = exceeded.max(most);
+    }
+    assert!(exceeded > 0.048, "{exceeded}");
 }
 
 /// One answer and then another: two values' counts move, those of the first in one epoch and those of the second in the other.

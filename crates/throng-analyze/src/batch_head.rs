@@ -1,9 +1,8 @@
 //! What hops say about a batch, and whether the batch is the one that they mean. No key is needed, and nothing is opened.
 
+use throng_batch::{Manifest, ManifestCheck};
 use throng_wire::statement::{check_cascade, check_count};
-use throng_wire::{
-    BatchCount, Digest, EpochStatement, Hasher, Layout, Outcome, Route, Signed, SignedSurvey, Stop,
-};
+use throng_wire::{BatchCount, Digest, EpochStatement, Layout, Outcome, Route, Signed, SignedSurvey, Stop};
 
 use crate::Error;
 
@@ -14,7 +13,7 @@ pub struct BatchHead {
     respondents: Option<u64>,
     count: BatchCount,
     batch: Digest,
-    len: u64,
+    envelope_len: usize,
 }
 
 impl BatchHead {
@@ -40,10 +39,10 @@ impl BatchHead {
             Outcome::Released { batch, .. } => batch,
             Outcome::Destroyed => Digest::of(&[]),
         };
-        let envelope_len = Layout::of(survey.survey()).envelope_len(Stop::Analyzer) as u64;
-        let len = count.envelopes().checked_mul(envelope_len);
-        let len = len.ok_or(Error::Batch("it is longer than any batch can be"))?;
-        Ok(Self { route, respondents, count, batch, len })
+        let envelope_len = Layout::of(survey.survey()).envelope_len(Stop::Analyzer);
+        let len = count.envelopes().checked_mul(envelope_len as u64);
+        len.ok_or(Error::Batch("it is longer than any batch can be"))?;
+        Ok(Self { route, respondents, count, batch, envelope_len })
     }
 
     /// Which epoch of which channel and instance.
@@ -68,26 +67,26 @@ impl BatchHead {
 
     /// How many bytes the envelopes have in all.
     pub fn len(&self) -> u64 {
-        self.len
+        self.envelopes() * self.envelope_len as u64
     }
 
     /// Whether there is nothing to read, as of an epoch that was destroyed.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 }
 
 /// Checks while a batch is read that it is the one that its hops mean.
 pub struct BatchCheck {
     head: BatchHead,
-    read: u64,
-    hasher: Hasher,
+    check: ManifestCheck,
 }
 
 impl BatchCheck {
     /// From the first byte on.
     pub fn new(head: BatchHead) -> Self {
-        Self { head, read: 0, hasher: Hasher::new() }
+        let manifest = Manifest { records: head.envelopes(), digest: head.batch() };
+        Self { head, check: ManifestCheck::new(manifest, head.envelope_len) }
     }
 
     /// What the hops say about it.
@@ -97,22 +96,11 @@ impl BatchCheck {
 
     /// Takes the next bytes of the batch, as many as there are. More than the hops said is an error at once.
     pub fn read(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.read += bytes.len() as u64;
-        if self.read > self.head.len {
-            return Err(Error::Batch("it is longer"));
-        }
-        self.hasher.update(bytes);
-        Ok(())
+        Ok(self.check.read(bytes)?)
     }
 
     /// Whether that was all of it. The next byte is the first again.
     pub fn end(&mut self) -> Result<(), Error> {
-        if std::mem::take(&mut self.read) != self.head.len {
-            return Err(Error::Batch("it is shorter"));
-        }
-        if std::mem::replace(&mut self.hasher, Hasher::new()).finish() != self.head.batch {
-            return Err(Error::Batch("it has another hash"));
-        }
-        Ok(())
+        Ok(self.check.end()?)
     }
 }

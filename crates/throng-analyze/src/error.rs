@@ -12,6 +12,9 @@ pub enum Error {
     /// A batch is not the one that its statements are about.
     #[error("the batch is not the one that the last hop signed: {0}")]
     Batch(&'static str),
+    /// A batch that an engine cannot work on.
+    #[error("the batch cannot be counted: {0}")]
+    Engine(String),
     /// Stored bytes that are no tally.
     #[error("this is not a tally of this version, or it is damaged: put back a copy of it")]
     Damaged,
@@ -30,4 +33,14 @@ pub enum Error {
     /// What the accountant says.
     #[error(transparent)]
     Account(#[from] throng_account::Error),
+}
+
+impl From<throng_batch::Error> for Error {
+    fn from(error: throng_batch::Error) -> Self {
+        match error {
+            throng_batch::Error::Manifest(wrong) => Self::Batch(wrong),
+            throng_batch::Error::Mechanism(error) => Self::Mechanism(error),
+            other => Self::Engine(other.to_string()),
+        }
+    }
 }

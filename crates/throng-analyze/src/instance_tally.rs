@@ -1,12 +1,12 @@
 //! What the batch of one instance came to, as it is stored until it is released.
 
+use throng_batch::{REASONS, Rejected};
 use throng_dp::Tally;
 use throng_wire::codec::Reader;
 use throng_wire::route::ROUTE_LEN;
 use throng_wire::{Digest, Hasher, Route, Survey};
 
-use crate::batch::REASONS;
-use crate::{Error, Rejected};
+use crate::Error;
 
 /// One epoch of a channel at one instance: destroyed, or counted. Once it is stored the batch can be acknowledged, and is
 /// gone; nothing in it tells of one envelope more than of another.

@@ -25,10 +25,11 @@ mod release;
 mod testing;
 
 pub use accuracy::{Accuracy, rmse};
-pub use batch::{BatchCounter, BatchOpener, Rejected};
+pub use batch::BatchCounter;
 pub use batch_head::{BatchCheck, BatchHead};
 pub use error::Error;
 pub use instance_tally::{Counted, HEAD_LEN, InstanceTally};
 pub use picture::{Picture, PictureError};
 pub use ranking::{Ranked, log_spaced, ranking, ranking_among, ranks};
 pub use release::{Announced, Crowd, Release};
+pub use throng_batch::Rejected;

@@ -13,6 +13,7 @@ mod tail;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use throng_dp::fragmenting::Assignment;
 use throng_dp::{Estimates, Mechanism, Tally};
 
@@ -45,7 +46,8 @@ pub struct Withheld {
 }
 
 /// How a value is marked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Mark {
     /// More than the crowd can send, whatever it holds. The estimate is withheld.
     Impossible,

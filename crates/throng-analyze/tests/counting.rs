@@ -2,18 +2,20 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
-#[path = "../../throng-wire/tests/common/mod.rs"]
-mod world;
+use std::io::{self, Read};
+use std::ops::Range;
+use std::sync::Mutex;
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use throng_analyze::{BatchCounter, BatchHead, Error, InstanceTally};
+use throng_batch::{EmbeddedEngine, Partition, Partitions};
+use throng_testing::wire::{EPOCH, SHAPE, Shape, World};
 use throng_wire::peel::{open_body, peel};
 use throng_wire::{
     BatchCount, Digest, EpochStatement, Forwarded, Fragment, Layout, Outcome, Peeled, Place, Route, Signed,
     SigningKey, Stop,
 };
-use world::{EPOCH, SHAPE, Shape, World};
 
 const SMALL: Shape = Shape { instances: 1, respondents_min: 5, ..SHAPE };
 
@@ -70,33 +72,73 @@ impl Batch {
         self.statements.iter().map(sign).collect()
     }
 
-    fn counter(&self, memory: usize) -> Result<BatchCounter<'_>, Error> {
-        self.counter_of(&self.signed(), memory)
+    fn counter(&self) -> Result<BatchCounter<'_>, Error> {
+        self.counter_of(&self.signed())
     }
 
-    fn counter_of(
-        &self,
-        statements: &[Signed<EpochStatement>],
-        memory: usize,
-    ) -> Result<BatchCounter<'_>, Error> {
+    fn counter_of(&self, statements: &[Signed<EpochStatement>]) -> Result<BatchCounter<'_>, Error> {
         let keys = &self.world.layers[&Place::Analyzer];
         let head = BatchHead::check(&self.world.survey, self.world.route(), statements, self.count)?;
         assert_eq!(head.batch(), Digest::of(&self.envelopes));
-        BatchCounter::new(self.world.survey.survey(), head, keys, memory)
+        BatchCounter::new(self.world.survey.survey(), head, keys)
     }
 
-    /// Counts the batch as it comes over a network, in parts of some length. Also says how often it was read.
-    fn count(&self, memory: usize, part_len: usize) -> (InstanceTally, u32) {
-        let mut counter = self.counter(memory).unwrap();
-        for pass in 1.. {
-            for part in self.envelopes.chunks(part_len) {
-                counter.read(part).unwrap();
-            }
-            if !counter.end_pass().unwrap() {
-                return (counter.finish().unwrap(), pass);
-            }
-        }
-        unreachable!()
+    /// Counts the batch as it comes from a disk or a network, in parts of some length. Also says how often it was read.
+    fn count(&self, memory: usize, part_len: usize) -> (InstanceTally, usize) {
+        let parts = Parts::new(part_len, &[&self.envelopes]);
+        let mut done = 0;
+        let counted = count(&self.counter().unwrap(), &parts, memory, &mut |bytes| done += bytes).unwrap();
+        let times = parts.read.into_inner().unwrap();
+        // Each time a share of every part is done; what division leaves is lost.
+        let len = self.envelopes.len() as u64;
+        assert!(done <= len && (times > 1 || done == len), "{done} of {len}");
+        (counted, times)
+    }
+}
+
+fn count(
+    counter: &BatchCounter<'_>,
+    parts: &Parts,
+    memory: usize,
+    progress: &mut dyn FnMut(u64),
+) -> Result<InstanceTally, Error> {
+    counter.count(&EmbeddedEngine::new(memory), (parts, &[Partition::whole("batch")]), progress)
+}
+
+/// What is read, a few bytes at a time; the last of several from the second time on.
+struct Parts {
+    part_len: usize,
+    batches: Vec<Vec<u8>>,
+    read: Mutex<usize>,
+}
+
+impl Parts {
+    fn new(part_len: usize, batches: &[&[u8]]) -> Self {
+        let batches = batches.iter().map(|batch| batch.to_vec()).collect();
+        Self { part_len, batches, read: Mutex::new(0) }
+    }
+}
+
+impl Partitions for Parts {
+    fn read_range(&self, _: &str, bytes: Range<u64>) -> io::Result<Box<dyn Read + Send>> {
+        let mut read = self.read.lock().unwrap();
+        let batch = &self.batches[(*read).min(self.batches.len() - 1)];
+        *read += 1;
+        let place = |place: u64| (place as usize).min(batch.len());
+        let rest = batch[place(bytes.start)..place(bytes.end)].to_vec();
+        Ok(Box::new(Slow { rest: io::Cursor::new(rest), part_len: self.part_len }))
+    }
+}
+
+struct Slow {
+    rest: io::Cursor<Vec<u8>>,
+    part_len: usize,
+}
+
+impl Read for Slow {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = self.part_len.min(buffer.len());
+        self.rest.read(&mut buffer[..len])
     }
 }
 
@@ -137,7 +179,7 @@ fn little_memory_takes_more_passes_and_gives_the_same_tally() {
     assert_eq!(counts.iter().sum::<u64>(), 60, "each once");
     for (seen, part_len) in [(40, 4096), (9, 1), (1, 97)] {
         let (little, passes) = batch.count(room_for(seen), part_len);
-        assert_eq!(passes as usize, 67usize.div_ceil(seen));
+        assert_eq!(passes, 67usize.div_ceil(seen));
         assert_eq!(little, plenty, "room for {seen}");
     }
 }
@@ -163,37 +205,42 @@ fn duplicates_are_found_across_parts_and_passes() {
 #[test]
 fn a_batch_that_is_not_as_stated_is_not_counted() {
     let batch = Batch::new(6, |_, _| Vec::new());
-    let wrong = |parts: &[&[u8]]| -> Error {
-        let mut counter = batch.counter(PLENTY).unwrap();
-        let read = parts.iter().try_for_each(|part| counter.read(part));
-        read.and_then(|()| counter.end_pass().map(drop)).unwrap_err()
-    };
+    let (counter, counted) = (batch.counter().unwrap(), |parts: &Parts, memory| {
+        count(&batch.counter().unwrap(), parts, memory, &mut |_| ())
+    });
+    let wrong = |bytes: &[u8]| counted(&Parts::new(1000, &[bytes]), PLENTY).unwrap_err();
     let all = &batch.envelopes[..];
-    assert_eq!(wrong(&[all, &[0]]), Error::Batch("it is longer"));
-    assert_eq!(wrong(&[&all[1..]]), Error::Batch("it is shorter"));
+    assert_eq!(wrong(&[all, &[0]].concat()), Error::Batch("it is longer"));
+    assert_eq!(wrong(&all[1..]), Error::Batch("it is shorter"));
+    assert_eq!(wrong(&all[..all.len() - 1]), Error::Batch("it is shorter"));
     assert_eq!(wrong(&[]), Error::Batch("it is shorter"));
     let mut other = all.to_vec();
     other[3] ^= 1;
-    assert_eq!(wrong(&[&other]), Error::Batch("it has another hash"));
+    assert_eq!(wrong(&other), Error::Batch("it has another hash"));
     // The second time, too.
-    let mut counter = batch.counter(room_for(4)).unwrap();
-    counter.read(all).unwrap();
-    assert!(counter.end_pass().unwrap(), "once more");
-    counter.read(&other).unwrap();
-    assert_eq!(counter.end_pass(), Err(Error::Batch("it has another hash")));
-    assert_eq!(counter.finish(), Err(Error::Batch("it was not read to its end")));
+    let twice = Parts::new(1000, &[all, &other]);
+    assert_eq!(counted(&twice, room_for(4)), Err(Error::Batch("it has another hash")));
+    assert_eq!(twice.read.into_inner().unwrap(), 2, "once more");
+    // Another file that fails is no other batch.
+    struct Gone;
+    impl Partitions for Gone {
+        fn read_range(&self, _: &str, _: Range<u64>) -> io::Result<Box<dyn Read + Send>> {
+            Err(io::ErrorKind::NotFound.into())
+        }
+    }
+    let gone =
+        counter.count(&EmbeddedEngine::new(PLENTY), (&Gone, &[Partition::whole("batch")]), &mut |_| ());
+    assert!(matches!(gone, Err(Error::Engine(_))));
 }
 
 #[test]
 fn statements_that_do_not_hold_are_refused() {
     let batch = Batch::new(6, |_, _| Vec::new());
-    let refused = |statements: &[Signed<EpochStatement>], reason: &str| match batch
-        .counter_of(statements, PLENTY)
-        .map(drop)
-    {
-        Err(Error::Statements(text)) => assert!(text.contains(reason), "{reason}: {text}"),
-        other => panic!("{reason}: {other:?}"),
-    };
+    let refused =
+        |statements: &[Signed<EpochStatement>], reason: &str| match batch.counter_of(statements).map(drop) {
+            Err(Error::Statements(text)) => assert!(text.contains(reason), "{reason}: {text}"),
+            other => panic!("{reason}: {other:?}"),
+        };
     let honest = batch.signed();
     refused(&[], "one of every hop");
     refused(&honest[..1], "one of every hop");
@@ -265,15 +312,13 @@ fn a_destroyed_epoch_is_known_and_has_nothing_to_read() {
         let (survey, route) = (&batch.world.survey, batch.world.route());
         let head = BatchHead::check(survey, route, &batch.signed(), batch.count).unwrap();
         assert_eq!((head.is_empty(), head.respondents(), head.batch()), (true, None, Digest::of(&[])));
-        let mut counter = batch.counter(PLENTY).unwrap();
-        assert!(!counter.end_pass().unwrap());
-        let tally = counter.finish().unwrap();
-        assert_eq!(tally, InstanceTally { route: batch.world.route(), counted: None });
-        let mut counter = batch.counter(PLENTY).unwrap();
-        assert_eq!(counter.read(&[0]), Err(Error::Batch("it is longer")));
+        let counted =
+            |bytes: &[u8]| count(&batch.counter().unwrap(), &Parts::new(9, &[bytes]), PLENTY, &mut |_| ());
+        assert_eq!(counted(&[]), Ok(InstanceTally { route: batch.world.route(), counted: None }));
+        assert_eq!(counted(&[0]), Err(Error::Batch("it is longer")));
     }
     let mut revived = Batch::destroyed(1);
     let honest = Batch::new(5, |_, _| Vec::new());
     revived.statements[1].outcome = honest.statements[1].outcome;
-    assert!(matches!(revived.counter(PLENTY).map(drop), Err(Error::Statements(_))));
+    assert!(matches!(revived.counter().map(drop), Err(Error::Statements(_))));
 }

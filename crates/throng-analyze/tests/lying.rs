@@ -2,9 +2,6 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
-#[path = "../../throng-wire/tests/common/mod.rs"]
-mod world;
-
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use throng_account::bound::Bound;
@@ -12,29 +9,30 @@ use throng_account::ledger::{Entry, Ledger};
 use throng_account::terms::Terms;
 use throng_analyze::plausible::Mark;
 use throng_analyze::{BatchCounter, BatchHead, Counted, InstanceTally, Rejected, Release};
+use throng_batch::{EmbeddedEngine, MemoryStore, Partition, Partitions, Volume};
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Tally, Value};
+use throng_testing::survey::{SURVEY, with};
+use throng_testing::wire::{EPOCH, World};
 use throng_wire::peel::{open_body, peel};
 use throng_wire::{
     BatchCount, Digest, EpochStatement, Forwarded, Fragment, Layout, Outcome, Peeled, Place, Route, Signed,
     Stop, Survey,
 };
-use world::{EPOCH, World};
 
 fn survey(encoding: &str, epsilon_local: f64, instances: u32, envelopes: u32) -> Survey {
-    let text = format!(
-        r#"
-version = 1
-name = "numbers"
-question = "Which number?"
-epoch_s = 86400
-encoding = {encoding}
-randomizer = {{ kind = "attribute-fragments", epsilon_local = {epsilon_local} }}
-crowd = {{ respondents_min = 20, honest_fraction = 0.9, enrolment = "credential" }}
-delivery = {{ instances = {instances}, hops = 2, envelopes = {envelopes}, cover = "chaff" }}
-claim = {{ epsilon_central = 8.0, delta = 1e-2, neighbors = "removal", bound = "exact" }}
-"#
-    );
-    Survey::from_toml(&text).unwrap()
+    let randomizer = format!("{{ kind = \"attribute-fragments\", epsilon_local = {epsilon_local} }}");
+    let delivery =
+        format!("{{ instances = {instances}, hops = 2, envelopes = {envelopes}, cover = \"chaff\" }}");
+    let fields = [
+        ("name", r#""numbers""#),
+        ("question", r#""Which number?""#),
+        ("encoding", encoding),
+        ("randomizer", &randomizer),
+        ("crowd", r#"{ respondents_min = 20, honest_fraction = 0.9, enrolment = "credential" }"#),
+        ("delivery", &delivery),
+        ("claim", r#"{ epsilon_central = 8.0, delta = 1e-2, neighbors = "removal", bound = "exact" }"#),
+    ];
+    Survey::from_toml(&with(SURVEY, &fields)).unwrap()
 }
 
 /// What one instance's analyzer gets of a body with these attributes in it.
@@ -95,10 +93,11 @@ fn counted(
         ];
         let head = BatchHead::check(&world.survey, route, &statements, committed).unwrap();
         let keys = &world.layers[&Place::Analyzer];
-        let mut counter = BatchCounter::new(survey, head, keys, 1 << 24).unwrap();
-        counter.read(batch).unwrap();
-        assert!(!counter.end_pass().unwrap());
-        counter.finish().unwrap()
+        let files = MemoryStore::new();
+        files.create("batch").unwrap().write_all(batch).unwrap();
+        let counter = BatchCounter::new(survey, head, keys).unwrap();
+        let input = (&files as &dyn Partitions, &[Partition::whole("batch")][..]);
+        counter.count(&EmbeddedEngine::new(1 << 24), input, &mut |_| ()).unwrap()
     };
     (1..).zip(&batches).map(count).collect()
 }

@@ -8,26 +8,16 @@ use throng_account::terms::{Kept, Terms};
 use throng_analyze::plausible::Doubt;
 use throng_analyze::{Counted, Crowd, Error, InstanceTally, Rejected, Release};
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
+use throng_testing::survey::{SURVEY, with};
 use throng_wire::survey::{Encoding, Labels, Randomizer};
 use throng_wire::{Digest, Route, Survey, SurveyHash};
 
 const EPOCH: u64 = 9;
 
 fn survey() -> Survey {
-    Survey::from_toml(
-        r#"
-version = 1
-name = "which-pixel"
-question = "Which pixel of the drawing do you hold?"
-epoch_s = 86400
-encoding = { kind = "one-hot", domain = 784 }
-randomizer = { kind = "attribute-fragments", epsilon_local = 5.25 }
-crowd = { respondents_min = 3000, honest_fraction = 0.9, enrolment = "credential" }
-delivery = { instances = 3, hops = 2, envelopes = 24, cover = "chaff" }
-claim = { epsilon_central = 1.0, delta = 1e-6, neighbors = "removal", bound = "exact" }
-"#,
-    )
-    .unwrap()
+    let crowd = r#"{ respondents_min = 3000, honest_fraction = 0.9, enrolment = "credential" }"#;
+    let delivery = r#"{ instances = 3, hops = 2, envelopes = 24, cover = "chaff" }"#;
+    Survey::from_toml(&with(SURVEY, &[("crowd", crowd), ("delivery", delivery)])).unwrap()
 }
 
 fn route(instance: u32) -> Route {

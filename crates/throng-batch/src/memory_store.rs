@@ -11,12 +11,16 @@ use crate::{Partitions, Volume, VolumeFile};
 #[derive(Clone, Default)]
 pub struct MemoryStore {
     disk: Arc<Mutex<Disk>>,
+    /// The number of its lease on logs.
+    lease: u64,
 }
 
 #[derive(Default)]
 struct Disk {
     files: BTreeMap<String, Contents>,
     mark: Option<Vec<u8>>,
+    /// The newest lease.
+    lease: u64,
     /// How many more operations succeed; `None`: all.
     left: Option<u64>,
     /// How many bytes fit; `None`: any number.
@@ -71,8 +75,21 @@ impl MemoryStore {
     /// Another store with the same files and the same mark.
     pub fn copy(&self) -> Self {
         let Disk { files, mark, .. } = &*self.disk();
-        let disk = Disk { files: files.clone(), mark: mark.clone(), left: None, room: None };
-        Self { disk: Arc::new(Mutex::new(disk)) }
+        let disk = Disk { files: files.clone(), mark: mark.clone(), ..Disk::default() };
+        Self { disk: Arc::new(Mutex::new(disk)), lease: 0 }
+    }
+
+    /// The same store, for a process that takes over: it has a newer lease than all before it.
+    #[must_use]
+    pub fn take_over(&self) -> Self {
+        let mut disk = self.disk();
+        disk.lease += 1;
+        Self { disk: Arc::clone(&self.disk), lease: disk.lease }
+    }
+
+    /// Whether nobody has taken over.
+    pub fn has_lease(&self) -> bool {
+        self.disk().lease == self.lease
     }
 
     /// All bytes of a file.

@@ -13,6 +13,8 @@ use throng_account::amplification::exact::Curve;
 use throng_account::composition::counts_epsilon;
 use throng_dp::{Delta, Epsilon};
 use throng_encode::Routing;
+use throng_testing::survey::hourly::ONE_HOT;
+use throng_testing::survey::with;
 use throng_wire::Survey;
 
 /// The values that there are.
@@ -51,21 +53,19 @@ impl Mechanism {
                 self.epsilon, self.tau
             ),
         };
-        let survey = Survey::from_toml(&format!(
-            r#"
-version = 1
-name = "numbers"
-question = "Which number?"
-epoch_s = 3600
-encoding = {{ kind = "one-hot", domain = {DOMAIN} }}
-randomizer = {randomizer}
-crowd = {{ respondents_min = 2, honest_fraction = 1.0, enrolment = "credential" }}
-claim = {{ epsilon_central = 4.0, delta = 1e-6, neighbors = "removal", bound = "exact" }}
-delivery = {{ instances = {}, hops = 2, envelopes = 64, cover = "chaff" }}
-"#,
-            self.instances
-        ))
-        .unwrap();
+        let encoding = format!("{{ kind = \"one-hot\", domain = {DOMAIN} }}");
+        let delivery =
+            format!("{{ instances = {}, hops = 2, envelopes = 64, cover = \"chaff\" }}", self.instances);
+        let fields = [
+            ("name", r#""numbers""#),
+            ("question", r#""Which number?""#),
+            ("encoding", &encoding),
+            ("randomizer", &randomizer),
+            ("crowd", r#"{ respondents_min = 2, honest_fraction = 1.0, enrolment = "credential" }"#),
+            ("claim", r#"{ epsilon_central = 4.0, delta = 1e-6, neighbors = "removal", bound = "exact" }"#),
+            ("delivery", &delivery),
+        ];
+        let survey = Survey::from_toml(&with(ONE_HOT, &fields)).unwrap();
         Routing::of(&survey, 0, self.tau).unwrap()
     }
 

@@ -95,16 +95,22 @@ export function factor(epsilon) {
   return times < 1e15 ? upTo(times, 3).toLocaleString("en") : `e^${atMost(epsilon)}`;
 }
 
+/// For how long what is left whatever fails holds. Without a backstop each epoch spends it again; with one, answers that change
+/// spend more.
+export function floorLasts(backstop) {
+  return backstop ? "in one epoch, and over all while an answer stays the same" : "in each epoch";
+}
+
 /// What is left of a guarantee if instances work together with the analyzer, which has the release; and where that is less,
 /// what the fragments say by themselves that more and more instances tie to somebody.
-export function collusions({ epsilon_local, epsilon_if_instances_compromised: tied, epsilon_with_release_if_instances_compromised }) {
+export function collusions({ backstop, epsilon_local, epsilon_if_instances_compromised: tied, epsilon_with_release_if_instances_compromised }) {
   const many = tied.length;
   // A release of an older analyzer has its floor alone.
   const left = epsilon_with_release_if_instances_compromised ?? tied.map(() => epsilon_local);
-  const floor = `the analyzer, which has the release, and ${many === 1 ? "the instance" : `1 or more of ${many} instances`}: at most epsilon ${epsilon(Math.max(...left))} (removal)`;
+  const floor = `the analyzer, which has the release, and ${many === 1 ? "the instance" : `1 or more of ${many} instances`}: at most epsilon ${epsilon(Math.max(...left))} (removal), ${floorLasts(backstop)}`;
   if (tied.every((value, at) => value >= left[at])) return floor;
   const alone = tied.map((value, at) => `${at === 0 ? "at most epsilon " : ""}${epsilon(value)} with ${at + 1}${at === 0 ? ` of ${many}` : ""}`);
-  return `${floor}. Only the fragments that they then know to be somebody's: ${alone.join(", ")}`;
+  return `${floor}. Only the fragments that they then know to be somebody's, of one epoch: ${alone.join(", ")}`;
 }
 
 export function bytes(value) {

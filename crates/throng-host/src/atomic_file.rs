@@ -12,7 +12,7 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-use crate::faults::{Step, step};
+use crate::faults::{self, Step};
 
 /// For the owner alone.
 pub const PRIVATE: u32 = 0o600;
@@ -176,8 +176,14 @@ fn sync(file: &File, path: &Path) -> io::Result<()> {
     file.sync_all()
 }
 
+/// Notes a step for tests, who know temporary files as `*`.
+pub(crate) fn step(step: Step, path: &Path) {
+    let temporary = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
+    faults::step(step, if temporary { Path::new("*") } else { path });
+}
+
 pub(crate) const PREFIX: &str = ".throng-";
-const SUFFIX: &str = ".tmp";
+pub(crate) const SUFFIX: &str = ".tmp";
 
 #[cfg(test)]
 mod tests {

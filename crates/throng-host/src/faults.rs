@@ -101,10 +101,7 @@ pub mod trace {
     pub fn of(directory: &Path, work: impl FnOnce()) -> Vec<(Step, String)> {
         STEPS.set(Some(Vec::new()));
         work();
-        let name = |path: PathBuf| {
-            let name = path.strip_prefix(directory).unwrap_or(&path).display().to_string();
-            if name.contains(crate::atomic_file::PREFIX) { "*".into() } else { name }
-        };
+        let name = |path: PathBuf| path.strip_prefix(directory).unwrap_or(&path).display().to_string();
         STEPS.take().unwrap_or_default().into_iter().map(|(step, path)| (step, name(path))).collect()
     }
 }

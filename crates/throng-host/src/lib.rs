@@ -6,12 +6,14 @@
 //! | how are keys made, and what do parties sign? | [`keygen`] |
 //! | which public files does a survey have? | [`bundle`] |
 //! | how is a file written so that it is whole or not there? | [`atomic_file`], [`out_dir`] |
+//! | how is a directory replaced whole, by one rename? | [`atomic_dir`] |
 //! | who else may look into a file or directory? | [`private_file`], [`private_dir`] |
 //! | what time is it, and where does randomness come from? | [`clock`], [`entropy`] |
 //! | what went wrong, and what can be done about it? | [`Error`], [`ErrorKind`] |
 //! | what do tests do to a running party? | [`faults`] |
 //! | what are pages made of, and who may see them? | [`page`], [`operator_token`] |
 
+pub mod atomic_dir;
 pub mod atomic_file;
 pub mod bundle;
 pub mod clock;
@@ -19,6 +21,7 @@ pub mod entropy;
 mod error;
 pub mod faults;
 pub mod keygen;
+pub mod memory;
 pub mod net;
 pub mod operator_token;
 pub mod out_dir;

@@ -7,7 +7,8 @@ use throng_host::net::Problem;
 use throng_plot::Png;
 use throng_plot::rank_plot::estimates_by_rank;
 use throng_plot::terminal::shrunk;
-use throng_serve::dashboard::{Drawn, problem, too_much};
+use throng_serve::Drawn;
+use throng_serve::dashboard::{problem, too_much};
 use throng_serve::studio::{RankPlot, Sample, Studio, StudioError, Trial, Tried};
 use throng_simulate::dataset::drawing::{cat, shares};
 use throng_simulate::dataset::{Dataset, Generator};
@@ -174,6 +175,7 @@ const ADVICE: &str = ": choose fewer values, or plan without a sample; `throng s
 mod tests {
     use super::*;
     use throng_survey::Survey;
+    use throng_testing::survey::{SURVEY, with};
 
     #[test]
     fn samples_have_about_the_values_that_were_asked_for() {
@@ -192,8 +194,8 @@ mod tests {
     fn a_sample_is_tried_while_it_is_wanted_and_not_too_large() {
         let sketch = |rows: u32, cells: u32| {
             let encoding =
-                format!("kind = \"sketch\", domain = 100, rows = {rows}, cells = {cells}, seed = 1");
-            Survey::from_toml(&SKETCHED.replace("ENCODING", &encoding)).unwrap()
+                format!("{{ kind = \"sketch\", domain = 100, rows = {rows}, cells = {cells}, seed = 1 }}");
+            Survey::from_toml(&sketched(&encoding)).unwrap()
         };
         let tried = |survey: &Survey, wanted: &(dyn Fn(&str) -> Result<(), Problem> + Sync)| {
             let sample = LabStudio.sample("zipf", 100, 10_000).unwrap();
@@ -210,15 +212,16 @@ mod tests {
         );
     }
 
-    const SKETCHED: &str = r#"
-version = 1
-name = "words"
-question = "Which word?"
-epoch_s = 86400
-encoding = { ENCODING }
-randomizer = { kind = "attribute-fragments", epsilon_local = 2.0 }
-crowd = { respondents_min = 10000, honest_fraction = 1.0, enrolment = "credential" }
-delivery = { instances = 3, hops = 2, envelopes = 200, cover = "chaff" }
-claim = { epsilon_central = 1.5, delta = 1e-6, neighbors = "removal", bound = "exact" }
-"#;
+    fn sketched(encoding: &str) -> String {
+        let fields = [
+            ("name", r#""words""#),
+            ("question", r#""Which word?""#),
+            ("encoding", encoding),
+            ("randomizer", r#"{ kind = "attribute-fragments", epsilon_local = 2.0 }"#),
+            ("crowd", r#"{ respondents_min = 10000, honest_fraction = 1.0, enrolment = "credential" }"#),
+            ("delivery", r#"{ instances = 3, hops = 2, envelopes = 200, cover = "chaff" }"#),
+            ("claim", r#"{ epsilon_central = 1.5, delta = 1e-6, neighbors = "removal", bound = "exact" }"#),
+        ];
+        with(SURVEY, &fields)
+    }
 }

@@ -116,7 +116,7 @@ function survey(epochs, number) {
     el(
       "div",
       { class: "grid" },
-      figure(`floor-${number}`, "Whatever fails", one.epsilon_floor, `epsilon ${epsilon(one.epsilon_floor)}`, `removal: at most ${factor(one.epsilon_floor)} times as likely as with nothing to say${one.next_epoch ? ", in one epoch, and in all while your answer stays the same" : ""}`),
+      figure(`floor-${number}`, "Whatever fails", one.epsilon_floor, `epsilon ${epsilon(one.epsilon_floor)}`, `removal: at most ${factor(one.epsilon_floor)} times as likely as with nothing to say${one.next_epoch ? ", in one epoch, and in all while your answer stays the same" : ", in one epoch"}`),
       figure(`central-${number}`, "What is released", one.epsilon_central, `epsilon ${epsilon(one.epsilon_central)}`, `removal: of anything that it may show, ${promise(one.epsilon_central, one.delta, "your")}`),
     ),
     el("details", { id: `guarantee-${number}` }, el("summary", {}, "What this rests on, and what is left if it fails"), el("ul", { class: "points" }, one.guarantee.map((one) => el("li", {}, words(one))))),

@@ -178,6 +178,7 @@ mod tests {
     use chacha20::rand_core::SeedableRng;
     use throng_dp::{Epsilon, OneHot};
     use throng_testing::parsing::check_bytes;
+    use throng_testing::survey;
 
     fn mechanism() -> Mechanism {
         let epsilon = |value| Epsilon::new(value).unwrap();
@@ -311,20 +312,18 @@ mod tests {
     }
 
     fn labelled() -> Survey {
-        Survey::from_toml(
-            r#"
-version = 1
-name = "labelled"
-question = "Which one?"
-epoch_s = 3600
-encoding = { kind = "one-hot", domain = 300 }
-randomizer = { kind = "attribute-fragments", epsilon_local = 2.0 }
-crowd = { respondents_min = 100, honest_fraction = 1.0, enrolment = "open" }
-delivery = { instances = 1, hops = 1, envelopes = 80, cover = "chaff" }
-claim = { epsilon_central = 1.0, delta = 1e-6, neighbors = "removal", bound = "exact" }
-labels = { names = ["de", "fr"], epsilon_deletion = 0.2, delta_deletion = 1e-9, epsilon_label = 1.0 }
-"#,
-        )
-        .unwrap()
+        let fields = [
+            ("name", r#""labelled""#),
+            ("question", r#""Which one?""#),
+            ("encoding", r#"{ kind = "one-hot", domain = 300 }"#),
+            ("randomizer", r#"{ kind = "attribute-fragments", epsilon_local = 2.0 }"#),
+            ("crowd", r#"{ respondents_min = 100, honest_fraction = 1.0, enrolment = "open" }"#),
+            ("delivery", r#"{ instances = 1, hops = 1, envelopes = 80, cover = "chaff" }"#),
+            (
+                "labels",
+                r#"{ names = ["de", "fr"], epsilon_deletion = 0.2, delta_deletion = 1e-9, epsilon_label = 1.0 }"#,
+            ),
+        ];
+        Survey::from_toml(&survey::with(survey::hourly::ONE_HOT, &fields)).unwrap()
     }
 }

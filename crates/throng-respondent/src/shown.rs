@@ -134,7 +134,7 @@ impl Respondent {
         let label = survey.labels.as_ref().and_then(|labels| labels.name(answer.label));
         let next_epoch = self.ledger.next_epoch(&answer.survey)?;
         let mut guarantee = claim.sentences();
-        guarantee.extend(next_epoch.map(|next| in_words(&next)));
+        guarantee.extend(next_epoch.map(|next| next.in_words()));
         Ok(ShownAnswer {
             survey: answer.name.clone(),
             survey_hash: answer.survey,
@@ -179,16 +179,18 @@ impl Fate {
     }
 }
 
-/// What a further epoch adds, for the person who decides about it.
-fn in_words(next: &NextEpoch) -> String {
-    format!(
-        "You have answered {} of its epochs. One more adds epsilon {:.4} (removal) with the answer that you gave last, {:.4} \
-         with one that you never gave, and {:.4} with nothing to say.",
-        next.epochs,
-        at_most(next.epsilon_same),
-        at_most(next.epsilon_another),
-        at_most(next.epsilon_nothing),
-    )
+impl NextEpoch {
+    /// What a further epoch adds, for the person who decides about it.
+    pub fn in_words(&self) -> String {
+        format!(
+            "You have answered {} of its epochs. One more adds epsilon {:.4} (removal) with the answer that you gave last, \
+             {:.4} with one that you never gave, and {:.4} with nothing to say.",
+            self.epochs,
+            at_most(self.epsilon_same),
+            at_most(self.epsilon_another),
+            at_most(self.epsilon_nothing),
+        )
+    }
 }
 
 fn first_bytes(body: &StoredBody) -> Option<String> {

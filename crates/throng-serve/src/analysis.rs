@@ -14,13 +14,13 @@ pub mod lies;
 mod opening;
 pub mod published;
 mod release_ledger;
-mod released;
+pub(crate) mod released;
 mod sealed_files;
 mod tally_files;
 
 pub use data_key::DataKey;
 pub use opening::{Booked, Delivered, Opener};
-pub use published::{Published, PublishedReleases, ReleaseName};
+pub use published::{Published, PublishedFiles, PublishedReleases, ReleaseName};
 pub use release_ledger::ReleaseLedger;
 pub use released::{Released, ReleasedValue, Wanted, plot_title};
 pub use sealed_files::{Arriving, Erased, SealedFiles, SealedLock};

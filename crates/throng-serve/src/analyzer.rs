@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::Router;
 use throng_wire::{LayerKeys, Place, Route};
@@ -30,7 +30,7 @@ use crate::operate::operator_port::{OperatorPort, is_for_one_machine};
 use crate::operate::reasons::Reason;
 use crate::operate::survey_files::SurveyFiles;
 use crate::operate::vitals::Vitals;
-use crate::operate::waits::Waits;
+use crate::operate::work_loop::{self, WorkLoop};
 use crate::studio::Studio;
 use asking::Asking;
 pub use config::{AnalyzedSurvey, AnalyzerConfig, Budget, Open};
@@ -174,6 +174,12 @@ impl AnalyzerServer {
             };
             let (name, watched) = (unique_name(survey.bundle.survey()), Watched::new(survey, log, &vitals));
             for (instance, survey) in (1..).zip(begun) {
+                let work_loop = WorkLoop::new(
+                    vitals.worker(&format!("analyzer for instance {instance}"), &name),
+                    watched.failures.clone(),
+                    watched.log.clone(),
+                    Some(instance),
+                );
                 let puller = Puller {
                     survey,
                     instance,
@@ -185,9 +191,7 @@ impl AnalyzerServer {
                     key: config.data_key(),
                     open: config.open,
                     late_epochs: config.late_epochs,
-                    waits: Waits::default(),
-                    started: (Instant::now(), now_s()),
-                    pulse: vitals.worker(&format!("analyzer for instance {instance}"), &name),
+                    work_loop,
                     watched: watched.clone(),
                     contacts: contacts.clone(),
                     // For those who look at the dashboard, and for nobody else.
@@ -197,7 +201,7 @@ impl AnalyzerServer {
                 let (stop, stopped) = mpsc::channel();
                 let ended = ended.clone();
                 let run = move || {
-                    let _ = catch_unwind(AssertUnwindSafe(|| puller.run(&stopped)));
+                    let _ = catch_unwind(AssertUnwindSafe(|| work_loop::run(puller, &stopped)));
                     // If nobody waits for it any more, that is fine.
                     let _ = ended.send(());
                 };

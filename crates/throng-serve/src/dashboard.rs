@@ -4,7 +4,6 @@
 //! epochs reached their crowd, which the hops say in public. Pages are files inside the program and have no data in them;
 //! all data is below `/api/`, as JSON, for whoever shows the operator's token. docs/dashboard.md lists the paths.
 
-mod drawn;
 mod file_name;
 mod guarantees;
 mod ledger;
@@ -37,7 +36,6 @@ use crate::analysis::{DataKey, PublishedReleases};
 use crate::error::{Error, Result};
 use crate::operate::{Contacts, Vitals};
 use crate::studio::Studio;
-pub use drawn::Drawn;
 use throng_account::Refusal;
 use throng_host::net::Problem;
 use throng_host::operator_token::OperatorToken;

@@ -13,6 +13,7 @@
 pub mod analysis;
 pub mod analyzer;
 pub mod dashboard;
+mod drawn;
 mod error;
 pub mod file_store;
 pub mod operate;
@@ -21,6 +22,7 @@ pub mod studio;
 pub mod verify;
 
 pub use analyzer::{AnalyzerConfig, AnalyzerServer};
+pub use drawn::Drawn;
 pub use error::{Error, Result};
 pub use operate::{Contacts, Log, LogFormat, OperatorPort, Vitals};
 pub use shuffler::{Shuffler, ShufflerConfig};

@@ -12,6 +12,7 @@ pub mod reasons;
 pub(crate) mod survey_files;
 pub mod vitals;
 pub(crate) mod waits;
+pub(crate) mod work_loop;
 
 pub use contacts::Contacts;
 pub use log::{Log, LogFormat};

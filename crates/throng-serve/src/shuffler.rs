@@ -31,7 +31,7 @@ use crate::operate::operator_port::OperatorPort;
 use crate::operate::reasons::Reason;
 use crate::operate::survey_files::SurveyFiles;
 use crate::operate::vitals::{Counter, Vitals};
-use crate::operate::waits::Waits;
+use crate::operate::work_loop::{self, WorkLoop};
 pub use config::{ShufflerConfig, SurveyConfig};
 use group_commit::GroupCommit;
 pub(super) use peers::{Peers, SharedPeers};
@@ -43,7 +43,7 @@ use throng_host::net::server::Limits;
 use throng_host::net::{Client, Server, Transport, client, open_files};
 use throng_host::private_dir::{self, Others};
 use throng_host::{bail, ensure};
-use worker::{Counts, Worker};
+use worker::{Counts, HopWorker};
 
 /// A shuffler whose files were read and found to be right.
 pub struct Shuffler {
@@ -415,7 +415,9 @@ impl Prepared {
         let intake = GroupCommit::start(Arc::clone(&hop))?;
         watch(&hop, &intake, vitals);
         let started = (Instant::now(), now_s());
-        let worker = Worker {
+        let work_loop =
+            WorkLoop::new(vitals.worker(&place, &survey), counts.failures.clone(), log.clone(), None);
+        let worker = HopWorker {
             hop: Arc::clone(&hop),
             keys,
             peers: peers.clone(),
@@ -424,17 +426,15 @@ impl Prepared {
             public,
             client,
             handle: Handle::current(),
-            waits: Waits::default(),
-            started,
+            work_loop,
             asked: false,
             patience: Duration::from_secs(config.neighbours_wait_s),
             log: log.clone(),
-            pulse: vitals.worker(&place, &survey),
             counts,
         };
         let (stop, stopped) = mpsc::channel();
         let name = format!("{instance}-{number}");
-        let thread = thread::Builder::new().name(name).spawn(move || worker.run(&stopped));
+        let thread = thread::Builder::new().name(name).spawn(move || work_loop::run(worker, &stopped));
         let (plain, seldom) = (config.plain_http, Seldom::default());
         let running = Running {
             hop,

@@ -10,7 +10,7 @@ use throng_analyze::Picture;
 use throng_dp::Estimates;
 use throng_survey::Survey;
 
-use crate::dashboard::Drawn;
+use crate::Drawn;
 use throng_host::net::Problem;
 
 /// Draws releases, and tries plans on crowds whose truth is known.

@@ -21,6 +21,8 @@ pub use verdict::{Check, Mark, Verdict};
 
 /// A release as it was published: the texts of its files. One that is missing is checked as such.
 struct Files {
+    /// All fields of `release.json` as they are, and not as a `Released`: that type reads past a field that it does not know, and
+    /// stops at the first that is missing or of another form. A check names each of them.
     release: Map<String, Value>,
     survey: Result<String>,
     signatures: Result<String>,

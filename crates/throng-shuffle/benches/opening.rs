@@ -6,17 +6,14 @@
 
 #![allow(clippy::unwrap_used)] // A bench has nobody to report to.
 
-#[path = "../tests/common/mod.rs"]
-mod common;
-
 use std::hint::black_box;
 use std::io::Read;
 use std::time::Instant;
 
-use common::world::EPOCH;
-use common::{Cascade, FIRST, SMALL, day};
 use cpu_time::ProcessTime;
 use rayon::prelude::*;
+use throng_testing::cascade::{Cascade, FIRST, SMALL, day};
+use throng_testing::wire::EPOCH;
 use throng_wire::{Stop, seal};
 
 /// Respondents, each with ten envelopes.
@@ -24,7 +21,7 @@ const RESPONDENTS: u32 = 2000;
 const TURNS: usize = 9;
 
 fn main() {
-    let mut cascade = Cascade::new(common::world::Shape { envelopes: 10, ..SMALL });
+    let mut cascade = Cascade::new(throng_testing::wire::Shape { envelopes: 10, ..SMALL });
     cascade.answer_all(FIRST, RESPONDENTS.min(700));
     for person in 700..RESPONDENTS {
         let body = cascade.body(FIRST, &[person % 784]);

@@ -30,7 +30,7 @@ use throng_wire::{
 
 use crate::channel::ChannelFile;
 use crate::crowd::CrowdRule;
-use crate::intake::Intake;
+use crate::intake::OpenEpoch;
 use crate::journal::Step;
 use crate::state_key::StateKey;
 use crate::store::Store;
@@ -71,13 +71,13 @@ pub struct Hop {
     analyzer_key_list: RwLock<Digest>,
     memory: usize,
     engine: Box<dyn Engine>,
-    store: Box<dyn Store>,
-    state_key: StateKey,
+    store: Arc<dyn Store>,
+    state_key: Arc<StateKey>,
     is_new: bool,
     /// Files that lost an end which nobody was told of, when they were opened.
     cuts: Mutex<Vec<Cut>>,
     /// Locked before `record` where both are.
-    intakes: Mutex<BTreeMap<u64, Intake>>,
+    intakes: Mutex<BTreeMap<u64, OpenEpoch>>,
     record: Mutex<Record>,
     receiving: Mutex<BTreeSet<Channel>>,
     /// One batch at a time, so that memory holds one.
@@ -109,8 +109,8 @@ impl Hop {
             analyzer_key_list: RwLock::new(Digest::NONE),
             memory,
             engine,
-            store,
-            state_key,
+            store: Arc::from(store),
+            state_key: Arc::new(state_key),
             is_new: false,
             cuts: Mutex::default(),
             intakes: Mutex::default(),
@@ -143,7 +143,7 @@ impl Hop {
 
     /// Waits until everything that it knows is on disk. What was acknowledged is; this is for what shows that it is all there.
     pub fn sync(&self) -> Result<(), Error> {
-        lock(&self.intakes).values_mut().try_for_each(Intake::sync)
+        lock(&self.intakes).values_mut().try_for_each(OpenEpoch::sync)
     }
 
     /// The survey.

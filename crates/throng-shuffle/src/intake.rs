@@ -17,6 +17,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::io::{self, BufReader, Read};
+use std::sync::Arc;
 
 use rand_core::CryptoRng;
 use throng_batch::{Body, Framing, Partition, sip_one};
@@ -26,7 +27,7 @@ use zeroize::Zeroizing;
 use crate::channel::{ChannelFile, KEY, NOTED, UPLOADS};
 use crate::draw::{read_secret, write_secret};
 use crate::state_key::StateKey;
-use crate::store::{Store, StoreFile, read_full, read_small};
+use crate::store::{Claim, Intake, Room, Store, StoreFile, read_full, read_small};
 use crate::{Channel, Error, Refusal, Seed};
 
 /// A body that came, before it is taken.
@@ -63,6 +64,13 @@ impl Upload {
     pub fn body_len(&self) -> usize {
         self.body.len()
     }
+
+    /// Its record at a place.
+    pub(crate) fn framed(&self, key: &StateKey, id: Tag, (place, time_bucket): (u64, u64)) -> Vec<u8> {
+        let head = head(id, time_bucket, self.body.len());
+        let check = check_of(key, self.channel, place, &head, &self.digest);
+        [&head[..], &self.body, &check].concat()
+    }
 }
 
 /// Says what it is, not whose.
@@ -72,10 +80,68 @@ impl std::fmt::Debug for Upload {
     }
 }
 
-/// The uploads of one epoch, while it lasts.
-pub(crate) struct Intake {
-    epoch: u64,
+/// An epoch that is open: its key, and what was taken.
+pub(crate) struct OpenEpoch {
     tags: Tags,
+    key: Arc<StateKey>,
+    intake: Box<dyn Intake>,
+}
+
+impl OpenEpoch {
+    /// Goes on with what the store has for these labels. Says which of them lost an end that nobody was told of.
+    pub(crate) fn open(
+        (store, key): (&Arc<dyn Store>, &Arc<StateKey>),
+        epoch: u64,
+        labels: &[u32],
+        body_len_max: usize,
+    ) -> Result<(Self, Vec<Channel>), Error> {
+        let tags = Tags::new(&*read_epoch_key(&**store, key, epoch)?);
+        let (intake, cut) = match store.intake(epoch, labels)? {
+            Some(own) => (own, Vec::new()),
+            None => {
+                let (intake, cut) = FileIntake::open((store, key), epoch, labels, body_len_max, &tags)?;
+                (Box::new(intake) as Box<dyn Intake>, cut)
+            }
+        };
+        Ok((Self { tags, key: Arc::clone(key), intake }, cut))
+    }
+
+    /// Takes a group of uploads, as [`Intake::take`] says.
+    pub(crate) fn take(
+        &mut self,
+        uploads: &[&Upload],
+        time_bucket: u64,
+        room: Room,
+    ) -> Vec<Result<u64, Refusal>> {
+        let tags = &self.tags;
+        let claims: Vec<Claim<'_>> = uploads
+            .iter()
+            .map(|upload| Claim {
+                respondent: tags.respondent(&upload.id),
+                body: tags.body(upload.channel.label, &upload.digest),
+                upload,
+                key: &self.key,
+            })
+            .collect();
+        self.intake.take(&claims, time_bucket, room)
+    }
+
+    /// Ends the intake of a label: how many bytes of uploads it has.
+    pub(crate) fn close(&mut self, label: u32) -> Result<u64, Error> {
+        self.intake.close(label)
+    }
+
+    /// Waits until what is noted cannot be lost either.
+    pub(crate) fn sync(&mut self) -> Result<(), Error> {
+        self.intake.sync()
+    }
+}
+
+/// The intake of an epoch in files that go on, one for each label.
+struct FileIntake {
+    store: Arc<dyn Store>,
+    key: Arc<StateKey>,
+    epoch: u64,
     known: HashedMap<Tag, Known>,
     files: BTreeMap<u32, UploadFile>,
 }
@@ -125,25 +191,18 @@ struct Known {
     time_bucket: u64,
 }
 
-/// How much an epoch may take.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
-    /// Respondents, which are in memory.
-    pub(crate) respondents: usize,
-    /// Bytes of one label, which have to be shuffled later.
-    pub(crate) bytes: u64,
-}
-
-impl Intake {
+impl FileIntake {
     /// Goes on with what is on disk for these labels. Says which of them lost an end that nobody was told of.
-    pub(crate) fn open(
-        (store, key): (&dyn Store, &StateKey),
+    fn open(
+        (own, own_key): (&Arc<dyn Store>, &Arc<StateKey>),
         epoch: u64,
-        labels: impl Iterator<Item = u32>,
+        labels: &[u32],
         body_len_max: usize,
+        tags: &Tags,
     ) -> Result<(Self, Vec<Channel>), Error> {
-        let (mut records, mut files, mut cut) = (Vec::new(), BTreeMap::new(), Vec::new());
-        for label in labels {
+        let (store, key) = (&**own, &**own_key);
+        let (mut known, mut files, mut cut) = (HashedMap::default(), BTreeMap::new(), Vec::new());
+        for &label in labels {
             let channel = Channel { label, epoch };
             let noted = Noted::read(store, key, channel)?;
             let Some(mut reader) = UploadReader::open((store, key), channel, body_len_max)? else {
@@ -153,7 +212,7 @@ impl Intake {
                 continue;
             };
             while let Some(UploadRecord { id, time_bucket, digest, .. }) = reader.next_record()? {
-                records.push((label, id, time_bucket, digest));
+                known.insert(id, Known { body: tags.body(label, &digest), time_bucket });
             }
             if reader.whole < noted {
                 return Err(Error::Damaged { file: UPLOADS, at: reader.whole });
@@ -165,74 +224,12 @@ impl Intake {
             files.insert(label, file);
             cut.extend(reader.torn.then_some(channel));
         }
-        let tags = Tags::new(&*read_epoch_key(store, key, epoch)?);
-        let known = records.into_iter().map(|(label, id, time_bucket, digest)| {
-            (id, Known { body: tags.body(label, &digest), time_bucket })
-        });
-        Ok((Self { epoch, known: known.collect(), tags, files }, cut))
-    }
-
-    /// How many bytes of uploads a label has.
-    pub(crate) fn len(&self, label: u32) -> u64 {
-        self.files.get(&label).map_or(0, |file| file.len)
-    }
-
-    /// Waits until what is noted of its files cannot be lost either.
-    pub(crate) fn sync(&mut self) -> Result<(), Error> {
-        let mut noted = self.files.values_mut().filter_map(|file| file.noted.as_mut());
-        Ok(noted.try_for_each(|noted| noted.file.sync())?)
-    }
-
-    /// Takes a group of uploads with one sync for each label. What is `Ok` survives a crash when this returns, and says
-    /// the time bucket for the receipt: for identical bytes again, the one of the first time.
-    pub(crate) fn take(
-        &mut self,
-        (store, key): (&dyn Store, &StateKey),
-        uploads: &[&Upload],
-        time_bucket: u64,
-        room: Room,
-    ) -> Vec<Result<u64, Refusal>> {
-        let mut fresh: BTreeMap<u32, Vec<(Tag, &Upload)>> = BTreeMap::new();
-        let mut ids = Vec::with_capacity(uploads.len());
-        let mut taken: Vec<Result<u64, Refusal>> = uploads
-            .iter()
-            .map(|upload| {
-                let id = self.tags.respondent(&upload.id);
-                let body = self.tags.body(upload.channel.label, &upload.digest);
-                ids.push(id);
-                match self.known.get(&id) {
-                    Some(known) if known.body == body => Ok(known.time_bucket),
-                    Some(_) => Err(Refusal::Conflict),
-                    None if self.known.len() >= room.respondents => Err(Refusal::Full),
-                    None => {
-                        fresh.entry(upload.channel.label).or_default().push((id, upload));
-                        self.known.insert(id, Known { body, time_bucket });
-                        Ok(time_bucket)
-                    }
-                }
-            })
-            .collect();
-        let mut all_written = true;
-        for (label, group) in fresh {
-            if self.write((store, key), label, &group, time_bucket, room).is_err() {
-                for (id, _) in &group {
-                    self.known.remove(id);
-                }
-                all_written = false;
-            }
-        }
-        // Those that were known before are as safe as they were; those that could not be written are not known.
-        for (id, taken) in ids.iter().zip(&mut taken) {
-            if !all_written && taken.is_ok() && !self.known.contains_key(id) {
-                *taken = Err(Refusal::Full);
-            }
-        }
-        taken
+        let (store, key) = (Arc::clone(own), Arc::clone(own_key));
+        Ok((Self { store, key, epoch, known, files }, cut))
     }
 
     fn write(
         &mut self,
-        (store, key): (&dyn Store, &StateKey),
         label: u32,
         group: &[(Tag, &Upload)],
         time_bucket: u64,
@@ -241,13 +238,59 @@ impl Intake {
         let channel = Channel { label, epoch: self.epoch };
         let file = match self.files.entry(label) {
             Entry::Occupied(file) => file.into_mut(),
-            Entry::Vacant(none) => none.insert(UploadFile::open(store, channel)?),
+            Entry::Vacant(none) => none.insert(UploadFile::open(&*self.store, channel)?),
         };
         let len = group.iter().map(|(_, upload)| OVERHEAD + upload.body.len()).sum::<usize>() + MARK_LEN;
         if file.broken || file.len + len as u64 > room.bytes {
             return Err(Refusal::Full.into());
         }
-        file.write(key, group, time_bucket, len as u64)
+        file.write(&self.key, group, time_bucket, len as u64)
+    }
+}
+
+impl Intake for FileIntake {
+    fn close(&mut self, label: u32) -> Result<u64, Error> {
+        Ok(self.files.get(&label).map_or(0, |file| file.len))
+    }
+
+    /// Waits until what is noted of its files cannot be lost either.
+    fn sync(&mut self) -> Result<(), Error> {
+        let mut noted = self.files.values_mut().filter_map(|file| file.noted.as_mut());
+        Ok(noted.try_for_each(|noted| noted.file.sync())?)
+    }
+
+    /// With one sync for each label.
+    fn take(&mut self, group: &[Claim<'_>], time_bucket: u64, room: Room) -> Vec<Result<u64, Refusal>> {
+        let mut fresh: BTreeMap<u32, Vec<(Tag, &Upload)>> = BTreeMap::new();
+        let mut taken: Vec<Result<u64, Refusal>> = group
+            .iter()
+            .map(|&Claim { respondent, body, upload, .. }| match self.known.get(&respondent) {
+                Some(known) if known.body == body => Ok(known.time_bucket),
+                Some(_) => Err(Refusal::Conflict),
+                None if self.known.len() >= room.respondents => Err(Refusal::Full),
+                None => {
+                    fresh.entry(upload.channel.label).or_default().push((respondent, upload));
+                    self.known.insert(respondent, Known { body, time_bucket });
+                    Ok(time_bucket)
+                }
+            })
+            .collect();
+        let mut all_written = true;
+        for (label, group) in fresh {
+            if self.write(label, &group, time_bucket, room).is_err() {
+                for (id, _) in &group {
+                    self.known.remove(id);
+                }
+                all_written = false;
+            }
+        }
+        // Those that were known before are as safe as they were; those that could not be written are not known.
+        for (claim, taken) in group.iter().zip(&mut taken) {
+            if !all_written && taken.is_ok() && !self.known.contains_key(&claim.respondent) {
+                *taken = Err(Refusal::Full);
+            }
+        }
+        taken
     }
 }
 
@@ -348,13 +391,6 @@ pub(crate) struct ClosedUploads<'a> {
     pub(crate) body_len_max: usize,
 }
 
-impl ClosedUploads<'_> {
-    /// Where they are, if the journal says that there are so many bytes of them.
-    pub(crate) fn partitions(channel: Channel, len: u64) -> [Partition; 1] {
-        [Partition::first(channel.file(UPLOADS), len)]
-    }
-}
-
 impl Framing for ClosedUploads<'_> {
     fn bodies<'a>(
         &'a self,
@@ -362,7 +398,8 @@ impl Framing for ClosedUploads<'_> {
         reader: Box<dyn Read + Send>,
     ) -> Box<dyn Iterator<Item = Result<Body, throng_batch::Error>> + 'a> {
         let reader = UploadReader::new(self.key, self.channel, self.body_len_max, reader);
-        let mut reader = UploadReader { closed: Some(partition.bytes.end), ..reader };
+        let (whole, closed) = (partition.bytes.start, Some(partition.bytes.end));
+        let mut reader = UploadReader { whole, closed, ..reader };
         Box::new(std::iter::from_fn(move || match reader.next_record() {
             Ok(record) => record.map(|UploadRecord { body, digest, .. }| Ok(Body { bytes: body, digest })),
             Err(error) => Some(Err(error)),

@@ -1,4 +1,4 @@
-//! What a hop remembers for ever: one small record for every step of every epoch.
+//! The write-ahead log of a hop, which it keeps for ever: one small record for every step of every epoch.
 //!
 //! A step counts from the moment that its record is synced, and not before. So a hop that is killed at any moment
 //! finds out where it was, and does no step twice that may be done only once. Nothing secret is in it: seeds, noise
@@ -15,7 +15,7 @@ use throng_wire::{EpochStatement, Signed};
 use crate::channel::ChannelFile;
 use crate::mark::{HighWater, Mark};
 use crate::state_key::{StateKey, Tag};
-use crate::store::{Store, StoreFile, read_small};
+use crate::store::{Log, Store, read_small};
 use crate::{Channel, Error};
 
 /// A step that was taken, and for which epoch of which channel.
@@ -44,9 +44,9 @@ pub(crate) enum Step {
     Expired,
 }
 
-/// The journal's file, open at its end.
+/// The journal's log, open at its end.
 pub(crate) struct Journal {
-    file: Box<dyn StoreFile>,
+    log: Box<dyn Log>,
     mark: Box<dyn Mark>,
     len: u64,
     high: HighWater,
@@ -112,10 +112,9 @@ impl Journal {
     }
 
     fn go_on(store: &dyn Store, mark: Box<dyn Mark>, chain: &Chain) -> Result<Self, Error> {
-        let mut file = store.append(NAME)?;
-        file.truncate(chain.len)?;
-        file.sync()?;
-        Ok(Self { file, mark, len: chain.len, high: chain.high(), broken: false })
+        let mut log = store.log(NAME)?;
+        log.truncate(chain.len)?;
+        Ok(Self { log, mark, len: chain.len, high: chain.high(), broken: false })
     }
 
     /// Writes a step. When this returns, it is taken.
@@ -128,8 +127,7 @@ impl Journal {
         if let Step::Decided(_) = entry.step {
             high.unsigned = high.unsigned.max(entry.channel.epoch.saturating_add(1));
         }
-        let written = self.file.write_all(&record).and_then(|()| self.file.sync());
-        let written = written.and_then(|()| self.mark.save(&high.to_bytes(key)));
+        let written = self.log.append(&record).and_then(|()| self.mark.save(&high.to_bytes(key)));
         if let Err(error) = written {
             // Whether it is there after a crash is not known; here it is taken back, unless the mark may say that it is there.
             let unmarked = match self.mark.load() {
@@ -137,7 +135,7 @@ impl Journal {
                 Ok(None) => self.high.records == 0,
                 Err(_) => false,
             };
-            self.broken = !unmarked || self.file.truncate(self.len).and_then(|()| self.file.sync()).is_err();
+            self.broken = !unmarked || self.log.truncate(self.len).is_err();
             return Err(error.into());
         }
         self.len += record.len() as u64;

@@ -33,7 +33,7 @@ pub use hop::{Cut, Hop, HopConfig, Outgoing};
 pub use intake::Upload;
 pub use mark::Mark;
 pub use refusal::Refusal;
-pub use store::{Store, StoreFile};
+pub use store::{Claim, Intake, Log, Room, Store, StoreFile};
 pub use taken::Taken;
 pub use throng_batch::{Manifest, MemoryStore, Partitions, Seed, Volume, VolumeFile};
 pub use throng_wire::Channel;

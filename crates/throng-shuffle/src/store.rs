@@ -1,11 +1,17 @@
-//! Where a hop keeps what it must not lose: named files, written from front to back, read from front to back.
+//! Where a hop keeps what it must not lose: the journal and intake door.
 //!
-//! That is all a hop needs, so that is all there is: a directory on one machine does it (`throng`'s `FileStore`), memory
-//! does it in tests ([`MemoryStore`](crate::MemoryStore)), and a cluster's storage could.
+//! A [`Store`] is a [`Volume`], whose files are written from front to back and read in ranges, with a [`Log`] for the journal and an
+//! [`Intake`] for who has answered. A directory on one machine does it (`throng`'s `FileStore`), memory does it in tests
+//! ([`MemoryStore`]). What the door asks for is what a cluster's storage has, too: files are objects, a log is rows that are written under
+//! a lease, and an intake is a table of who has answered beside bodies in segments, which are partitions of the epoch's uploads.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 
-use throng_batch::{MemoryStore, Volume, VolumeFile};
+use throng_batch::{MemoryFile, MemoryStore, Partition, Volume, VolumeFile};
+
+use crate::channel::{ChannelFile, UPLOADS};
+use crate::state_key::StateKey;
+use crate::{Channel, Error, Refusal, Upload};
 
 /// Files by name. A file that is written but not synced may be gone, or be any mixture of old and new, after a crash.
 pub trait Store: Volume {
@@ -20,6 +26,93 @@ pub trait Store: Volume {
 
     /// The names of all files.
     fn names(&self) -> io::Result<Vec<String>>;
+
+    /// Goes on with a log at its end; one that does not exist is started. It is read as the file of its name.
+    fn log(&self, name: &str) -> io::Result<Box<dyn Log>> {
+        Ok(Box::new(FileLog(self.append(name)?)))
+    }
+
+    /// Goes on with what was taken in an epoch for some labels, where the store has its own way to keep that; `None` where it is in files
+    /// that go on (`append_groups`).
+    fn intake(&self, epoch: u64, labels: &[u32]) -> io::Result<Option<Box<dyn Intake>>> {
+        let _ = (epoch, labels);
+        Ok(None)
+    }
+
+    /// Where the uploads of a channel are that was closed with so many bytes of them: ranges of one file, or of what is
+    /// read as one, that begin where groups do.
+    fn uploads(&self, channel: Channel, len: u64) -> io::Result<Vec<Partition>> {
+        Ok(vec![Partition::first(channel.file(UPLOADS), len)])
+    }
+}
+
+/// A write-ahead log of whole records.
+///
+/// A store that several processes use gives each a lease, by a number that rises. A log belongs to the lease of its store: behind
+/// a newer one everything fails, and nothing is changed.
+pub trait Log: Send {
+    /// Appends a record. When this returns it survives a crash; if it fails, some of it may be there.
+    fn append(&mut self, record: &[u8]) -> io::Result<()>;
+
+    /// Cuts the log to its first `len` bytes, for good, and goes on there.
+    fn truncate(&mut self, len: u64) -> io::Result<()>;
+}
+
+/// A log in a file. Nobody else has the file open, so that it needs no lease.
+struct FileLog(Box<dyn StoreFile>);
+
+impl Log for FileLog {
+    fn append(&mut self, record: &[u8]) -> io::Result<()> {
+        self.0.write_all(record)?;
+        self.0.sync()
+    }
+
+    fn truncate(&mut self, len: u64) -> io::Result<()> {
+        self.0.truncate(len)?;
+        self.0.sync()
+    }
+}
+
+/// What was taken in one epoch, while it lasts: who has answered, and what they sent.
+pub trait Intake: Send {
+    /// Takes a group of claims. Of each respondent it takes one body, whoever else takes claims of the same epoch at
+    /// the same time. What is `Ok` survives a crash when this returns, with its body, and says the time bucket for the
+    /// receipt: for the same body again, the one of the first time.
+    fn take(&mut self, group: &[Claim<'_>], time_bucket: u64, room: Room) -> Vec<Result<u64, Refusal>>;
+
+    /// Ends the intake of a label: how many bytes of uploads it has, for the journal.
+    fn close(&mut self, label: u32) -> Result<u64, Error>;
+
+    /// Waits until everything that it knows is safe, beyond what was acknowledged.
+    fn sync(&mut self) -> Result<(), Error>;
+}
+
+/// An upload and what stands for its respondent and its body, as far as anybody may know after the epoch: nothing.
+#[derive(Clone, Copy)]
+pub struct Claim<'a> {
+    /// Who sends it, under the epoch's key.
+    pub respondent: [u8; 16],
+    /// What they send, under the epoch's key: label and body.
+    pub body: u64,
+    /// The upload.
+    pub upload: &'a Upload,
+    pub(crate) key: &'a StateKey,
+}
+
+impl Claim<'_> {
+    /// The upload as it is stored at a place among its channel's uploads, and as the hop knows it again there.
+    pub fn framed(&self, place: u64, time_bucket: u64) -> Vec<u8> {
+        self.upload.framed(self.key, self.respondent, (place, time_bucket))
+    }
+}
+
+/// How much an epoch may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// Respondents.
+    pub respondents: usize,
+    /// Bytes of one label, which have to be shuffled later.
+    pub bytes: u64,
 }
 
 /// A file that goes on.
@@ -36,9 +129,39 @@ impl Store for MemoryStore {
     fn names(&self) -> io::Result<Vec<String>> {
         self.file_names()
     }
+
+    fn log(&self, name: &str) -> io::Result<Box<dyn Log>> {
+        Ok(Box::new(MemoryLog { store: self.clone(), file: self.go_on(name)? }))
+    }
 }
 
-impl StoreFile for throng_batch::MemoryFile {
+/// A log in memory, which somebody else may take over.
+struct MemoryLog {
+    store: MemoryStore,
+    file: MemoryFile,
+}
+
+impl MemoryLog {
+    fn check_lease(&self) -> io::Result<()> {
+        if self.store.has_lease() { Ok(()) } else { Err(io::Error::other("there is a newer lease")) }
+    }
+}
+
+impl Log for MemoryLog {
+    fn append(&mut self, record: &[u8]) -> io::Result<()> {
+        self.check_lease()?;
+        self.file.write_all(record)?;
+        self.file.sync()
+    }
+
+    fn truncate(&mut self, len: u64) -> io::Result<()> {
+        self.check_lease()?;
+        self.file.cut(len)?;
+        self.file.sync()
+    }
+}
+
+impl StoreFile for MemoryFile {
     fn truncate(&mut self, len: u64) -> io::Result<()> {
         self.cut(len)
     }

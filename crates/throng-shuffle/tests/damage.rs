@@ -2,13 +2,11 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
-mod common;
-
 use std::io::Write;
 
-use common::{Cascade, FIRST, NEXT_DAY, SMALL};
 use proptest::prelude::*;
 use throng_shuffle::{Error, MemoryStore, Store, Volume};
+use throng_testing::cascade::{Cascade, FIRST, NEXT_DAY, SMALL};
 use throng_testing::parsing::near;
 use throng_wire::Outcome;
 

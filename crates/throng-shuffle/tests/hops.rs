@@ -2,16 +2,14 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use common::world::{EPOCH, Shape, World};
-use common::{Cascade, FIRST, NEXT_DAY, SMALL, day, name, refusal};
 use throng_shuffle::{Channel, Cut, Error, Hop, MemoryStore, Refusal, Taken, Upload};
+use throng_testing::cascade::{Cascade, FIRST, NEXT_DAY, SMALL, day, name, refusal};
+use throng_testing::wire::{EPOCH, Shape, World};
 use throng_wire::peel::open_fragment;
 use throng_wire::seal::seal;
 use throng_wire::statement::{check_cascade, check_count};

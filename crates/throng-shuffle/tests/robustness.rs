@@ -2,13 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::io::Write;
 
-use common::world::{EPOCH, Shape};
-use common::{Cascade, FIRST, NEXT_DAY, SMALL, day, refusal};
 use throng_shuffle::{Channel, Error, MemoryStore, Refusal, Store, Volume};
+use throng_testing::cascade::{Cascade, FIRST, NEXT_DAY, SMALL, day, refusal};
+use throng_testing::wire::{EPOCH, Shape};
 use throng_wire::statement::check_cascade;
 use throng_wire::survey::Cover;
 use throng_wire::{BatchCount, Digest, EpochStatement, Forwarded, Outcome, Place, Signed, Stop};

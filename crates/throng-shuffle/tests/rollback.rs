@@ -2,17 +2,15 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::io::{Read, Write};
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use common::world::{EPOCH, Shape};
-use common::{Cascade, FIRST, NEXT_DAY, SMALL, day, deletion, name, refusal, seeds_of};
 use throng_batch::{EmbeddedEngine, Engine, Partition, PermuteJob};
 use throng_dp::sampling::below;
 use throng_shuffle::{Channel, Error, Hop, MemoryStore, Refusal, Upload, Volume};
+use throng_testing::cascade::{Cascade, FIRST, NEXT_DAY, SMALL, day, deletion, name, refusal, seeds_of};
+use throng_testing::wire::{EPOCH, Shape};
 use throng_wire::peel::open_body;
 use throng_wire::{Outcome, Place, Signed};
 

@@ -273,9 +273,10 @@ impl CheckedClaim {
         let (local, central) = self.replacement();
         all.push(format!(
             "Removal compares your answer with having nothing to say. Two answers that you could have given (replacement) \
-             are told apart by at most epsilon {} whatever fails, and in what is released of one epoch by at most \
+             are told apart by at most epsilon {} whatever fails{}, and in what is released of one epoch by at most \
              epsilon_central {}, delta {:e}.",
             local.epsilon(),
+            self.floor_lasts(),
             central.epsilon(),
             central.delta().to_three_digits()
         ));
@@ -283,8 +284,8 @@ impl CheckedClaim {
         all
     }
 
-    /// What the floor and a release guarantee between two answers, by way of none: epsilon is twice as large, and the delta of
-    /// a release 1 + e^epsilon times.
+    /// What the floor, for as long as it holds, and a release guarantee between two answers, by way of none: epsilon is twice as
+    /// large, and the delta of a release 1 + e^epsilon times.
     pub fn replacement(&self) -> (LocalGuarantee<Replacement>, CentralGuarantee<Replacement>) {
         (self.floor.into(), self.claimed.into())
     }
@@ -309,9 +310,18 @@ impl CheckedClaim {
 }
 
 impl CheckedClaim {
+    /// Over which epochs the floor holds, to be said behind its number. Answers that change cost more.
+    fn floor_lasts(&self) -> &'static str {
+        match self.survey.answers {
+            None => ", in one epoch",
+            Some((AnswerChanges::Allowed, _)) => ", as long as the answer is the same in every epoch",
+            Some((AnswerChanges::Never, _)) => "",
+        }
+    }
+
     /// What more and more bad instances leave, in a sentence for each number that changes something.
     fn collusions(&self) -> Vec<String> {
-        let instances = self.exposure.instances;
+        let (instances, lasts) = (self.exposure.instances, self.floor_lasts());
         let which = if self.survey.profile.is_some() { " that get your fragments" } else { "" };
         let collusions = self.exposure.collusions().unwrap_or_default();
         let mut sentences = Vec::new();
@@ -331,13 +341,13 @@ impl CheckedClaim {
             };
             // They have the release, too: what the fragments say by themselves is no limit of what they learn.
             let alone = if exposed < with_release {
-                format!("; by themselves those fragments say epsilon {exposed}")
+                format!("; by themselves those fragments say epsilon {exposed} in one epoch")
             } else {
                 String::new()
             };
             sentences.push(format!(
-                "If the analyzer and all hops of {bad}{more} of the {instances} instances{which} work together, {known} \
-                 known to be yours: epsilon {with_release} (removal) is left{alone}."
+                "If the analyzer and all hops of {bad}{more} of the {instances} instances{which} work together, in each epoch \
+                 {known} known to be yours: epsilon {with_release} (removal) is left{lasts}{alone}."
             ));
         }
         sentences

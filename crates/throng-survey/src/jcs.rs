@@ -6,123 +6,27 @@ use serde_json::Value;
 
 use crate::Error;
 
-/// The canonical JSON of a value.
+/// The canonical JSON of a value. An integer that a double may not hold is refused (RFC 7493, section 2.2): two programs could
+/// read two different numbers.
 pub fn to_string(value: &impl Serialize) -> Result<String, Error> {
-    let value = serde_json::to_value(value).map_err(|error| Error::Canonical(error.to_string()))?;
-    let mut out = String::new();
-    write(&value, &mut out)?;
-    Ok(out)
+    let refused = |error: serde_json::Error| Error::Canonical(error.to_string());
+    let value = serde_json::to_value(value).map_err(refused)?;
+    check_integers(&value)?;
+    serde_json_canonicalizer::to_string(&value).map_err(refused)
 }
 
-fn write(value: &Value, out: &mut String) -> Result<(), Error> {
+fn check_integers(value: &Value) -> Result<(), Error> {
     match value {
-        Value::Null => out.push_str("null"),
-        Value::Bool(true) => out.push_str("true"),
-        Value::Bool(false) => out.push_str("false"),
-        Value::Number(number) => write_number(number, out)?,
-        Value::String(text) => write_text(text, out)?,
-        Value::Array(items) => {
-            out.push('[');
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
-                }
-                write(item, out)?;
-            }
-            out.push(']');
+        Value::Number(number) if number.as_u64().is_some_and(|integer| integer > INTEGER_MAX) => {
+            Err(Error::Canonical("an integer above 2^53 - 1".into()))
         }
-        Value::Object(fields) => {
-            // Section 3.2.3: names are sorted as sequences of UTF-16 code units.
-            let mut fields: Vec<_> = fields.iter().collect();
-            fields.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
-            out.push('{');
-            for (index, (name, field)) in fields.into_iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
-                }
-                write_text(name, out)?;
-                out.push(':');
-                write(field, out)?;
-            }
-            out.push('}');
+        Value::Number(number) if number.as_i64().is_some_and(|one| one.unsigned_abs() > INTEGER_MAX) => {
+            Err(Error::Canonical("an integer below -(2^53 - 1)".into()))
         }
+        Value::Array(items) => items.iter().try_for_each(check_integers),
+        Value::Object(fields) => fields.values().try_for_each(check_integers),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
     }
-    Ok(())
-}
-
-/// Section 3.2.2.2: the two-character escapes, \u00xx with small letters for other control characters, everything
-/// else as it is. That is what serde_json writes.
-fn write_text(text: &str, out: &mut String) -> Result<(), Error> {
-    out.push_str(&serde_json::to_string(text).map_err(|error| Error::Canonical(error.to_string()))?);
-    Ok(())
-}
-
-/// Section 3.2.2.3. A number in JSON is a double; integers that a double may not hold are refused (RFC 7493, section
-/// 2.2), because two programs could read two different numbers.
-fn write_number(number: &serde_json::Number, out: &mut String) -> Result<(), Error> {
-    if let Some(integer) = number.as_u64() {
-        if integer > INTEGER_MAX {
-            return Err(Error::Canonical("an integer above 2^53 - 1".into()));
-        }
-        out.push_str(&integer.to_string());
-    } else if let Some(integer) = number.as_i64() {
-        if integer.unsigned_abs() > INTEGER_MAX {
-            return Err(Error::Canonical("an integer below -(2^53 - 1)".into()));
-        }
-        out.push_str(&integer.to_string());
-    } else {
-        match number.as_f64() {
-            Some(double) if double.is_finite() => out.push_str(&ecmascript(double)),
-            _ => return Err(Error::Canonical("a number that is no double".into())),
-        }
-    }
-    Ok(())
-}
-
-/// A finite double as ECMAScript writes it (ECMA-262, Number::toString, radix 10).
-fn ecmascript(double: f64) -> String {
-    if double == 0.0 {
-        return "0".into(); // also for -0
-    }
-    let (digits, point) = shortest(double.abs());
-    let count = digits.len() as i32;
-    let zeros = |count: i32| "0".repeat(count.max(0) as usize);
-    let sign = if double < 0.0 { "-" } else { "" };
-    if count <= point && point <= 21 {
-        format!("{sign}{digits}{}", zeros(point - count))
-    } else if 0 < point && point <= 21 {
-        let (whole, rest) = digits.split_at(point as usize);
-        format!("{sign}{whole}.{rest}")
-    } else if -6 < point && point <= 0 {
-        format!("{sign}0.{}{digits}", zeros(-point))
-    } else {
-        let (first, rest) = digits.split_at(1);
-        let dot = if rest.is_empty() { "" } else { "." };
-        format!("{sign}{first}{dot}{rest}e{:+}", point - 1)
-    }
-}
-
-/// The fewest digits that read back as the same double, and among those the nearest; the decimal point stands after
-/// the returned number of digits.
-fn shortest(double: f64) -> (String, i32) {
-    let split = |scientific: String| {
-        let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-        (mantissa.replace('.', ""), exponent.parse::<i32>().unwrap_or(0) + 1)
-    };
-    // These are the digits of Rust's exponent form, but for one rule: of two that are equally near, ECMA-262 takes the
-    // even one. No double has more than 767 digits, so the exact expansion shows a tie as a 5 followed by zeros.
-    let (mut digits, point) = split(format!("{double:e}"));
-    let (exact, _) = split(format!("{double:.780e}"));
-    let (kept, rest) = exact.split_at(digits.len().min(exact.len()));
-    let tie = rest.starts_with('5') && rest[1..].bytes().all(|digit| digit == b'0');
-    let odd = |digits: &str| digits.bytes().last().is_some_and(|digit| digit % 2 == 1);
-    if tie && odd(&digits) {
-        // The even one is the neighbour on the other side: one less if Rust rounded up, else one more. A nine is never
-        // carried: the result would end in a zero, and be shorter.
-        let last = digits.pop().map_or(b'0', |digit| digit as u8);
-        digits.push(char::from(if kept.as_bytes().last() == Some(&last) { last + 1 } else { last - 1 }));
-    }
-    (digits, point)
 }
 
 /// The largest integer n such that n and n + 1 are both doubles.
@@ -134,6 +38,22 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    /// A finite double, as ECMAScript writes it.
+    fn ecmascript(double: f64) -> String {
+        to_string(&double).unwrap()
+    }
+
+    /// Below a power of two doubles are twice as close, so the even one of two decimals that are equally near may be another
+    /// double. Node writes these texts, too.
+    #[test]
+    fn powers_of_two_read_back() {
+        assert_eq!(ecmascript(2_f64.powi(-24)), "5.960464477539063e-8");
+        for exponent in -1074..1024 {
+            let double = 2_f64.powi(exponent);
+            assert_eq!(ecmascript(double).parse(), Ok(double), "2^{exponent}");
+        }
+    }
 
     /// RFC 8785, appendix B: doubles by their bits, and what stands for them.
     const NUMBERS: &[(u64, &str)] = &[

@@ -1,13 +1,13 @@
 //! What one respondent who lies can do to an estimate (poisoning), as plans and releases say it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use throng_account::liar::OneLiar;
 use throng_dp::fragmenting::Assignment;
 
 use crate::{Error, Survey};
 
 /// What one liar can do to one estimate, in respondents.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OneLiarShown {
     /// How many envelopes with fragments of one value are counted of one respondent at most.
     pub envelopes: u64,
@@ -82,22 +82,17 @@ pub fn up_to_tenths(people: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use throng_testing::survey::{SURVEY, with};
 
     fn survey(encoding: &str, instances: u32) -> Survey {
-        let text = format!(
-            r#"
-version = 1
-name = "a"
-question = "b"
-epoch_s = 86400
-encoding = {encoding}
-randomizer = {{ kind = "attribute-fragments", epsilon_local = 2.0 }}
-crowd = {{ respondents_min = 3000, honest_fraction = 0.9, enrolment = "credential" }}
-delivery = {{ instances = {instances}, hops = 2, envelopes = 24, cover = "chaff" }}
-claim = {{ epsilon_central = 1.0, delta = 1e-6, neighbors = "removal", bound = "exact" }}
-"#
-        );
-        Survey::from_toml(&text).unwrap()
+        let delivery = format!("{{ instances = {instances}, hops = 2, envelopes = 24, cover = \"chaff\" }}");
+        let fields = [
+            ("encoding", encoding),
+            ("randomizer", r#"{ kind = "attribute-fragments", epsilon_local = 2.0 }"#),
+            ("crowd", r#"{ respondents_min = 3000, honest_fraction = 0.9, enrolment = "credential" }"#),
+            ("delivery", &delivery),
+        ];
+        Survey::from_toml(&with(SURVEY, &fields)).unwrap()
     }
 
     /// epsilon_local 2: a bit flips with probability p = 1/(1 + e^2), and an estimate is (sum - n p)/(1 - 2p).

@@ -26,8 +26,6 @@ pub mod plan;
 mod promise;
 mod stated;
 pub mod survey;
-#[cfg(test)]
-mod testing;
 mod verifying_key;
 
 pub use claim::{CheckedClaim, floor, terms};

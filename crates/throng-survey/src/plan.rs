@@ -13,7 +13,7 @@ use throng_account::planner::{self, Choice, Encoding, Plan, Question};
 use throng_account::{Error as AccountError, GoOn, TO_THE_END};
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal, Replacement};
 
-use crate::lengths::{body_len, envelope_len};
+use crate::lengths::envelope_len;
 use crate::liar::{self, OneLiarShown};
 use crate::survey::{self, AnswerChanges, Claim, Cover, Crowd, Delivery, Enrolment};
 use crate::{CentralPromise, CollusionPromise, Error, Stated, Survey};
@@ -180,7 +180,7 @@ impl Planned {
         let removal = CentralGuarantee::<Removal>::new(question.epsilon_central, question.delta);
         let replacement = CentralGuarantee::<Replacement>::from(removal);
         let liar = liar::of(&survey)?;
-        let bytes = u64::from(question.instances) * body_len(hops, plan.envelopes);
+        let bytes = u64::from(question.instances) * survey.body_len();
         let cost = cost::throng(plan, question.instances, hops, bytes);
         let histogram = match plan.encoding {
             Encoding::OneHot | Encoding::Sketch { .. } => Some(question.domain),
@@ -200,7 +200,7 @@ impl Planned {
             overflow_delta: plan.overflow.value(),
             fragments_per_respondent: plan.fragments,
             envelopes_per_instance: plan.envelopes,
-            envelope_bytes: envelope_len(hops),
+            envelope_bytes: envelope_len(survey.payload_len(), hops),
             bytes_per_respondent: bytes,
             respondent_ms: cost.respondent_us / 1e3,
             servers_ms: cost.servers_us / 1e3,
@@ -261,7 +261,7 @@ impl fmt::Display for Planned {
             ),
         )?;
         line("  of having taken part", labels::absence_in_words(&self.absence))?;
-        line("whatever fails", format!("{floor} {} (removal)", self.epsilon_floor))?;
+        line("whatever fails in an epoch", format!("{floor} {} (removal)", self.epsilon_floor))?;
         if let Some(fragment) = self.epsilon_fragment {
             line("each report fragment", format!("epsilon_fragment {fragment}"))?;
             line("over several epochs", over_epochs(&self.survey).into())?;
@@ -488,12 +488,15 @@ fn over_epochs(survey: &Survey) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::lengths::{INDEX_LEN, body_len};
     use throng_account::planner::ENVELOPES_MAX;
 
     /// The most that a plan asks for is what the planner's constant says it is.
     #[test]
     fn the_largest_body_of_a_plan_has_less_than_a_megabyte() {
-        assert_eq!((body_len(2, ENVELOPES_MAX), body_len(16, ENVELOPES_MAX)), (107_049, 793_049));
+        assert_eq!(
+            (body_len(INDEX_LEN, 2, ENVELOPES_MAX), body_len(INDEX_LEN, 16, ENVELOPES_MAX)),
+            (107_049, 793_049)
+        );
     }
 }

@@ -103,7 +103,7 @@ impl CollusionPromise {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::FRAGMENTED;
+    use throng_testing::survey::FRAGMENTED;
 
     /// The names, and their order, are those of files that are published.
     #[test]

@@ -15,8 +15,9 @@ use serde::{Deserialize, Serialize};
 use throng_dp::{Attributes, CountSketch, Epsilon, Mechanism, OneHot, Record, SketchShape};
 
 use crate::digest::SurveyHash;
+use crate::lengths::INDEX_LEN;
 use crate::place::Place;
-use crate::{Error, jcs};
+use crate::{Error, jcs, lengths};
 
 pub use labels::Labels;
 pub use party::{Instance, Parties, Party};
@@ -173,6 +174,22 @@ pub enum Enrolment {
     Open,
 }
 
+/// Who issues what respondents are enrolled with. Files of version 1 have no field for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Issuer {
+    /// No party of its own: each first hop has a list of the credentials that it takes.
+    FirstHops,
+}
+
+/// The noise that hops add to what they forward. Files of version 1 have no field for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HopNoise {
+    /// None: a batch holds what respondents sent, and nothing else.
+    None,
+}
+
 /// How fragments travel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -278,6 +295,31 @@ impl Survey {
             Encoding::OneHot { .. } | Encoding::Record { .. } => self.domain(),
             Encoding::Sketch { rows, cells, .. } => u64::from(*rows) * u64::from(*cells),
         }
+    }
+
+    /// The length of a payload: what the analyzer finds in an envelope once all layers are opened. It follows from how answers
+    /// become counts and how values are written; in every survey of version 1 it is one attribute's index.
+    pub fn payload_len(&self) -> u64 {
+        match (self.mode(), &self.encoding) {
+            (Mode::Shuffled, Encoding::OneHot { .. } | Encoding::Sketch { .. } | Encoding::Record { .. }) => {
+                INDEX_LEN
+            }
+        }
+    }
+
+    /// The length of a body: what a respondent sends to one instance in one epoch, with all its envelopes.
+    pub fn body_len(&self) -> u64 {
+        lengths::body_len(self.payload_len(), self.delivery.hops, self.delivery.envelopes)
+    }
+
+    /// Who issues what respondents are enrolled with.
+    pub fn issuer(&self) -> Issuer {
+        Issuer::FirstHops
+    }
+
+    /// The noise that hops add to what they forward.
+    pub fn hop_noise(&self) -> HopNoise {
+        HopNoise::None
     }
 
     /// The canonical JSON that everyone hashes.

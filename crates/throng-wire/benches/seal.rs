@@ -13,6 +13,7 @@ use hpke::aead::AesGcm128;
 use hpke::kdf::HkdfSha256;
 use hpke::kem::{Kem, X25519HkdfSha256};
 use hpke::{Deserializable, OpModeR, OpModeS, Serializable};
+use throng_testing::survey::{SURVEY, with};
 use throng_wire::peel::{open_body, peel};
 use throng_wire::seal::{open, seal};
 use throng_wire::survey::{Instance, Parties, Party};
@@ -140,7 +141,14 @@ fn world() -> (SignedSurvey, Vec<KeyList>, Vec<LayerKeys>) {
         jurisdiction: "anywhere".into(),
         signing_key: signing(place).public(),
     };
-    let mut survey = Survey::from_toml(SURVEY).expect("the survey is valid");
+    let mut survey = Survey::from_toml(&with(
+        SURVEY,
+        &[
+            ("crowd", r#"{ respondents_min = 3000, honest_fraction = 0.9, enrolment = "credential" }"#),
+            ("delivery", r#"{ instances = 3, hops = 2, envelopes = 10, cover = "chaff" }"#),
+        ],
+    ))
+    .expect("the survey is valid");
     survey.parties = Some(Parties {
         analyzer: Some(party(Place::Analyzer)),
         instances: (1..=3)
@@ -169,15 +177,3 @@ fn layer_keys(seed: u8) -> LayerKeys {
 
 const TURNS: usize = 301;
 const SEALS_PER_TURN: u32 = 20;
-
-const SURVEY: &str = r#"
-version = 1
-name = "bench"
-question = "Which pixel of the drawing do you hold?"
-epoch_s = 86400
-encoding = { kind = "one-hot", domain = 784 }
-randomizer = { kind = "attribute-fragments", epsilon_local = 5.25 }
-crowd = { respondents_min = 3000, honest_fraction = 0.9, enrolment = "credential" }
-delivery = { instances = 3, hops = 2, envelopes = 10, cover = "chaff" }
-claim = { epsilon_central = 1.0, delta = 1e-6, neighbors = "removal", bound = "exact" }
-"#;

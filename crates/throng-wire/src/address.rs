@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::digest::{Digest, SurveyHash};
+use crate::origin::Origin;
 use crate::place::Place;
 use crate::signed::{json_document, refused};
 
@@ -17,7 +18,7 @@ pub struct Address {
     pub party: Place,
     /// Which version of this file: the highest counts.
     pub serial: u64,
-    /// Where it answers: `https://`, or `http://` on the same machine.
+    /// Where it answers: an [`Origin`], `https://host[:port]`, or `http://` on the same machine.
     pub url: String,
     /// SHA-256 of the certificate (DER) that it shows in TLS, as server and as client. Absent without TLS.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -27,12 +28,13 @@ pub struct Address {
 json_document!(Address, "address");
 
 impl Address {
+    /// Scheme, host and port of where it answers.
+    pub fn origin(&self) -> Result<Origin, Error> {
+        self.url.parse()
+    }
+
     fn check(&self) -> Result<(), Error> {
-        let tls = self.url.starts_with("https://");
-        if !tls && !self.url.starts_with("http://") || !self.url.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(refused::<Self>("url is an http:// or https:// address in ASCII"));
-        }
-        if tls != self.certificate.is_some() {
+        if self.origin()?.tls() != self.certificate.is_some() {
             return Err(refused::<Self>("a certificate belongs to an https:// address, and to no other"));
         }
         Ok(())

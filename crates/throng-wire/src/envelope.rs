@@ -6,11 +6,12 @@ use throng_survey::survey::Cover;
 
 use crate::route::Stop;
 
-pub use throng_survey::lengths::{FRAGMENT_LEN, LAYER_OVERHEAD, body_len, envelope_len};
+pub use throng_survey::lengths::{INDEX_LEN, LAYER_OVERHEAD, body_len, envelope_len};
 
 /// The sizes of one survey, as every parser checks them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
+    payload_len: u64,
     hops: u32,
     envelopes: u32,
     cover: Cover,
@@ -20,7 +21,17 @@ impl Layout {
     /// The sizes of a survey.
     pub fn of(survey: &Survey) -> Self {
         let delivery = &survey.delivery;
-        Self { hops: delivery.hops, envelopes: delivery.envelopes, cover: delivery.cover }
+        Self {
+            payload_len: survey.payload_len(),
+            hops: delivery.hops,
+            envelopes: delivery.envelopes,
+            cover: delivery.cover,
+        }
+    }
+
+    /// The length of a payload: what is left of an envelope once all layers are opened.
+    pub fn payload_len(&self) -> usize {
+        self.payload_len as usize
     }
 
     /// How many hops an instance has.
@@ -47,7 +58,7 @@ impl Layout {
         };
         // The mark travels in the innermost layer that a hop opens, or with a single hop in the analyzer's.
         let mark = u64::from(layers > 0 || self.hops == 1);
-        (FRAGMENT_LEN + LAYER_OVERHEAD + mark + u64::from(layers) * LAYER_OVERHEAD) as usize
+        (self.payload_len + LAYER_OVERHEAD + mark + u64::from(layers) * LAYER_OVERHEAD) as usize
     }
 
     /// The stop after a hop.
@@ -57,7 +68,7 @@ impl Layout {
 
     /// The length of a body with this many envelopes.
     pub fn body_len(&self, envelopes: u32) -> usize {
-        body_len(self.hops, envelopes) as usize
+        body_len(self.payload_len, self.hops, envelopes) as usize
     }
 
     /// How many envelopes a body of this length has, if a body may have it.
@@ -98,14 +109,14 @@ mod tests {
     use super::*;
 
     fn layout(hops: u32, envelopes: u32, cover: Cover) -> Layout {
-        Layout { hops, envelopes, cover }
+        Layout { payload_len: INDEX_LEN, hops, envelopes, cover }
     }
 
     #[test]
     fn every_stop_receives_a_layer_less() {
         for hops in 1..5 {
             let layout = layout(hops, 7, Cover::Chaff);
-            assert_eq!(layout.envelope_len(layout.after(1)) as u64, envelope_len(hops));
+            assert_eq!(layout.envelope_len(layout.after(1)) as u64, envelope_len(INDEX_LEN, hops));
             for hop in 2..hops {
                 let less = layout.envelope_len(Stop::Hop(hop)) - layout.envelope_len(Stop::Hop(hop + 1));
                 assert_eq!(less as u64, LAYER_OVERHEAD);
@@ -114,6 +125,21 @@ mod tests {
         assert_eq!(layout(1, 7, Cover::Chaff).envelope_len(Stop::Analyzer), 58);
         assert_eq!(layout(2, 7, Cover::Chaff).envelope_len(Stop::Hop(2)), 107);
         assert_eq!(layout(2, 7, Cover::Chaff).envelope_len(Stop::Analyzer), 57);
+    }
+
+    /// The lengths of a survey with another payload differ by the bytes of the payload, and by nothing else.
+    #[test]
+    fn lengths_follow_the_payload() {
+        for hops in 1..5 {
+            let (short, long) =
+                (layout(hops, 7, Cover::Chaff), Layout { payload_len: 30, ..layout(hops, 7, Cover::Chaff) });
+            assert_eq!(long.payload_len() - short.payload_len(), 22);
+            for stop in (2..=hops).map(Stop::Hop).chain([Stop::Analyzer]) {
+                assert_eq!(long.envelope_len(stop) - short.envelope_len(stop), 22);
+            }
+            assert_eq!(long.body_len(7) - short.body_len(7), 7 * 22);
+            assert_eq!(long.envelopes_in(short.body_len(7)), None);
+        }
     }
 
     #[test]

@@ -15,6 +15,9 @@ pub enum Error {
         /// What to change.
         reason: String,
     },
+    /// An address outside its grammar.
+    #[error("not an address: {0}")]
+    Address(&'static str),
     /// A document of another survey.
     #[error("the {kind} of {party} belongs to another survey")]
     OtherSurvey {

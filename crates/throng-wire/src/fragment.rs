@@ -1,12 +1,12 @@
 //! What the analyzer finds in an envelope.
 
-use crate::envelope::FRAGMENT_LEN;
 use crate::seal::Rejection;
 
 /// One attribute that a respondent's randomized report has set. Which report fragment it is from is not said: the
 /// guarantee covers the sums over all of them, and more would be told by their numbers.
 ///
-/// On the wire it has 8 bytes: the attribute's index (4, big-endian), and 4 zero bytes, kept for later versions.
+/// On the wire it is a payload of the survey's length, which is 8 in version 1: the attribute's index (4, big-endian), and
+/// zero bytes, kept for later versions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fragment {
     attribute: u32,
@@ -23,18 +23,24 @@ impl Fragment {
         self.attribute
     }
 
-    pub(crate) fn to_bytes(self) -> [u8; LEN] {
-        let mut bytes = [0; LEN];
-        bytes[..4].copy_from_slice(&self.attribute.to_be_bytes());
+    /// The payload of a survey with payloads of this length.
+    pub(crate) fn to_payload(self, payload_len: usize) -> Vec<u8> {
+        let mut bytes = self.attribute.to_be_bytes().to_vec();
+        bytes.resize(payload_len, 0);
         bytes
     }
 
-    /// Reads a fragment of a survey with this many attributes.
-    pub(crate) fn from_bytes(bytes: &[u8], attributes: u64) -> Result<Self, Rejection> {
-        let bytes: [u8; LEN] = bytes.try_into().map_err(|_| Rejection::Length)?;
-        let [a, b, c, d, 0, 0, 0, 0] = bytes else { return Err(Rejection::Content) };
-        let attribute = u32::from_be_bytes([a, b, c, d]);
-        if u64::from(attribute) < attributes { Ok(Self { attribute }) } else { Err(Rejection::Content) }
+    /// Reads a payload of a survey with payloads of this length and this many attributes.
+    pub(crate) fn from_payload(bytes: &[u8], payload_len: usize, attributes: u64) -> Result<Self, Rejection> {
+        let (index, zeros) = bytes.split_first_chunk().ok_or(Rejection::Length)?;
+        if bytes.len() != payload_len {
+            return Err(Rejection::Length);
+        }
+        let attribute = u32::from_be_bytes(*index);
+        if zeros.iter().any(|&byte| byte != 0) || u64::from(attribute) >= attributes {
+            return Err(Rejection::Content);
+        }
+        Ok(Self { attribute })
     }
 }
 
@@ -45,8 +51,6 @@ impl std::fmt::Debug for Fragment {
     }
 }
 
-const LEN: usize = FRAGMENT_LEN as usize;
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -56,11 +60,29 @@ mod tests {
     #[test]
     fn indices_end_with_the_encoding() {
         let last = Fragment::new(783);
-        assert_eq!(last.to_bytes(), [0, 0, 3, 15, 0, 0, 0, 0]);
-        assert_eq!(Fragment::from_bytes(&last.to_bytes(), 784), Ok(last));
-        assert_eq!(Fragment::from_bytes(&last.to_bytes(), 783), Err(Rejection::Content));
+        assert_eq!(last.to_payload(8), [0, 0, 3, 15, 0, 0, 0, 0]);
+        assert_eq!(Fragment::from_payload(&last.to_payload(8), 8, 784), Ok(last));
+        assert_eq!(Fragment::from_payload(&last.to_payload(8), 8, 783), Err(Rejection::Content));
         let largest = Fragment::new(u32::MAX);
-        assert_eq!(Fragment::from_bytes(&largest.to_bytes(), 1 << 32), Ok(largest));
+        assert_eq!(Fragment::from_payload(&largest.to_payload(8), 8, 1 << 32), Ok(largest));
+    }
+
+    /// A payload is as long as the survey says, and what is not used of it is zero.
+    #[test]
+    fn payloads_have_the_length_of_the_survey() {
+        let fragment = Fragment::new(7);
+        for payload_len in [4, 8, 30] {
+            let payload = fragment.to_payload(payload_len);
+            assert_eq!(payload.len(), payload_len);
+            assert_eq!(Fragment::from_payload(&payload, payload_len, 8), Ok(fragment));
+            assert_eq!(Fragment::from_payload(&payload, payload_len + 1, 8), Err(Rejection::Length));
+            for at in 4..payload_len {
+                let mut other = payload.clone();
+                other[at] = 1;
+                assert_eq!(Fragment::from_payload(&other, payload_len, 8), Err(Rejection::Content), "{at}");
+            }
+        }
+        assert_eq!(Fragment::from_payload(&[0; 3], 3, 8), Err(Rejection::Length));
     }
 
     /// What somebody said is not in a log because somebody else printed a struct: no digit of it.
@@ -86,15 +108,15 @@ mod tests {
     proptest! {
         #[test]
         fn fragments_have_one_form(bytes in prop::collection::vec(any::<u8>(), 0..20)) {
-            if let Ok(fragment) = Fragment::from_bytes(&bytes, 1 << 32) {
-                prop_assert_eq!(&fragment.to_bytes()[..], bytes);
+            if let Ok(fragment) = Fragment::from_payload(&bytes, 8, 1 << 32) {
+                prop_assert_eq!(fragment.to_payload(8), bytes);
             }
         }
 
         #[test]
         fn fragments_read_back(attribute: u32) {
             let fragment = Fragment::new(attribute);
-            prop_assert_eq!(Fragment::from_bytes(&fragment.to_bytes(), 1 << 32), Ok(fragment));
+            prop_assert_eq!(Fragment::from_payload(&fragment.to_payload(8), 8, 1 << 32), Ok(fragment));
         }
     }
 }

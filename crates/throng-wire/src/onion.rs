@@ -13,7 +13,7 @@ use rand_core::CryptoRng;
 use throng_dp::sampling::below;
 
 use crate::Error;
-use crate::envelope::{FRAGMENT_LEN, LAYER_OVERHEAD, Layout, Mark};
+use crate::envelope::{LAYER_OVERHEAD, Layout, Mark};
 use crate::fragment::Fragment;
 use crate::key_list::KeyList;
 use crate::place::Place;
@@ -101,16 +101,17 @@ impl Path {
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Vec<u8>, Error> {
         let mark = if content.is_some() { Mark::Fragment } else { Mark::Chaff };
-        let mut random = [0; (FRAGMENT_LEN + LAYER_OVERHEAD) as usize];
+        let payload_len = self.layout.payload_len();
+        let mut random = vec![0; payload_len + LAYER_OVERHEAD as usize];
         rng.fill_bytes(&mut random);
         let cover = |bytes: &mut [u8]| {
             if mark == Mark::Chaff {
                 bytes.copy_from_slice(&random[..bytes.len()]);
             }
         };
-        let fragment = content.unwrap_or(Fragment::new(0)).to_bytes();
+        let fragment = content.unwrap_or(Fragment::new(0)).to_payload(payload_len);
         if self.layout.hops() == 1 {
-            let mut marked = [0; 1 + FRAGMENT_LEN as usize];
+            let mut marked = vec![0; 1 + payload_len];
             marked[0] = mark as u8;
             marked[1..].copy_from_slice(&fragment);
             cover(&mut marked[1..]);

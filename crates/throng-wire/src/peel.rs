@@ -81,7 +81,7 @@ pub fn open_fragment(
     } else {
         &inner
     };
-    Fragment::from_bytes(fragment, attributes).map(Opened::Fragment)
+    Fragment::from_payload(fragment, layout.payload_len(), attributes).map(Opened::Fragment)
 }
 
 /// Says what it is, not what is in it.

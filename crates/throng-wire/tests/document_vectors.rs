@@ -6,14 +6,12 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
-mod common;
-
 use std::path::PathBuf;
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use common::{EPOCH, SHAPE, Shape, World};
 use serde_json::{Value, json};
+use throng_testing::wire::{EPOCH, SHAPE, Shape, World};
 use throng_wire::{
     Address, Digest, KeyList, LayerKey, LayerSecretKey, Lifetime, Place, Signed, SignedSurvey, SurveyHash,
     jcs,
@@ -135,12 +133,30 @@ fn addresses(world: &World) -> Vec<Value> {
     };
     [
         ("https with a certificate", true, text(&good)),
-        ("http without one", true, text(&address("http://127.0.0.1:8080/", None))),
+        ("http without one", true, text(&address("http://127.0.0.1:8080", None))),
         ("https without a certificate", false, text(&address("https://hop.example", None))),
         ("http with a certificate", false, text(&address("http://127.0.0.1:8080", pinned))),
         ("another scheme", false, text(&address("ftp://hop.example", None))),
         ("a space", false, text(&address("https://hop. example", pinned))),
         ("not ASCII", false, text(&address("https://höp.example", pinned))),
+        ("an IPv4 address", true, text(&address("https://192.0.2.7", pinned))),
+        ("an IPv6 address", true, text(&address("https://[2001:db8::1]:8443", pinned))),
+        ("http on this machine by its name", true, text(&address("http://localhost:8080", None))),
+        ("http on this machine by IPv6", true, text(&address("http://[::1]:8080", None))),
+        ("http to another machine", false, text(&address("http://hop.example", None))),
+        ("a slash", false, text(&address("https://hop.example/", pinned))),
+        ("a path", false, text(&address("https://hop.example:8443/v1", pinned))),
+        ("a query", false, text(&address("https://hop.example?v=1", pinned))),
+        ("a user", false, text(&address("https://user@hop.example", pinned))),
+        ("no host", false, text(&address("https://:8443", pinned))),
+        ("no port after the colon", false, text(&address("https://hop.example:", pinned))),
+        ("port 0", false, text(&address("https://hop.example:0", pinned))),
+        ("a port with a leading zero", false, text(&address("https://hop.example:0443", pinned))),
+        ("a port above 65535", false, text(&address("https://hop.example:65536", pinned))),
+        ("IPv6 without brackets", false, text(&address("https://2001:db8::1", pinned))),
+        ("IPv6 with a zone", false, text(&address("https://[fe80::1%25eth0]", pinned))),
+        ("a number for an IPv4 address", false, text(&address("https://2130706433", pinned))),
+        ("a dot at the end", false, text(&address("https://hop.example.", pinned))),
         ("signed as a key list", false, wrong_kind),
         ("another survey", false, text(&Address { survey: SurveyHash::new([0; 32]), ..good.clone() })),
         (

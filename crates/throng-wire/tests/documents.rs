@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
-mod common;
-
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use common::{EPOCH, SHAPE, Shape, World, draft};
 use proptest::prelude::*;
+use throng_testing::wire::{EPOCH, SHAPE, Shape, World, draft};
 use throng_wire::receipt::time_bucket;
 use throng_wire::statement::{STATEMENT_LEN, check_cascade, check_count, tells_forwarded};
 use throng_wire::survey::Cover;
@@ -23,7 +21,7 @@ fn address(world: &World) -> Address {
         survey: world.survey.hash(),
         party: HOP,
         serial: 1,
-        url: "https://hop.example:8443/v1".into(),
+        url: "https://hop.example:8443".into(),
         certificate: Some(Digest::of(b"certificate")),
     }
 }
@@ -160,7 +158,7 @@ fn a_document_has_one_text() {
     assert_eq!(
         text.lines().next().unwrap(),
         format!(
-            r#"{{"certificate":"{}","party":"instance-1-hop-1","serial":1,"survey":"{}","url":"https://hop.example:8443/v1"}}"#,
+            r#"{{"certificate":"{}","party":"instance-1-hop-1","serial":1,"survey":"{}","url":"https://hop.example:8443"}}"#,
             Digest::of(b"certificate"),
             world.survey.hash()
         )

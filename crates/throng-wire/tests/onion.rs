@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
-mod common;
-
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use common::{EPOCH, SHAPE, Shape, World};
 use proptest::prelude::*;
+use throng_testing::wire::{EPOCH, SHAPE, Shape, World};
 use throng_wire::peel::{open_body, open_fragment, peel};
 use throng_wire::seal::open;
 use throng_wire::survey::Cover;
@@ -84,7 +82,7 @@ fn all_bodies_have_one_length_whatever_is_in_them() {
             .iter()
             .map(|sent| path.body(&fragments(sent), &mut rng()).unwrap().len())
             .collect();
-        assert_eq!(lengths, [throng_wire::envelope::body_len(hops, 4) as usize; 4]);
+        assert_eq!(lengths, [throng_wire::envelope::body_len(8, hops, 4) as usize; 4]);
     }
 }
 

@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
-mod common;
-
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use common::{EPOCH, SHAPE, World};
 use throng_testing::parsing::{check_bytes, check_text};
+use throng_testing::wire::{EPOCH, SHAPE, World};
 use throng_wire::{
     Address, Approval, Credential, CredentialList, Digest, EnrolmentFile, EpochStatement, Forwarded, KeyList,
     LayerKeys, Outcome, Place, Receipt, ReceiptTree, Signature, Signed, SignedReceipt, SignedSurvey,

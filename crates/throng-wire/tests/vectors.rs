@@ -7,18 +7,16 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
-mod common;
-
 use std::path::PathBuf;
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
-use common::{EPOCH, SHAPE, Shape, World};
 use hpke::aead::AesGcm128;
 use hpke::kdf::HkdfSha256;
 use hpke::kem::{Kem, X25519HkdfSha256};
 use hpke::{Deserializable, OpModeS, Serializable};
 use serde_json::{Value, json};
+use throng_testing::wire::{EPOCH, SHAPE, Shape, World};
 use throng_wire::peel::{open_body, open_fragment, peel};
 use throng_wire::survey::Cover;
 use throng_wire::{
@@ -183,7 +181,7 @@ fn case(
         survey: world.survey.hash(),
         party: hop,
         serial: 1,
-        url: "https://hop.example/".into(),
+        url: "https://hop.example".into(),
         certificate: Some(Digest::of(b"certificate")),
     };
     let secret = [0x40 + number; 32];

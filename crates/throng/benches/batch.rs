@@ -5,23 +5,20 @@
 
 #![allow(clippy::unwrap_used)] // A bench has nobody to report to.
 
-#[path = "../../throng-shuffle/tests/common/mod.rs"]
-mod common;
-
 use std::hint::black_box;
-use std::io::Read;
 use std::time::Instant;
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use common::world::{EPOCH, Shape};
-use common::{Cascade, FIRST, SMALL, day};
 use cpu_time::ProcessTime;
 use rayon::prelude::*;
 use throng::memory;
 use throng_analyze::{BatchCounter, BatchHead};
+use throng_batch::{EmbeddedEngine, Partition, Volume};
 use throng_serve::file_store::FileStore;
 use throng_shuffle::{Hop, HopConfig};
+use throng_testing::cascade::{Cascade, FIRST, SMALL, day};
+use throng_testing::wire::{EPOCH, Shape};
 use throng_wire::peel::{open_body, open_fragment, peel};
 use throng_wire::{
     BatchCount, Digest, EpochStatement, Forwarded, Fragment, Outcome, Peeled, Place, Signed, Stop,
@@ -80,22 +77,12 @@ fn main() {
         hop.process(FIRST).unwrap();
         let mut outgoing = hop.outgoing(FIRST).unwrap();
         let head = BatchHead::check(&world.survey, route, &outgoing.statements, outgoing.count).unwrap();
-        let mut counter = BatchCounter::new(world.survey.survey(), head, last, MEMORY).unwrap();
-        let mut part = vec![0; 1 << 16];
-        loop {
-            loop {
-                let read = outgoing.records.read(&mut part).unwrap();
-                if read == 0 {
-                    break;
-                }
-                counter.read(&part[..read]).unwrap();
-            }
-            if !counter.end_pass().unwrap() {
-                break;
-            }
-            outgoing = hop.outgoing(FIRST).unwrap();
-        }
-        let tally = counter.finish().unwrap().counted.unwrap().tally;
+        let counter = BatchCounter::new(world.survey.survey(), head, last).unwrap();
+        let batch = FileStore::open(&dir.path().join("analyzer")).unwrap();
+        std::io::copy(&mut outgoing.records, &mut batch.create("batch").unwrap()).unwrap();
+        let engine = EmbeddedEngine::new(MEMORY);
+        let counted = counter.count(&engine, (&batch, &[Partition::whole("batch")]), &mut |_| ()).unwrap();
+        let tally = counted.counted.unwrap().tally;
         assert_eq!(tally.counts().sum::<u64>(), count / 2, "everything arrives");
     };
     let mut ratios = Vec::new();

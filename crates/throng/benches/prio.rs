@@ -25,6 +25,7 @@ use prio::vdaf::{Aggregatable, Aggregator, Client, VerifyTransition};
 use throng_account::planner::{self, Choice, Distribution, Encoding, Plan, Question, cost};
 use throng_dp::sampling::below;
 use throng_dp::{Delta, Epsilon, Mechanism, Value};
+use throng_testing::survey::{SURVEY, with};
 use throng_wire::peel::{Peeled, open_body, open_fragment, peel};
 use throng_wire::seal::{open, seal};
 use throng_wire::survey::{Instance, Parties, Party};
@@ -325,21 +326,27 @@ fn layer_keys(seed: u8) -> LayerKeys {
 }
 
 fn survey_text(values: u64, plan: &Plan) -> String {
-    format!(
-        r#"
-version = 1
-name = "bench"
-question = "Which value?"
-epoch_s = 86400
-encoding = {{ kind = "one-hot", domain = {values} }}
-randomizer = {{ kind = "attribute-fragments", epsilon_local = {} }}
-crowd = {{ respondents_min = {RESPONDENTS}, honest_fraction = 1.0, enrolment = "credential" }}
-delivery = {{ instances = {INSTANCES}, hops = {HOPS}, envelopes = {}, cover = "chaff" }}
-claim = {{ epsilon_central = 1.0, delta = 1e-6, neighbors = "removal", bound = "exact" }}
-"#,
-        plan.exposure.epsilon_floor.value(),
-        plan.envelopes
-    )
+    let epsilon = plan.exposure.epsilon_floor.value();
+    let envelopes = plan.envelopes;
+    let fields = [
+        ("name", r#""bench""#.to_owned()),
+        ("question", r#""Which value?""#.to_owned()),
+        ("encoding", format!("{{ kind = \"one-hot\", domain = {values} }}")),
+        ("randomizer", format!("{{ kind = \"attribute-fragments\", epsilon_local = {epsilon} }}")),
+        (
+            "crowd",
+            format!(
+                "{{ respondents_min = {RESPONDENTS}, honest_fraction = 1.0, enrolment = \"credential\" }}"
+            ),
+        ),
+        (
+            "delivery",
+            format!(
+                "{{ instances = {INSTANCES}, hops = {HOPS}, envelopes = {envelopes}, cover = \"chaff\" }}"
+            ),
+        ),
+    ];
+    with(SURVEY, &fields.each_ref().map(|(name, value)| (*name, value.as_str())))
 }
 
 const TURNS: u64 = 7;

@@ -47,7 +47,8 @@ use throng_serve::file_store::FileStore;
 use throng_serve::shuffler::crowd_rule;
 use throng_serve::shuffler::group_commit::GroupCommit;
 use throng_shuffle::{Channel, Hop, HopConfig, Upload as Taken};
-use throng_wire::envelope::body_len;
+use throng_testing::survey::{SURVEY, with};
+use throng_wire::envelope::{INDEX_LEN, body_len};
 use throng_wire::receipt_tree::SIGNED_RECEIPT_LEN;
 use throng_wire::{Credential, CredentialList, Place, Route, SigningKey, Survey, Token};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -75,7 +76,10 @@ fn measure(kinds: &[&'static str]) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let plain = World::new("http")?;
     let secure = World::new("https")?;
-    println!("{REQUESTS} requests of {} bytes, medians of {TURNS} turns", body_len(HOPS, ENVELOPES));
+    println!(
+        "{REQUESTS} requests of {} bytes, medians of {TURNS} turns",
+        body_len(INDEX_LEN, HOPS, ENVELOPES)
+    );
     for connections in CONNECTIONS {
         let mut rates: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
         for _ in 0..TURNS {
@@ -124,7 +128,8 @@ impl World {
         let mut rng = throng_host::entropy::system_rng()?;
         let url = |_| format!("{scheme}://127.0.0.1:1");
         let epoch = now_s() / EPOCH_S;
-        let deployment = keygen::deployment(&Survey::from_toml(SURVEY)?, dir.path(), url, epoch, &mut rng)?;
+        let deployment =
+            keygen::deployment(&Survey::from_toml(&survey_text())?, dir.path(), url, epoch, &mut rng)?;
         let survey = deployment.bundle.survey().hash();
         let respondents = WARM_UP + REQUESTS;
         let credentials: Vec<Credential> = (0..respondents).map(|_| Credential::generate(&mut rng)).collect();
@@ -141,7 +146,7 @@ impl World {
         fs::write(home.join(PATH), &path)?;
         // Bodies are not opened before the epoch ends, so any bytes do.
         let mut bytes = ChaCha20Rng::from_seed([1; 32]);
-        let mut body = vec![0; body_len(HOPS, ENVELOPES) as usize];
+        let mut body = vec![0; body_len(INDEX_LEN, HOPS, ENVELOPES) as usize];
         let requests = credentials.iter().map(|credential| {
             bytes.fill_bytes(&mut body);
             let token = credential.token(&survey, FIRST);
@@ -335,7 +340,7 @@ async fn serve_bare(router: Router) -> Result<()> {
 }
 
 fn bare(body: &Bytes) -> Vec<u8> {
-    assert_eq!(body.len() as u64, body_len(HOPS, ENVELOPES));
+    assert_eq!(body.len() as u64, body_len(INDEX_LEN, HOPS, ENVELOPES));
     vec![7; SIGNED_RECEIPT_LEN]
 }
 
@@ -394,7 +399,7 @@ async fn durable(intake: &Intake, request: Request<Timed<Incoming>>) -> Result<O
     let token = token.and_then(|value| value.strip_prefix("Bearer ")).and_then(Token::from_text);
     let id = token.map(|token| token.id()).filter(|id| intake.credentials.contains(id));
     let id = id.ok_or_else(refused)?;
-    let upload = Upload::new(request, body_len(HOPS, ENVELOPES))?;
+    let upload = Upload::new(request, body_len(INDEX_LEN, HOPS, ENVELOPES))?;
     let channel = Channel { label: route.label, epoch: route.epoch };
     intake.hop.admits(channel, upload.len() as usize, now_s()).map_err(|_| refused())?;
     let body = upload.bytes_in(intake.intake.memory()).await?;
@@ -431,14 +436,15 @@ const CREDENTIALS: &str = "credentials";
 const DATA: &str = "data";
 const PATH: &str = "path";
 
-const SURVEY: &str = r#"
-version = 1
-name = "bench"
-question = "Which number?"
-epoch_s = 3153600000
-encoding = { kind = "one-hot", domain = 87680 }
-randomizer = { kind = "attribute-fragments", epsilon_local = 10.6 }
-crowd = { respondents_min = 1000, honest_fraction = 1.0, enrolment = "credential" }
-delivery = { instances = 1, hops = 2, envelopes = 19, cover = "chaff" }
-claim = { epsilon_central = 1.0, delta = 1e-6, neighbors = "removal", bound = "exact" }
-"#;
+fn survey_text() -> String {
+    let fields = [
+        ("name", r#""bench""#),
+        ("question", r#""Which number?""#),
+        ("epoch_s", "3153600000"),
+        ("encoding", r#"{ kind = "one-hot", domain = 87680 }"#),
+        ("randomizer", r#"{ kind = "attribute-fragments", epsilon_local = 10.6 }"#),
+        ("crowd", r#"{ respondents_min = 1000, honest_fraction = 1.0, enrolment = "credential" }"#),
+        ("delivery", r#"{ instances = 1, hops = 2, envelopes = 19, cover = "chaff" }"#),
+    ];
+    with(SURVEY, &fields)
+}

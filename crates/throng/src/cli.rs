@@ -1,27 +1,39 @@
 //! The command line as typed. Each command checks its own arguments before any work starts.
 
+#[cfg(feature = "lab")]
 pub mod audit;
+#[cfg(feature = "lab")]
 mod choice;
+#[cfg(feature = "lab")]
 pub mod conform;
+#[cfg(feature = "lab")]
+mod demo;
+#[cfg(feature = "lab")]
+mod experiment;
 pub mod keygen;
+#[cfg(feature = "lab")]
 pub mod learn;
 pub mod plan;
 pub mod release;
 mod respond;
 pub mod serve;
+#[cfg(feature = "lab")]
+mod simulate;
 pub mod verify;
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::commands::account::questions;
-use choice::choice;
+use crate::questions;
+#[cfg(feature = "lab")]
+pub use demo::DemoArgs;
+#[cfg(feature = "lab")]
+pub use experiment::ExperimentArgs;
 pub use plan::{AnswerChangesArg, AttributeArg, LabelArg, PlanArgs};
 pub use respond::{EpochArg, MadeArg, RespondArgs, ValueArg};
-use throng_lab::experiments::learning::Part;
-use throng_simulate::simulation::Mode;
+#[cfg(feature = "lab")]
+pub use simulate::{GeneratorArg, SimulateArgs};
 
 /// Statistics from a crowd of people without data about any of them.
 #[derive(Debug, Parser)]
@@ -30,25 +42,7 @@ use throng_simulate::simulation::Mode;
     version,
     max_term_width = 100,
     arg_required_else_help = true,
-    after_help = "\
-Examples:
-  throng demo                  the whole system on this machine, with a picture as its result
-  throng demo --json           the same, as JSON
-  throng plan --help           from a target guarantee to a survey file
-  throng account --help        what parameters guarantee, under every bound
-  throng simulate --help       a survey on your own data, beside the truth
-  throng learn                 a model from anonymous reports of 129 bits
-  throng experiment list       the paper's tables, measured again
-  throng audit --help          attempts to break what is promised
-  throng keygen --help         the keys of a real deployment, step by step
-  throng serve --help          a shuffler or the analyzer of a real deployment
-  throng respond --help        answer a survey
-  throng release --help        what an epoch says, with its errors and its guarantee
-  throng verify --help         what anyone can check of a release
-  throng conform --help        a check of clients that other people write
-
-Results go to stdout, progress and notes to stderr.
-Exit codes: 0 done, 1 refused by a privacy or crowd rule, or a promise found broken, 2 failed."
+    after_help = help()
 )]
 pub struct Cli {
     /// What to do.
@@ -70,6 +64,7 @@ pub enum Command {
     /// answered, shuffled and released with the commands of a real deployment, which are in commands.sh afterwards.
     ///
     /// Ctrl-C leaves no process and no temporary file.
+    #[cfg(feature = "lab")]
     Demo(DemoArgs),
 
     /// Plan a survey from the guarantee that it should have
@@ -89,12 +84,14 @@ pub enum Command {
     ///
     /// Every respondent of a dataset answers a survey; the estimate is shown beside the truth, with its errors and
     /// its guarantees. The same code encodes and analyzes as in a real survey; there is no encryption and no network.
+    #[cfg(feature = "lab")]
     Simulate(SimulateArgs),
 
     /// Train a model on anonymous reports of 129 bits, simulated on labelled data
     ///
     /// Every example is one respondent. In each step some of them report on their gradient through a randomizer; the
     /// server sees the sum and makes a step. Accuracy and guarantee are shown on the way and at the end.
+    #[cfg(feature = "lab")]
     Learn(learn::LearnArgs),
 
     /// Measure a table or figure of the paper, beside the paper's own numbers
@@ -102,12 +99,14 @@ pub enum Command {
     /// For each cell: what the paper printed, what its own accounting and post-processing give, what Throng gives at the
     /// same central guarantee, and what a trusted party with Gaussian noise would give. A cell that does not agree as
     /// it should makes the exit code 2.
+    #[cfg(feature = "lab")]
     Experiment(ExperimentArgs),
 
     /// Try to break what is promised, and say with which confidence that failed
     ///
     /// A measurement can show that a promise is broken, and never that it is kept: what was found is a lower bound, beside
     /// the upper bound that is claimed.
+    #[cfg(feature = "lab")]
     Audit(audit::AuditArgs),
 
     /// Make the keys of a party, and sign a survey with them
@@ -148,263 +147,8 @@ pub enum Command {
     ///
     /// Plays the first hops of a tiny survey on this machine, with keys that are all known. It waits for one answer, opens
     /// every layer of it down to the fragments, and says in words what is not as docs/wire-format.md has it.
+    #[cfg(feature = "lab")]
     Conform(conform::ConformArgs),
-}
-
-/// The arguments of `throng demo`.
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  throng demo
-      3,000 respondents hold the pixels of a drawing; under a minute
-  throng demo --respondents 10000
-      more of them see finer: says first how long it takes
-  throng demo --image drawing.png --out drawing
-      a picture of your own, best a line drawing; it is shrunk to 28 pixels
-  throng demo --keep
-      all parties stay, with their files and the dashboard, until Ctrl-C
-  throng demo --json | jq .rmse")]
-pub struct DemoArgs {
-    /// How many respondents answer
-    #[arg(long, value_name = "N", default_value_t = 3000)]
-    pub respondents: u64,
-
-    /// A PNG; each unit of light is as many respondents as any other [default: a drawing of a cat]
-    #[arg(long, value_name = "FILE.png")]
-    pub image: Option<PathBuf>,
-
-    /// Keep all parties, the dashboard and the files until Ctrl-C
-    #[arg(long)]
-    pub keep: bool,
-
-    /// Where to write truth.png, estimate.png, side-by-side.png, commands.sh and result.json
-    #[arg(long, value_name = "DIR", default_value = "throng-demo")]
-    pub out: PathBuf,
-}
-
-/// The arguments of `throng simulate`.
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  throng simulate --data flights --epsilon-central 1 --delta 1e-8
-      which flight routes are flown most, from seven million flights
-  throng simulate --image photo.png --epsilon-central 0.5 --out result
-      a picture: each unit of luminosity is a respondent; files go to the directory result
-  throng simulate --csv names.csv.gz --epsilon-local 8 --top 50
-      value,count lines; what does this epsilon_local guarantee centrally?
-  throng simulate --csv people.csv --column Education --epsilon-central 1
-      one line per respondent
-  throng simulate --generator heavy-hitters --epsilon-central 1 --delta 5e-10 --mode respondent
-      200 million respondents one by one (a billion fragments: under a minute)
-  throng simulate --survey survey.toml --seed 7 --json
-      a planned survey, answered by a power law of its size; the same seed gives the same bytes",
-    group = clap::ArgGroup::new("source").args(["image", "csv", "generator", "data"]))]
-pub struct SimulateArgs {
-    /// Data: a PNG, whose pixels are the values
-    #[arg(long, value_name = "FILE.png", help_heading = "Data")]
-    pub image: Option<PathBuf>,
-
-    /// How many respondents each unit of luminosity stands for, rounded down per pixel
-    #[arg(
-        long,
-        value_name = "X",
-        default_value_t = 1.0,
-        conflicts_with_all = ["csv", "data", "generator"],
-        allow_negative_numbers = true,
-        help_heading = "Data"
-    )]
-    pub respondents_per_unit: f64,
-
-    /// Data: value,count lines, or one count per line, or with --column one line per respondent; also gzipped
-    #[arg(long, value_name = "FILE.csv", help_heading = "Data")]
-    pub csv: Option<PathBuf>,
-
-    /// The column of --csv that holds each respondent's value
-    #[arg(long, value_name = "NAME", requires = "csv", conflicts_with_all = ["image", "generator", "data"], help_heading = "Data")]
-    pub column: Option<String>,
-
-    /// Data: a formula [default with --survey: zipf]
-    #[arg(long, value_enum, help_heading = "Data")]
-    pub generator: Option<GeneratorArg>,
-
-    /// Data that comes with the program: horse, portrait, map or flights
-    #[arg(long, value_name = "NAME", help_heading = "Data")]
-    pub data: Option<String>,
-
-    /// The crowd of a generator [default: the survey's, or the paper's 203950512]
-    #[arg(long, value_name = "N", conflicts_with_all = ["image", "csv", "data"], help_heading = "Data", allow_negative_numbers = true)]
-    pub respondents: Option<u64>,
-
-    /// The number of values of a generator [default: the survey's, or the paper's 1778120]
-    #[arg(long, value_name = "K", conflicts_with_all = ["image", "csv", "data"], help_heading = "Data", allow_negative_numbers = true)]
-    pub domain: Option<u64>,
-
-    /// The exponent of zipf [default: 1.35]
-    #[arg(long, value_name = "S", conflicts_with_all = ["image", "csv", "data"], allow_negative_numbers = true, help_heading = "Data")]
-    pub exponent: Option<f64>,
-
-    /// The share of heavy-hitters' hundred heavy hitters [default: 0.5]
-    #[arg(long, value_name = "X", conflicts_with_all = ["image", "csv", "data"], allow_negative_numbers = true, help_heading = "Data")]
-    pub share: Option<f64>,
-
-    /// Scale a larger crowd down to this, every count rounded down
-    #[arg(long, value_name = "N", help_heading = "Data", allow_negative_numbers = true)]
-    pub respondents_max: Option<u64>,
-
-    /// A survey file, as `throng plan` writes it, instead of the flags below
-    #[arg(long, value_name = "FILE.toml", conflicts_with_all = [
-        "epsilon_central", "delta", "epsilon_local", "encoding", "report_fragments", "epsilon_fragment",
-        "sketch_rows", "sketch_cells", "hash_seed", "honest_fraction", "instances", "hops",
-    ])]
-    pub survey: Option<PathBuf>,
-
-    /// What a release should guarantee (removal neighbors)
-    #[arg(long, value_name = "E", allow_negative_numbers = true)]
-    pub epsilon_central: Option<f64>,
-
-    /// The allowance beside epsilon_central
-    #[arg(long, help = DELTA, value_name = "D", default_value_t = 1e-9, allow_negative_numbers = true)]
-    pub delta: f64,
-
-    /// What each report guarantees by itself; with report fragments, the backstop [default: from --epsilon-central]
-    #[arg(long, value_name = "E", allow_negative_numbers = true)]
-    pub epsilon_local: Option<f64>,
-
-    /// How a value is written as bits
-    #[arg(long, value_enum, default_value_t = EncodingArg::OneHot)]
-    pub encoding: EncodingArg,
-
-    /// How many report fragments each bit is sent in, behind a backstop; 1 means none
-    #[arg(long, value_name = "T", default_value_t = 1)]
-    pub report_fragments: u32,
-
-    /// What each report fragment is randomized with [default: equal variance]
-    #[arg(long, value_name = "E", allow_negative_numbers = true)]
-    pub epsilon_fragment: Option<f64>,
-
-    /// The hash functions of a sketch
-    #[arg(long, value_name = "H", default_value_t = 1024)]
-    pub sketch_rows: u32,
-
-    /// The cells of each of them
-    #[arg(long, value_name = "M", default_value_t = 65_536)]
-    pub sketch_cells: u32,
-
-    /// What the public hash functions of a sketch are made from
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
-    pub hash_seed: u64,
-
-    /// The bound that proves the central guarantee: exact, fmt23, clones21, blanket, lemma or theorem [default: exact]
-    #[arg(long, value_name = "NAME")]
-    pub bound: Option<String>,
-
-    /// The share of the respondents that may be relied on
-    #[arg(long, value_name = "H", default_value_t = 1.0, allow_negative_numbers = true)]
-    pub honest_fraction: f64,
-
-    /// How many independent shuffler instances would carry the fragments
-    #[arg(long, value_name = "K", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
-    pub instances: u32,
-
-    /// How many hops each instance would be a cascade of
-    #[arg(long, value_name = "M", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
-    pub hops: u32,
-
-    /// Draw the analyzer's counts at once, or every respondent's fragments
-    #[arg(long, value_parser = choice::<Mode>(), default_value = Mode::Aggregate.name(), help_heading = "Simulation")]
-    pub mode: Mode,
-
-    /// What all randomness comes from; the same seed gives the same bytes [default: random]
-    #[arg(long, value_name = "S", help_heading = "Simulation", allow_negative_numbers = true)]
-    pub seed: Option<u64>,
-
-    /// How many threads to use [default: all cores]
-    #[arg(long, value_name = "N", help_heading = "Simulation", allow_negative_numbers = true)]
-    pub threads: Option<NonZeroUsize>,
-
-    /// How many of the largest estimates to list [default: 20, or none of a picture]
-    #[arg(long, value_name = "N", help_heading = "Result", allow_negative_numbers = true)]
-    pub top: Option<usize>,
-
-    /// The confidence of the intervals
-    #[arg(
-        long,
-        value_name = "P",
-        default_value_t = 0.95,
-        allow_negative_numbers = true,
-        help_heading = "Result"
-    )]
-    pub confidence: f64,
-
-    /// Write estimates.csv, result.json and pictures (or a rank plot) to this directory
-    #[arg(long, value_name = "DIR", help_heading = "Result")]
-    pub out: Option<PathBuf>,
-}
-
-/// The arguments of `throng experiment`.
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  throng experiment list
-      what there is
-  throng experiment horse --out horse
-      one table of the paper, with its pictures, as a page: horse/report.html
-  throng experiment all --out results
-      everything but learning, in a few minutes
-  throng experiment learning --quick
-      whether training works, in seconds; without --quick and with --data DIR --out DIR it takes hours, and goes on
-      where it was stopped
-  throng experiment learning --only convex,targets --data DIR --out learning
-      some parts
-  throng experiment unified --json | jq '.rows[] | select(.agrees | not)'
-      cells that do not agree as they should")]
-pub struct ExperimentArgs {
-    /// The experiment, or all, or list
-    #[arg(value_name = "NAME|all|list")]
-    pub name: String,
-
-    /// What all randomness comes from
-    #[arg(long, value_name = "S", default_value_t = 1)]
-    pub seed: u64,
-
-    /// How many threads to use [default: all cores]
-    #[arg(long, value_name = "N")]
-    pub threads: Option<NonZeroUsize>,
-
-    /// Where data is that does not come with the program (names, words, pictures; see the README)
-    #[arg(long, value_name = "DIR", env = "THRONG_DATASETS")]
-    pub data: Option<PathBuf>,
-
-    /// Write report.html, report.md, rows.csv and all pictures to this directory
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-
-    /// What to measure; several with commas [default: all but tuning and pretrain]
-    #[arg(long, value_parser = choice::<Part>(), value_name = "PART", value_delimiter = ',', help_heading = "Learning")]
-    pub only: Vec<Part>,
-
-    /// How many runs each mean is over [default: 10 for curves, 3 for the rest; with --quick 2]
-    #[arg(long, value_name = "N", help_heading = "Learning")]
-    pub runs: Option<u64>,
-
-    /// How many examples simulate a batch for the paper's network; it has 2,000 [default: 500]
-    #[arg(long, value_name = "N", help_heading = "Learning")]
-    pub examples: Option<u64>,
-
-    /// A few steps on small drawn pictures, to see that everything works
-    #[arg(long, help_heading = "Learning")]
-    pub quick: bool,
-}
-
-/// A generator by its name on the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum GeneratorArg {
-    /// A hundred heavy hitters and a power law below them
-    HeavyHitters,
-    /// A power law
-    Zipf,
-    /// All values alike
-    Uniform,
 }
 
 /// How a value is written as bits.
@@ -420,7 +164,7 @@ pub enum EncodingArg {
 #[derive(Args, Debug)]
 #[command(after_help = account_help())]
 pub struct AccountArgs {
-    /// How many respondents
+    /// How many respondents; with --epsilon-deletion how many every instance keeps, not how many upload
     #[arg(long, value_name = "N", conflicts_with = "rows")]
     pub respondents: Option<u64>,
 
@@ -452,7 +196,8 @@ pub struct AccountArgs {
     #[arg(long, value_name = "K", default_value_t = 3)]
     pub instances: u32,
 
-    /// A labelled crowd, of which each instance deletes some at random with this: what is it worth that somebody took part?
+    /// A labelled crowd, of which each instance deletes some at random with this, and keeps --respondents: what is it worth
+    /// that somebody took part?
     #[arg(long, value_name = "E", allow_negative_numbers = true, requires = "delta_deletion")]
     pub epsilon_deletion: Option<f64>,
 
@@ -518,3 +263,33 @@ mod tests {
         Cli::command().debug_assert();
     }
 }
+
+/// What stands below the list of commands.
+fn help() -> String {
+    let there = |of_the_lab: bool| !of_the_lab || cfg!(feature = "lab");
+    let examples: Vec<&str> =
+        EXAMPLES.iter().filter(|(of_the_lab, _)| there(*of_the_lab)).map(|(_, line)| *line).collect();
+    format!(
+        "Examples:\n{}\n\nResults go to stdout, progress and notes to stderr.\nExit codes: 0 done, 1 refused by a privacy or crowd \
+         rule, or a promise found broken, 2 failed.",
+        examples.join("\n")
+    )
+}
+
+/// Whether a command is of the laboratory, and what it does.
+const EXAMPLES: &[(bool, &str)] = &[
+    (true, "  throng demo                  the whole system on this machine, with a picture as its result"),
+    (true, "  throng demo --json           the same, as JSON"),
+    (false, "  throng plan --help           from a target guarantee to a survey file"),
+    (false, "  throng account --help        what parameters guarantee, under every bound"),
+    (true, "  throng simulate --help       a survey on your own data, beside the truth"),
+    (true, "  throng learn                 a model from anonymous reports of 129 bits"),
+    (true, "  throng experiment list       the paper's tables, measured again"),
+    (true, "  throng audit --help          attempts to break what is promised"),
+    (false, "  throng keygen --help         the keys of a real deployment, step by step"),
+    (false, "  throng serve --help          a shuffler or the analyzer of a real deployment"),
+    (false, "  throng respond --help        answer a survey"),
+    (false, "  throng release --help        what an epoch says, with its errors and its guarantee"),
+    (false, "  throng verify --help         what anyone can check of a release"),
+    (true, "  throng conform --help        a check of clients that other people write"),
+];

@@ -1,25 +1,53 @@
 //! Statistics from a crowd of people without data about any of them.
 //!
-//! This is the library behind the program `throng`, and the only crate of the project that touches files, the
-//! clock or the operating system's entropy. What one report guarantees is in `throng_dp`.
+//! Five verbs, each a few lines. **Plan** a survey from the guarantee that it should have:
 //!
 //! ```
-//! use throng::dataset::Dataset;
-//! use throng::simulation::{Mode, Simulation};
-//! use throng_dp::{Epsilon, Mechanism, OneHot};
+//! use throng::{Asked, Target, plan};
 //!
-//! // Three respondents hold the first value, nobody the second, five the third.
-//! let crowd = Dataset::of_counts("crowd", vec![3, 0, 5])?;
-//! let mechanism = Mechanism::plain(OneHot::new(crowd.domain(), Epsilon::new(20.0)?)?);
-//! let counts = crowd.counts();
-//! let simulation = Simulation { mechanism: &mechanism, counts, mode: Mode::Respondent, seed: 7, threads: 1 };
-//! let estimates = simulation.run(|_| ())?.estimates;
-//! assert!(estimates.counts().iter().zip([3.0, 0.0, 5.0]).all(|(count, truth)| (count - truth).abs() < 0.001));
-//! # Ok::<(), anyhow::Error>(())
+//! let planned = plan(&Target { epsilon_central: 1.0, respondents: 100_000, asked: Asked::Values(10), ..Target::default() })?;
+//! assert!(planned.survey.claim.epsilon_central <= 1.0);
+//! # Ok::<(), throng_survey::Error>(())
 //! ```
+//!
+//! **Account** for a crowd, under every bound:
+//!
+//! ```
+//! let bounds = throng::account(&throng::Crowd { respondents: 100_000, epsilon_local: 3.0, delta: 1e-6 })?;
+//! println!("{} says {:?}", bounds[0].bound, bounds[0].epsilon_central);
+//! # Ok::<(), throng::Error>(())
+//! ```
+//!
+//! **Simulate** it on a known truth (feature `lab`, on by default):
+//!
+//! ```
+//! # #[cfg(feature = "lab")] {
+//! # use throng::{Asked, Target, plan};
+//! # let target = Target { respondents: 100_000, asked: Asked::Values(3), ..Target::default() };
+//! # let survey = plan(&target)?.survey;
+//! let estimates = throng::simulate(&survey, &[60_000, 10_000, 30_000], 7)?;
+//! assert!((estimates.counts()[0] - 60_000.0).abs() < 600.0);
+//! # }
+//! # Ok::<(), throng::Error>(())
+//! ```
+//!
+//! | question | where |
+//! |---|---|
+//! | which parameters does a survey need? | [`plan`] |
+//! | what does a crowd guarantee? | [`account`] |
+//! | what would a survey say about a known truth? | [`simulate`] |
+//! | what does the program do? | [`commands`], [`cli`] |
 
 pub mod cli;
 pub mod commands;
 pub mod exit;
-pub mod memory;
+pub use throng_host::memory;
 pub mod progress;
+pub mod questions;
+mod verbs;
+
+pub use throng_survey::plan::Asked;
+pub use throng_survey::{Planned, Survey, Target, plan};
+#[cfg(feature = "lab")]
+pub use verbs::simulate;
+pub use verbs::{Bounded, Crowd, Error, account};

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Each crate and what it may depend on within the workspace. A crate that is not listed here has no business
 /// existing until it is.
@@ -93,7 +94,21 @@ const ARROWS: &[(&str, &[&str])] = &[
             "throng-wire",
         ],
     ),
-    ("throng-testing", &[]),
+    // For tests alone.
+    (
+        "throng-testing",
+        &[
+            "throng-analyze",
+            "throng-dp",
+            "throng-encode",
+            "throng-host",
+            "throng-respondent",
+            "throng-serve",
+            "throng-shuffle",
+            "throng-simulate",
+            "throng-wire",
+        ],
+    ),
 ];
 
 /// What a pure crate must not name: sockets, files, clocks, entropy.
@@ -132,37 +147,89 @@ fn crates_depend_only_along_the_arrows() {
     assert_eq!(seen.len(), ARROWS.len(), "ARROWS lists a crate that is gone");
 }
 
-#[test]
-fn only_throng_touches_the_outside_world() {
-    let mut files = 0;
-    for (name, _) in ARROWS.iter().filter(|(name, _)| *name != "throng") {
-        let mut folders = vec![crates().join(name).join("src")];
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(folder).unwrap() {
-                let path = entry.unwrap().path();
-                if path.is_dir() {
-                    folders.push(path);
-                } else {
-                    let source = fs::read_to_string(&path).unwrap();
-                    for word in IO {
-                        assert!(!source.contains(word), "{} names {word}", path.display());
-                    }
-                    files += 1;
-                }
+/// The pure floor: values in, values out.
+const PURE: &[&str] = &[
+    "throng-dp",
+    "throng-account",
+    "throng-survey",
+    "throng-wire",
+    "throng-batch",
+    "throng-encode",
+    "throng-shuffle",
+    "throng-analyze",
+    "throng-learn",
+];
+/// What is there to measure, and what is there for people to type: what parties do without.
+const LABORATORY: &[&str] = &["throng-plot", "throng-simulate", "throng-lab"];
+const PROGRAMS: &[&str] = &["throng", "throng-testing"];
+
+/// Every source file of a crate, with its path.
+fn sources(name: &str) -> Vec<(PathBuf, String)> {
+    let (mut found, mut folders) = (Vec::new(), vec![crates().join(name).join("src")]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let source = fs::read_to_string(&path).unwrap();
+                found.push((path, source));
             }
         }
     }
-    assert!(files > 20, "the sources were not found");
+    assert!(!found.is_empty(), "{name} has no sources");
+    found
+}
+
+#[test]
+fn the_pure_floor_does_not_touch_the_outside_world() {
+    for (path, source) in PURE.iter().flat_map(|name| sources(name)) {
+        for word in IO {
+            assert!(!source.contains(word), "{} names {word}", path.display());
+        }
+    }
+}
+
+#[test]
+fn the_command_line_is_in_the_program_alone() {
+    for (name, _) in ARROWS.iter().filter(|(name, _)| *name != "throng") {
+        let manifest = fs::read_to_string(crates().join(name).join("Cargo.toml")).unwrap();
+        assert!(!manifest.contains("\nclap"), "{name} depends on clap");
+        for (path, source) in sources(name) {
+            assert!(!source.contains("clap::"), "{} names clap", path.display());
+        }
+    }
+}
+
+#[test]
+fn parties_do_not_depend_on_the_laboratory() {
+    let lower = |name: &str| !LABORATORY.contains(&name) && !PROGRAMS.contains(&name);
+    for (name, allowed) in ARROWS.iter().filter(|(name, _)| lower(name)) {
+        assert!(allowed.iter().all(|name| lower(name)), "{name} may not depend on {LABORATORY:?}");
+    }
+}
+
+/// The operator's program has no crate that draws, trains or reads data sets; the default one has them all.
+#[test]
+fn the_operators_program_neither_draws_nor_trains() {
+    let tree = |features: &[&str]| {
+        let arguments = ["tree", "-p", "throng", "-e", "normal", "--prefix", "none", "--offline"];
+        let output = Command::new(env!("CARGO")).args(arguments).args(features).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect::<BTreeSet<_>>()
+    };
+    let (operator, whole) = (tree(&["--no-default-features"]), tree(&[]));
+    let drawing_and_data = ["tiny-skia", "png", "notosans", "ttf-parser", "faer", "flate2", "throng-learn"];
+    for name in LABORATORY.iter().chain(&drawing_and_data) {
+        assert!(!operator.contains(*name), "the operator's program depends on {name}");
+        assert!(whole.contains(*name), "nothing depends on {name}: it need not be listed here");
+    }
 }
 
 /// Top-level modules that still depend on one another in a circle, by crate. A circle that is mended leaves this list.
-const CIRCLES: &[(&str, &[&str])] = &[
-    ("throng", &["cli", "commands"]),
-    ("throng-analyze", &["batch", "instance_tally"]),
-    ("throng-host", &["atomic_file", "faults"]),
-    ("throng-serve", &["analysis", "dashboard", "studio"]),
-    ("throng-survey", &["error", "place"]),
-];
+const CIRCLES: &[(&str, &[&str])] =
+    &[("throng-analyze", &["batch", "instance_tally"]), ("throng-survey", &["error", "place"])];
 
 /// The top-level modules of a crate form no circle: each can be read with those that it uses, and without those that use it.
 /// Tests do not count.

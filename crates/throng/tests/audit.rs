@@ -4,16 +4,17 @@
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
 use serde_json::Value;
+use throng_testing::program::{Program, text};
 
-mod support;
-use support::{command, text};
+/// Cargo tells tests of this package alone where the program is.
+const THRONG: Program = Program::at(env!("CARGO_BIN_EXE_throng"));
 
 /// Runs an audit; returns its exit code and what it found.
 fn audit(arguments: &str) -> (Option<i32>, Value, String) {
     let dir = tempfile::tempdir().unwrap();
     let line = format!("audit {arguments} --json");
     let arguments: Vec<&str> = line.split(' ').collect();
-    let output = command(&dir, &arguments).stderr(std::process::Stdio::piped()).output().unwrap();
+    let output = THRONG.run_in(&dir, &arguments).stderr(std::process::Stdio::piped()).output().unwrap();
     let (said, printed) = (text(&output.stderr), text(&output.stdout));
     let json = serde_json::from_str(&printed).unwrap_or_else(|_| panic!("no JSON: {printed} {said}"));
     (output.status.code(), json, said)
@@ -37,7 +38,7 @@ fn randomizers_are_passed_if_right_and_caught_if_they_understate() {
 fn a_planned_survey_is_audited_at_its_own_epsilon() {
     let dir = tempfile::tempdir().unwrap();
     let run = |line: &str| {
-        let output = command(&dir, &line.split(' ').collect::<Vec<_>>()).output().unwrap();
+        let output = THRONG.run_in(&dir, &line.split(' ').collect::<Vec<_>>()).output().unwrap();
         (output.status.code(), text(&output.stdout))
     };
     let plan = "plan --epsilon-central 1 --delta 1e-6 --respondents 3000 --domain 200 --out survey.toml";
@@ -70,7 +71,7 @@ fn a_planned_survey_is_audited_at_its_own_epsilon() {
 fn releases_of_fragments_sketches_and_records_are_audited() {
     let dir = tempfile::tempdir().unwrap();
     let run = |line: &str| {
-        let output = command(&dir, &line.split(' ').collect::<Vec<_>>()).output().unwrap();
+        let output = THRONG.run_in(&dir, &line.split(' ').collect::<Vec<_>>()).output().unwrap();
         (output.status.code(), text(&output.stdout), text(&output.stderr))
     };
     for more in [
@@ -103,7 +104,7 @@ fn a_training_without_its_noise_is_caught() {
     // What the confidence is of is said where the promise is called broken: not that a kept one would hardly ever be.
     let dir = tempfile::tempdir().unwrap();
     let line = "audit membership --broken --steps 20 --seed 4";
-    let output = command(&dir, &line.split(' ').collect::<Vec<_>>()).output().unwrap();
+    let output = THRONG.run_in(&dir, &line.split(' ').collect::<Vec<_>>()).output().unwrap();
     let printed = text(&output.stdout);
     assert!(
         printed.contains("verdict: BROKEN") && printed.contains("no\ncertified lower bound"),
@@ -121,7 +122,7 @@ fn audit_live(more: &str) -> (Option<i32>, Value, String) {
         let dir = tempfile::tempdir().unwrap();
         let line =
             format!("audit wire --respondents 12 --answers 100 --seed 4 --epoch-s {epoch_s} --json{more}");
-        let mut command = command(&dir, &line.split(' ').collect::<Vec<_>>());
+        let mut command = THRONG.run_in(&dir, &line.split(' ').collect::<Vec<_>>());
         let output = command.stderr(std::process::Stdio::piped()).output().unwrap();
         let found = serde_json::from_str(&text(&output.stdout)).unwrap_or(Value::Null);
         (output.status.code(), found, text(&output.stderr))

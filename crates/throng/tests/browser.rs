@@ -2,18 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 
-#[path = "support/browser.rs"]
-mod browser;
-
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use browser::Browser;
-use browser::chromium::found_or_installed;
 use serde_json::json;
+use throng_testing::browser::Browser;
+use throng_testing::browser::chromium::found_or_installed;
 
 /// Serves one page at / and a file at /file, on a port of its own, until the test ends; returns its address.
 fn serve(html: &'static str) -> String {

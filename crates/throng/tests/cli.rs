@@ -9,9 +9,10 @@ use serde_json::Value;
 use tempfile::TempDir;
 use throng_analyze::Picture;
 use throng_plot::Png;
+use throng_testing::program::{Program, text};
 
-mod support;
-use support::{command, text};
+/// Cargo tells tests of this package alone where the program is.
+const THRONG: Program = Program::at(env!("CARGO_BIN_EXE_throng"));
 
 /// Over several instances, which may count different people, too: what a respondent's accountant finds.
 #[test]
@@ -363,7 +364,7 @@ fn small() -> Picture {
 }
 
 fn throng(dir: &TempDir, arguments: &[&str]) -> Output {
-    command(dir, arguments).output().unwrap()
+    THRONG.run_in(dir, arguments).output().unwrap()
 }
 
 /// What is typed and what comes back, in files that are named after what they show. `TRYCMD=overwrite` writes them anew.

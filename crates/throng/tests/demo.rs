@@ -15,18 +15,19 @@ use serde_json::Value;
 use tempfile::TempDir;
 use throng_analyze::Picture;
 use throng_plot::Png;
+use throng_testing::program::{Program, names, text};
 
-mod support;
-use support::{command, deaf_command, names, text};
+/// Cargo tells tests of this package alone where the program is.
+const THRONG: Program = Program::at(env!("CARGO_BIN_EXE_throng"));
 
 /// A demo that is small enough for a test, with temporary files in a place of its own.
 fn demo(dir: &TempDir, arguments: &[&str]) -> Command {
-    small_demo(dir, command(dir, &[&SMALL, arguments].concat()))
+    small_demo(dir, THRONG.run_in(dir, &[&SMALL, arguments].concat()))
 }
 
 /// The same for somebody who ignores Ctrl-C, which is inherited.
 fn deaf_demo(dir: &TempDir, arguments: &[&str]) -> Command {
-    small_demo(dir, deaf_command(dir, &[&SMALL, arguments].concat()))
+    small_demo(dir, THRONG.run_deaf_in(dir, &[&SMALL, arguments].concat()))
 }
 
 fn small_demo(dir: &TempDir, mut command: Command) -> Command {
@@ -320,7 +321,7 @@ fn bad_input_is_refused_before_anything_starts() {
         (&["--respondents", "5"], "give at least 100"),
         (&["--out", "text.png"], "choose another directory"),
     ] {
-        let output = command(&dir, &[&["demo"], arguments].concat()).output().unwrap();
+        let output = THRONG.run_in(&dir, &[&["demo"], arguments].concat()).output().unwrap();
         let stderr = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
         assert!(stderr.contains(message), "{message} is missing in: {stderr}");

@@ -3,13 +3,17 @@
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
 use std::fs;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 use tempfile::TempDir;
+use throng_testing::program::Program;
+
+/// Cargo tells tests of this package alone where the program is.
+const THRONG: Program = Program::at(env!("CARGO_BIN_EXE_throng"));
 
 fn experiment(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_throng")).arg("experiment").args(args).output().unwrap()
+    THRONG.command().arg("experiment").args(args).output().unwrap()
 }
 
 fn rows(name: &str) -> Vec<Value> {

@@ -2,18 +2,6 @@
 //! `cargo test -p throng --test fuzzing -- --ignored`, from the vectors and small real files.
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
-#![allow(clippy::duplicate_mod)] // Each target names the helpers that it needs, also without the others.
-
-#[path = "../../../fuzz/src/hop_files.rs"]
-mod hop_files;
-#[path = "../../../fuzz/src/product.rs"]
-mod product;
-#[path = "../../../fuzz/src/stages.rs"]
-mod stages;
-#[path = "../../../fuzz/src/wire.rs"]
-mod wire;
-#[path = "../../throng-wire/tests/common/mod.rs"]
-mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -28,19 +16,14 @@ use throng_account::ledger::{Entry, Spending};
 use throng_analyze::{BatchHead, Counted, InstanceTally, Rejected};
 use throng_dp::{CentralGuarantee, Delta, Epsilon};
 use throng_serve::analysis::{DataKey, ReleaseLedger};
+use throng_testing::fuzzing::{hop_files, targets};
+use throng_testing::wire::{EPOCH, SHAPE, World};
 use throng_wire::peel::open_body;
 use throng_wire::seal::open;
 use throng_wire::{
     BatchCount, Credential, CredentialList, Digest, EpochStatement, Forwarded, Fragment, Layout, Outcome,
     Place, Signed, SignedReceipt, SignedSurvey, SigningKey, Stop, Survey,
 };
-use world::{SHAPE, World};
-
-type Target = (&'static str, fn(&[u8]));
-
-fn targets() -> Vec<Target> {
-    [hop_files::TARGETS, product::TARGETS, stages::TARGETS, wire::TARGETS].concat()
-}
 
 fn fuzz() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz"))
@@ -202,7 +185,7 @@ fn of_world(add: &mut Add<'_>) {
     add("private_files", "key".into(), file(&world.signing[&first].public().to_string()));
     // What is inside each layer.
     let rng = &mut ChaCha20Rng::from_seed([3; 32]);
-    let body = world.path(0, world::EPOCH, 1).body(&[Fragment::new(42)], rng).unwrap();
+    let body = world.path(0, EPOCH, 1).body(&[Fragment::new(42)], rng).unwrap();
     let layout = Layout::of(world.survey.survey());
     let envelopes = open_body(&route, &layout, world.keys(1, 1), &body).unwrap();
     for envelope in envelopes.chunks_exact(layout.envelope_len(Stop::Hop(2))) {

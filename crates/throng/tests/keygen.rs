@@ -10,10 +10,12 @@ use serde_json::Value;
 use tempfile::TempDir;
 use throng_host::bundle::Bundle;
 use throng_host::keygen::{self, Party, Schedule, Signer};
+use throng_testing::program::{Program, names, text};
+use throng_testing::survey::{SURVEY, with};
 use throng_wire::{Credential, CredentialList, LayerKeys, Place, SigningKey, Survey, VerifyingKey};
 
-mod support;
-use support::{command, names, text};
+/// Cargo tells tests of this package alone where the program is.
+const THRONG: Program = Program::at(env!("CARGO_BIN_EXE_throng"));
 
 #[test]
 fn an_identity_is_made_once() {
@@ -70,7 +72,7 @@ fn secrets_are_for_their_owner_alone() {
 #[test]
 fn a_deployment_is_made_step_by_step() {
     let dir = TempDir::new().unwrap();
-    let mut survey = Survey::from_toml(DRAFT).unwrap();
+    let mut survey = Survey::from_toml(&draft()).unwrap();
     let mut parties = String::from("\n[parties.analyzer]\n");
     let places: Vec<Place> = survey.places().collect();
     for place in &places {
@@ -86,8 +88,8 @@ fn a_deployment_is_made_step_by_step() {
         key.parse::<VerifyingKey>().unwrap();
         parties += &format!("operator = \"{name}\"\njurisdiction = \"CH\"\nsigning_key = \"{key}\"\n");
     }
-    fs::write(dir.path().join("survey.toml"), DRAFT.to_owned() + &parties).unwrap();
-    survey = Survey::from_toml(&(DRAFT.to_owned() + &parties)).unwrap();
+    fs::write(dir.path().join("survey.toml"), draft() + &parties).unwrap();
+    survey = Survey::from_toml(&(draft() + &parties)).unwrap();
 
     for (index, place) in places.iter().enumerate() {
         let (name, url) = (place.to_string(), format!("https://127.0.0.1:{}", 9000 + index));
@@ -279,7 +281,7 @@ fn operators_sign_nothing_together_that_does_not_state_the_honest_share() {
         let flags = ["keygen", "--json", "--out", name, "--operator", operator, "--jurisdiction", "CH"];
         done(&dir, &flags)["signing_key"].as_str().unwrap().to_owned()
     };
-    let draft = DRAFT.replace("instances = 2", "instances = 1").replace("hops = 2", "hops = 1");
+    let draft = draft().replace("instances = 2", "instances = 1").replace("hops = 2", "hops = 1");
     let (analyst, hop) = (keys("analyst", "A"), keys("hop", "B"));
     let survey = |other: &str, stated: &str| {
         let party = |operator: &str, key: &str| {
@@ -310,7 +312,7 @@ fn operators_sign_nothing_together_that_does_not_state_the_honest_share() {
 
 fn deployment() -> (TempDir, keygen::Deployment) {
     let dir = TempDir::new().unwrap();
-    let draft = Survey::from_toml(DRAFT).unwrap();
+    let draft = Survey::from_toml(&draft()).unwrap();
     let urls = |_| "https://127.0.0.1:1".to_owned();
     let deployment = keygen::deployment(&draft, dir.path(), urls, FIRST_EPOCH, &mut rng()).unwrap();
     (dir, deployment)
@@ -321,7 +323,7 @@ fn rng() -> impl getrandom::rand_core::CryptoRng {
 }
 
 fn throng(dir: &TempDir, arguments: &[&str]) -> Output {
-    command(dir, arguments).stderr(std::process::Stdio::piped()).output().unwrap()
+    THRONG.run_in(dir, arguments).stderr(std::process::Stdio::piped()).output().unwrap()
 }
 
 /// The JSON of a command that works.
@@ -337,34 +339,15 @@ fn read(path: &Path) -> String {
 
 const FIRST_EPOCH: u64 = 20_000;
 
-const DRAFT: &str = r#"
-version = 1
-name = "test"
-question = ""
-epoch_s = 86400
-
-[encoding]
-kind = "one-hot"
-domain = 16
-
-[randomizer]
-kind = "attribute-fragments"
-epsilon_local = 4.0
-
-[crowd]
-respondents_min = 2
-honest_fraction = 1.0
-enrolment = "credential"
-
-[delivery]
-instances = 2
-hops = 2
-envelopes = 4
-cover = "chaff"
-
-[claim]
-epsilon_central = 4.0
-delta = 1e-6
-neighbors = "removal"
-bound = "exact"
-"#;
+fn draft() -> String {
+    let fields = [
+        ("name", r#""test""#),
+        ("question", r#""""#),
+        ("encoding", r#"{ kind = "one-hot", domain = 16 }"#),
+        ("randomizer", r#"{ kind = "attribute-fragments", epsilon_local = 4.0 }"#),
+        ("crowd", r#"{ respondents_min = 2, honest_fraction = 1.0, enrolment = "credential" }"#),
+        ("delivery", r#"{ instances = 2, hops = 2, envelopes = 4, cover = "chaff" }"#),
+        ("claim", r#"{ epsilon_central = 4.0, delta = 1e-6, neighbors = "removal", bound = "exact" }"#),
+    ];
+    with(SURVEY, &fields)
+}

@@ -2,9 +2,6 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
-#[path = "support/town.rs"]
-mod town;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::thread;
@@ -16,9 +13,12 @@ use hyper::Method;
 use throng_account::deletion::Deletion;
 use throng_dp::{Delta, Epsilon};
 use throng_host::net::client::SendError;
+use throng_testing::program::Program;
+use throng_testing::town::{CROWD, Pulled, Shape, Town, sender};
 use throng_wire::{Digest, EpochStatement, Outcome, Place, Route, Signed};
 
-use town::{CROWD, Pulled, Shape, Town, sender};
+/// Cargo tells tests of this package alone where the program is.
+const THRONG: Program = Program::at(env!("CARGO_BIN_EXE_throng"));
 
 /// Ends a hop in operation `number` of its store, for every number from `from` on. Towns run side by side, as most of their
 /// time is waiting for the end of an epoch. Returns how often the hop ended between drawing the noise of the crowd and using
@@ -142,7 +142,7 @@ fn a_day_with_an_end(hop: u32, number: u64, labels: bool) -> Ended {
     // Deletion takes some five of a labelled crowd.
     let people = if labels { 16 } else { 8 };
     let shape = Shape { instances: 1, hops, epoch_s: 3, tls: false, labels };
-    let town = Town::new(shape, people as usize);
+    let town = Town::new(THRONG, shape, people as usize);
     let mut day = Day { town, victim, people, died: false, files: BTreeMap::new() };
     for place in day.town.hops() {
         day.town.start(place, (place == victim).then_some(number));

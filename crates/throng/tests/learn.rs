@@ -9,9 +9,10 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
+use throng_testing::program::{Program, names, text};
 
-mod support;
-use support::{command, names, text};
+/// Cargo tells tests of this package alone where the program is.
+const THRONG: Program = Program::at(env!("CARGO_BIN_EXE_throng"));
 
 /// A table of 400 people in which size says nearly always who is who.
 fn pets() -> TempDir {
@@ -29,7 +30,7 @@ fn pets() -> TempDir {
 /// A training on it; few examples in a step and many steps, so that there is time to stop it.
 fn learn(dir: &TempDir, arguments: &[&str]) -> Command {
     let small = ["learn", "csv", "--data", "pets.csv", "--target", "kind", "--epsilon-local", "4"];
-    let mut command = command(dir, &[&small, arguments].concat());
+    let mut command = THRONG.run_in(dir, &[&small, arguments].concat());
     command.env_remove("THRONG_DATASETS").stderr(Stdio::piped());
     command
 }

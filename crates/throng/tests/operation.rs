@@ -2,11 +2,6 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
-#[path = "support/logs.rs"]
-mod logs;
-#[path = "support/town.rs"]
-mod town;
-
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -16,11 +11,15 @@ use std::time::Duration;
 
 use hyper::Method;
 use throng_host::net::client::SendError;
+use throng_testing::logs;
+use throng_testing::program::Program;
+use throng_testing::town::{Shape, Town, sender};
 use throng_wire::receipt::RECEIPT_LEN;
 use throng_wire::receipt_tree::SIGNED_RECEIPT_LEN;
 use throng_wire::{Place, Route};
 
-use town::{Shape, Town, sender, shuffler};
+/// Cargo tells tests of this package alone where the program is.
+const THRONG: Program = Program::at(env!("CARGO_BIN_EXE_throng"));
 
 const FIRST: Place = Place::Hop { instance: 1, hop: 1 };
 
@@ -45,7 +44,7 @@ fn wait_until(is_so: impl Fn() -> bool) {
 /// Attack 14: with one respondent more or less, whatever they send, an operator's numbers are the same.
 #[test]
 fn numbers_tell_nothing_of_respondents() {
-    let mut town = Town::new(SHAPE, 6);
+    let mut town = Town::new(THRONG, SHAPE, 6);
     town.start_all();
     let (sender, route) = (sender(), town.route(1, EPOCH));
     let bodies: Vec<Vec<u8>> = (0..6).map(|person| town.body(route, person)).collect();
@@ -87,7 +86,7 @@ fn numbers_tell_nothing_of_respondents() {
 
 #[test]
 fn a_hop_without_its_disk_is_not_ready() {
-    let mut town = Town::new(SHAPE, 1);
+    let mut town = Town::new(THRONG, SHAPE, 1);
     town.start_all();
     assert_eq!(town.ask(FIRST, "/healthz").0, 200);
     assert_eq!(town.ask(FIRST, "/readyz").0, 200);
@@ -113,7 +112,7 @@ fn a_hop_without_its_disk_is_not_ready() {
 /// A next hop that is away is named by its place, and is no reason to send respondents away.
 #[test]
 fn a_next_hop_that_is_away_is_logged_and_waited_for() {
-    let mut town = Town::new(Shape { epoch_s: 3, hops: 2, ..SHAPE }, 0);
+    let mut town = Town::new(THRONG, Shape { epoch_s: 3, hops: 2, ..SHAPE }, 0);
     town.start(FIRST, None);
     logs::wait_for(&town, FIRST, |event| {
         event["work"] == "hand-on"
@@ -126,7 +125,7 @@ fn a_next_hop_that_is_away_is_logged_and_waited_for() {
 
 #[test]
 fn released_and_destroyed_epochs_are_counted() {
-    let mut town = Town::new(Shape { epoch_s: 3, hops: 2, ..SHAPE }, 0);
+    let mut town = Town::new(THRONG, Shape { epoch_s: 3, hops: 2, ..SHAPE }, 0);
     town.start_all();
     let route = town.route(1, town.next_epoch());
     let digest = town.pull(route).digest();
@@ -148,7 +147,7 @@ fn released_and_destroyed_epochs_are_counted() {
 
 #[test]
 fn an_analyzer_is_watched_in_the_same_way() {
-    let mut town = Town::new(Shape { epoch_s: 3, ..SHAPE }, 0);
+    let mut town = Town::new(THRONG, Shape { epoch_s: 3, ..SHAPE }, 0);
     // Its hop is away at first.
     town.start(Place::Analyzer, None);
     logs::wait_for(&town, Place::Analyzer, |event| event["work"] == "take" && event["instance"] == 1);
@@ -167,7 +166,7 @@ fn an_analyzer_is_watched_in_the_same_way() {
 
 #[test]
 fn too_many_requests_are_told_to_come_again_and_nothing_is_lost() {
-    let mut town = Town::new(SHAPE, 6);
+    let mut town = Town::new(THRONG, SHAPE, 6);
     let config = fs::read_to_string(town.config(FIRST)).unwrap();
     fs::write(town.config(FIRST), format!("requests_per_s_max = 25\n{config}")).unwrap();
     town.start_all();
@@ -195,7 +194,7 @@ fn too_many_requests_are_told_to_come_again_and_nothing_is_lost() {
 /// An upload that is on its way when the process is told to end is finished and durable; or else it is not acknowledged.
 #[test]
 fn a_hop_that_is_told_to_end_finishes_what_it_has_begun() {
-    let mut town = Town::new(SHAPE, 1);
+    let mut town = Town::new(THRONG, SHAPE, 1);
     town.start_all();
     let (sender, route) = (sender(), town.route(1, EPOCH));
     let (body, token) = (town.body(route, 5), town.credentials[0].token(&route.survey, FIRST));
@@ -236,7 +235,7 @@ fn a_hop_that_is_told_to_end_finishes_what_it_has_begun() {
 
 #[test]
 fn the_environment_overrides_the_file() {
-    let town = Town::new(SHAPE, 1);
+    let town = Town::new(THRONG, SHAPE, 1);
     let config = fs::read_to_string(town.config(FIRST)).unwrap();
     let home = town.path(FIRST, "");
     // As systemd hands keys over: in a directory that the file does not know. Layer keys are elsewhere, and change.
@@ -247,7 +246,7 @@ fn the_environment_overrides_the_file() {
     }
     fs::write(town.config(FIRST), config + "keys = \".\"\n").unwrap();
     let check = |identity: Option<&std::path::Path>| {
-        let mut command = shuffler(&town.config(FIRST));
+        let mut command = THRONG.shuffler(&town.config(FIRST));
         if let Some(path) = identity {
             command.env("THRONG_IDENTITY", path);
         }
@@ -255,7 +254,7 @@ fn the_environment_overrides_the_file() {
     };
     assert_eq!((check(None), check(Some(&credentials))), (Some(2), Some(0)));
     let data = home.join("elsewhere");
-    let mut command = shuffler(&town.config(FIRST));
+    let mut command = THRONG.shuffler(&town.config(FIRST));
     command
         .env("THRONG_IDENTITY", &credentials)
         .env("THRONG_DATA", &data)

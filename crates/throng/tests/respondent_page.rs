@@ -2,14 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 
-#[path = "support/browser.rs"]
-mod browser;
-mod support;
-#[path = "support/town.rs"]
-mod town;
-#[path = "support/world.rs"]
-mod world;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -17,16 +9,20 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
-use browser::Browser;
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use throng_host::bundle::Bundle;
 use throng_respondent::{How, Respondent};
+use throng_testing::browser::Browser;
+use throng_testing::program::Program;
+use throng_testing::town::{self, Shape, Town};
+use throng_testing::world::{EPOCH_MS, FRAGMENTED, Hops, ONE_HOT, SKETCHED, TestClock, World};
 use throng_wire::{Digest, Place, Route, SignedReceipt};
-use town::{Shape, Town};
-use world::{EPOCH_MS, FRAGMENTED, Hops, ONE_HOT, SKETCHED, TestClock, World};
+
+/// Cargo tells tests of this package alone where the program is.
+const THRONG: Program = Program::at(env!("CARGO_BIN_EXE_throng"));
 
 /// In epoch 10.
 const NOW_MS: u64 = 10 * EPOCH_MS + 1_234_567;
@@ -79,7 +75,7 @@ impl Person {
     }
 
     fn program(&self, arguments: &[&str]) -> Command {
-        let mut command = support::command(&self.folder, &["respond", "--state", "state", "--json"]);
+        let mut command = THRONG.run_in(&self.folder, &["respond", "--state", "state", "--json"]);
         command.args(arguments).env("THRONG_TEST_CLOCK_FILE", self.folder.path().join("clock"));
         command
     }
@@ -93,7 +89,7 @@ impl Person {
         let mut folders = vec![self.state()];
         let mut all = BTreeMap::new();
         while let Some(folder) = folders.pop() {
-            for name in support::names(&folder) {
+            for name in throng_testing::program::names(&folder) {
                 let path = folder.join(name);
                 if path.is_dir() {
                     folders.push(path);
@@ -455,8 +451,7 @@ fn someone_who_has_answered_nothing_sees_so() {
     let mut respondent = Respondent::open(&folder.path().join("state")).unwrap();
     respondent.set_epsilon_limit(throng_dp::Epsilon::new(7.5).unwrap()).unwrap();
     drop(respondent);
-    let served =
-        Served::start(support::command(&folder, &["respond", "--state", "state", "--json", "--page"]));
+    let served = Served::start(THRONG.run_in(&folder, &["respond", "--state", "state", "--json", "--page"]));
     let browser = Browser::start();
     let page = browser.page(&served.url);
     page.wait_for_text("#answers", "Nothing was answered yet.");
@@ -473,7 +468,7 @@ fn someone_who_has_answered_nothing_sees_so() {
 #[test]
 fn an_analyzer_has_no_such_page() {
     let shape = Shape { instances: 1, hops: 1, epoch_s: 3600, tls: false, labels: false };
-    let mut town = Town::new(shape, 0);
+    let mut town = Town::new(THRONG, shape, 0);
     town.start(Place::Analyzer, None);
     let token = Digest::of(b"a token").to_string()[..32].to_owned();
     for path in ["", "about.json", "receipt", "assets/about-me.js"] {
@@ -489,7 +484,7 @@ fn an_analyzer_has_no_such_page() {
     let mut files: Vec<PathBuf> = folders.iter().map(|folder| source.join(format!("{folder}.rs"))).collect();
     let mut below: Vec<PathBuf> = folders.drain(..).map(|folder| source.join(folder)).collect();
     while let Some(folder) = below.pop() {
-        for name in support::names(&folder) {
+        for name in throng_testing::program::names(&folder) {
             let path = folder.join(name);
             if path.is_dir() { below.push(path) } else { files.push(path) }
         }
@@ -508,7 +503,7 @@ fn a_person_is_told_the_address_and_chooses_the_port() {
     let person = Person::new();
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let arguments = ["respond", "--state", "state", "--page", "--port", &port.to_string()];
-    let mut process = support::command(&person.folder, &arguments).spawn().unwrap();
+    let mut process = THRONG.run_in(&person.folder, &arguments).spawn().unwrap();
     let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
     let first = lines.next().unwrap().unwrap();
     let url = first.strip_prefix("What is sent about you: ").unwrap().to_owned();
@@ -529,14 +524,15 @@ fn a_directory_that_nobody_answered_with_has_no_page() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("empty")).unwrap();
     for state in ["nowhere", "empty"] {
-        let output = support::command(&folder, &["respond", "--page", "--state", state])
+        let output = THRONG
+            .run_in(&folder, &["respond", "--page", "--state", state])
             .stderr(std::process::Stdio::piped())
             .output();
         let output = output.unwrap();
         assert_eq!(output.status.code(), Some(2));
-        assert!(support::text(&output.stderr).contains("is no state directory"));
-        assert!(support::text(&output.stdout).is_empty());
+        assert!(throng_testing::program::text(&output.stderr).contains("is no state directory"));
+        assert!(throng_testing::program::text(&output.stdout).is_empty());
     }
-    assert_eq!(support::names(folder.path()), ["empty"], "nothing was made");
-    assert!(support::names(&folder.path().join("empty")).is_empty());
+    assert_eq!(throng_testing::program::names(folder.path()), ["empty"], "nothing was made");
+    assert!(throng_testing::program::names(&folder.path().join("empty")).is_empty());
 }

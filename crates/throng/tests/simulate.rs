@@ -14,9 +14,10 @@ use serde_json::Value;
 use tempfile::TempDir;
 use throng_analyze::Picture;
 use throng_plot::Png;
+use throng_testing::program::{Program, names, text};
 
-mod support;
-use support::{command, deaf_command, names, text};
+/// Cargo tells tests of this package alone where the program is.
+const THRONG: Program = Program::at(env!("CARGO_BIN_EXE_throng"));
 
 #[test]
 fn json_has_the_promised_fields() {
@@ -391,9 +392,11 @@ fn a_run_stopped_by_ctrl_c_leaves_no_file() {
     // A billion fragments.
     let arguments = "simulate --generator heavy-hitters --epsilon-local 12.99 --mode respondent --bound blanket --out result";
     let arguments: Vec<&str> = arguments.split(' ').collect();
-    for start in [command, deaf_command] {
+    for deaf in [false, true] {
         let dir = directory();
-        let mut child = start(&dir, &arguments).stderr(Stdio::piped()).spawn().unwrap();
+        let mut command =
+            if deaf { THRONG.run_deaf_in(&dir, &arguments) } else { THRONG.run_in(&dir, &arguments) };
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let (out, started) = (dir.path().join("result"), Instant::now());
         while !out.exists() {
             assert!(started.elapsed() < Duration::from_secs(300) && child.try_wait().unwrap().is_none());
@@ -481,5 +484,5 @@ fn zip(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn run(dir: &TempDir, arguments: &str) -> Output {
-    command(dir, &arguments.split_whitespace().collect::<Vec<_>>()).output().unwrap()
+    THRONG.run_in(dir, &arguments.split_whitespace().collect::<Vec<_>>()).output().unwrap()
 }

@@ -2,20 +2,21 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
-#[path = "support/analyst.rs"]
-mod analyst;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 use std::sync::OnceLock;
 
-use analyst::Analyst;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use throng_serve::verify::{Mark, Verdict, verify};
+use throng_testing::analyst::{self, Analyst};
+use throng_testing::program::Program;
 use throng_wire::statement::STATEMENT_LEN;
+
+/// Cargo tells tests of this package alone where the program is.
+const THRONG: Program = Program::at(env!("CARGO_BIN_EXE_throng"));
 
 /// A release of 3,000 people, made once for all tests.
 fn genuine() -> &'static (Analyst, PathBuf) {
@@ -29,7 +30,7 @@ fn genuine() -> &'static (Analyst, PathBuf) {
 
 /// One fragment for each bit: the accountant is asked many times here, and that is its quickest answer.
 fn quick() -> Analyst {
-    Analyst::planned(&["--question", "Which pixel?", "--report-fragments", "1"], 0, "artists", 3000)
+    Analyst::planned(THRONG, &["--question", "Which pixel?", "--report-fragments", "1"], 0, "artists", 3000)
 }
 
 /// A copy of its files, one of which is changed.
@@ -386,7 +387,7 @@ fn other_tables_are_noticed() {
 }
 
 fn throng(arguments: &[&str], dir: &Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_throng")).arg("verify").arg(dir).args(arguments).output().unwrap()
+    THRONG.command().arg("verify").arg(dir).args(arguments).output().unwrap()
 }
 
 #[test]

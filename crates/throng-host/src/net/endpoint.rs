@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 
-use hyper::Uri;
 use throng_wire::{Address, Digest};
 use tokio::net::TcpStream;
 
@@ -17,29 +16,17 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Takes an address apart. A URL with a path, a query or a user is refused.
+    /// Takes an address apart. What is outside the grammar of an address is refused.
     pub fn new(address: &Address) -> Result<Self, SendError> {
-        let wrong = || {
-            let Address { party, url, .. } = address;
-            SendError::Refused(format!("the address {url} of {party} should be https://HOST:PORT"))
+        let Address { party, url, certificate, .. } = address;
+        let wrong = |why: &dyn std::fmt::Display| {
+            SendError::Refused(format!("the address {url} of {party} cannot be called: {why}"))
         };
-        let uri: Uri = address.url.parse().map_err(|_| wrong())?;
-        let default = match (uri.scheme_str(), address.certificate) {
-            (Some("https"), Some(_)) => 443,
-            (Some("http"), None) => 80,
-            _ => return Err(wrong()),
-        };
-        let authority = uri.authority().ok_or_else(wrong)?;
-        if !matches!(uri.path(), "" | "/") || uri.query().is_some() || authority.as_str().contains('@') {
-            return Err(wrong());
+        let origin = address.origin().map_err(|error| wrong(&error))?;
+        if origin.tls() != certificate.is_some() {
+            return Err(wrong(&"a certificate belongs to https://, and to nothing else"));
         }
-        // Besides host and port there is nothing: no name before the brackets of an IPv6 address, which nobody would call.
-        let port = match (authority.as_str().strip_prefix(authority.host()), authority.port_u16()) {
-            (Some(""), None) => default,
-            (Some(rest), Some(port)) if rest == format!(":{port}") => port,
-            _ => return Err(wrong()),
-        };
-        Ok(Self { host: authority.host().to_owned(), port, certificate: address.certificate })
+        Ok(Self { host: origin.host().to_owned(), port: origin.port(), certificate: *certificate })
     }
 
     /// The certificate that it has to show; none where it speaks plain HTTP.
@@ -85,7 +72,7 @@ mod tests {
     /// Whatever is taken has a host and a port, and these alone are where a body goes.
     #[test]
     fn any_address_is_refused_or_is_its_host_and_port() {
-        for valid in ["https://hop.example:8443", "https://[::1]:9", "https://hop.example/"] {
+        for valid in ["https://hop.example:8443", "https://[::1]:9", "https://hop.example"] {
             check_text(valid, |url| {
                 let authority = endpoint(url).ok()?;
                 assert_eq!(
@@ -110,14 +97,16 @@ mod tests {
     fn an_address_is_a_host_and_a_port() {
         for (url, authority) in [
             ("https://hop.example:8443", "hop.example:8443"),
-            ("https://hop.example/", "hop.example:443"),
+            ("https://hop.example", "hop.example:443"),
             ("http://127.0.0.1:80", "127.0.0.1:80"),
             ("https://[::1]:9", "[::1]:9"),
         ] {
             assert_eq!(endpoint(url).unwrap(), authority);
         }
         for url in [
+            "https://a/",
             "https://a/b",
+            "http://hop.example",
             "https://a?b",
             "https://u@a",
             "https://",

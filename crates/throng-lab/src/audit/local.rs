@@ -337,6 +337,7 @@ pub(super) const EPOCHS: u32 = 3;
 mod tests {
     use chacha20::ChaCha8Rng;
     use throng_dp::sampling::Bernoulli;
+    use throng_testing::survey::{SURVEY, with};
 
     use super::*;
     use crate::audit::game::Statistic;
@@ -434,43 +435,27 @@ mod tests {
         }
     }
 
-    const SURVEY: &str = r#"
-version = 1
-name = "languages"
-question = "Which of these?"
-epoch_s = 86400
-[encoding]
-kind = "one-hot"
-domain = 300
-[randomizer]
-kind = "report-fragments"
-epsilon_backstop = 5
-epsilon_fragment = 4
-fragments = 3
-[crowd]
-respondents_min = 3000
-honest_fraction = 1.0
-enrolment = "credential"
-[delivery]
-instances = 3
-hops = 2
-envelopes = 24
-cover = "chaff"
-[claim]
-epsilon_central = 5
-delta = 1e-6
-neighbors = "removal"
-bound = "exact"
-[labels]
-names = ["de", "en", "fr"]
-epsilon_deletion = 1.0
-delta_deletion = 1e-8
-epsilon_label = 3.0
-"#;
+    fn labelled() -> String {
+        let fields = [
+            ("name", r#""languages""#),
+            ("question", r#""Which of these?""#),
+            ("encoding", r#"{ kind = "one-hot", domain = 300 }"#),
+            (
+                "randomizer",
+                r#"{ kind = "report-fragments", epsilon_backstop = 5, epsilon_fragment = 4, fragments = 3 }"#,
+            ),
+            ("crowd", r#"{ respondents_min = 3000, honest_fraction = 1.0, enrolment = "credential" }"#),
+            ("delivery", r#"{ instances = 3, hops = 2, envelopes = 24, cover = "chaff" }"#),
+            ("claim", r#"{ epsilon_central = 5, delta = 1e-6, neighbors = "removal", bound = "exact" }"#),
+        ];
+        let labels =
+            "[labels]\nnames = [\"de\", \"en\", \"fr\"]\nepsilon_deletion = 1.0\ndelta_deletion = 1e-8\n";
+        with(SURVEY, &fields) + labels + "epsilon_label = 3.0\n"
+    }
 
     #[test]
     fn all_that_a_survey_promises_is_audited() {
-        let survey = Survey::from_toml(SURVEY).unwrap();
+        let survey = Survey::from_toml(&labelled()).unwrap();
         for (excess, verdict) in [(1.0, Verdict::Kept), (RESOLUTION, Verdict::Broken)] {
             let promises = Promise::of_survey(&survey, excess).unwrap();
             let names: Vec<&str> = promises.iter().map(|promise| promise.name.as_str()).collect();

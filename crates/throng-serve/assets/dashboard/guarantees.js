@@ -2,7 +2,7 @@
 
 import { ask, lastOnly, partly } from "/assets/api.js";
 import { el, figure, message, show } from "/assets/dom.js";
-import { count, delta, epsilon, factor, percent, promise } from "/assets/format.js";
+import { count, delta, epsilon, factor, floorLasts, percent, promise } from "/assets/format.js";
 import { slider } from "/assets/slider.js";
 
 export async function render(page, parameters, fail) {
@@ -124,7 +124,7 @@ function answered(what, one) {
       { class: "panel", "aria-labelledby": "words" },
       el("h2", { id: "words" }, "In words"),
       central !== null && el("p", { id: "central-words" }, `Of anything that a release may show, even to someone who knows everything about everyone else: ${promise(central, what.delta, "your")} (delta).`),
-      el("p", { id: "local-words" }, `If everything fails at once, what your device sent is at most ${factor(what.epsilon_local)} times as likely with your answer as with none: that is the noise that the device adds by itself.`),
+      el("p", { id: "local-words" }, `If everything fails at once, what your device sent is at most ${factor(what.epsilon_local)} times as likely with your answer as with none, ${floorLasts(what.backstop)}: that is the noise that the device adds by itself.`),
       el("p", { id: "neighbors" }, "Each ε here is for ", el("strong", {}, what.neighbors), ": it compares that you answered with that you had nothing to say. Two different answers that you could have given are compared by ", el("strong", {}, "replacement"), ", which is up to twice the ε, and of a release 1 + e^ε times the delta: whoever goes from one answer to the other goes by way of none. Smaller is more private; at 0 nothing can be learnt."),
       el("p", { id: "absence" }, what.absence),
       el("h3", {}, `The bound: ${bound.name}`, el("span", { class: "faint small" }, ` (${bound.source})`)),
@@ -148,8 +148,8 @@ function verdict(what) {
     case "participation-only":
       return box("good", "", "the value stays sealed", "They see who took part, and envelopes that they cannot open.");
     case "local":
-      return box("bad", left.epsilon_with_release, removal(left.epsilon_with_release), `The floor: they have the release, and up to ${left.fragments} fragment${left.fragments === 1 ? "" : "s"} of a bit can be tied to you. Those fragments alone say ${removal(left.epsilon)}.`);
+      return box("bad", left.epsilon_with_release, removal(left.epsilon_with_release), `The floor, ${floorLasts(what.backstop)}: they have the release, and in each epoch up to ${left.fragments} fragment${left.fragments === 1 ? "" : "s"} of a bit can be tied to you. Those fragments alone say ${removal(left.epsilon)}, in one epoch.`);
     default:
-      return box("bad", left.epsilon, removal(left.epsilon), "Only the floor can be promised.");
+      return box("bad", left.epsilon, removal(left.epsilon), `Only the floor can be promised, ${floorLasts(what.backstop)}.`);
   }
 }

@@ -3,7 +3,7 @@
 import { download, lastOnly, partly } from "/assets/api.js";
 import { legend, rankChart } from "/assets/chart.js";
 import { el, facts, figure, message, show } from "/assets/dom.js";
-import { atMost, bytes, collusions, count, epsilon, short, tenths, upTo } from "/assets/format.js";
+import { atMost, bytes, collusions, count, epsilon, floorLasts, short, tenths, upTo } from "/assets/format.js";
 import { draw } from "/assets/picture.js";
 import { slider } from "/assets/slider.js";
 
@@ -120,11 +120,12 @@ function pixels(asked, { domain, sample }) {
 /// What matters of a plan, in a line: the page says it again in full, so it is for the eye alone.
 function inBrief(plan) {
   const fact = (name, value) => el("span", {}, `${name} `, el("strong", {}, value));
-  return [fact("error", `± ${short(plan.standard_error)}`), fact("noise ends at", short(plan.noise_threshold)), fact("whatever fails", `ε ${epsilon(plan.epsilon_floor)} (removal)`)];
+  return [fact("error", `± ${short(plan.standard_error)}`), fact("noise ends at", short(plan.noise_threshold)), fact("whatever fails, in one epoch", `ε ${epsilon(plan.epsilon_floor)} (removal)`)];
 }
 
 function planned({ plan, domain, sample }, mark) {
-  const local = plan.epsilon_fragment === undefined ? "epsilon_local" : "epsilon_backstop";
+  const backstop = plan.epsilon_fragment !== undefined;
+  const local = backstop ? "epsilon_backstop" : "epsilon_local";
   return [
     el(
       "div",
@@ -132,7 +133,7 @@ function planned({ plan, domain, sample }, mark) {
       figure("standard-error", "error of a count", plan.standard_error, `± ${short(plan.standard_error)}`, "people, one standard error"),
       figure("noise-threshold", "noise ends at", plan.noise_threshold, short(plan.noise_threshold), "people; in 5 % of surveys a value that nobody holds exceeds it"),
       figure("detectable", "smallest count seen", plan.detectable_count, short(plan.detectable_count), "people: told from zero with 95 %"),
-      figure("epsilon-floor", `whatever fails: ${local}`, plan.epsilon_floor, epsilon(plan.epsilon_floor), "removal; the noise that each device adds by itself"),
+      figure("epsilon-floor", `whatever fails: ${local}`, plan.epsilon_floor, epsilon(plan.epsilon_floor), `removal, ${floorLasts(backstop)}; the noise that each device adds by itself`),
     ),
     sample && el("section", { class: "panel", "aria-labelledby": "tried" }, el("h2", { id: "tried" }, "Tried on a sample"), tried(sample, plan, mark)),
     el(
@@ -145,7 +146,7 @@ function planned({ plan, domain, sample }, mark) {
         ["processor time", `${short(plan.respondent_ms)} ms of each respondent, ${short(plan.servers_ms)} ms of all servers`],
         ["each fragment", plan.epsilon_fragment && `epsilon_fragment ${epsilon(plan.epsilon_fragment)} (removal)`],
         ["if all are honest, or half", el("span", { id: "if-honest" }, plan.if_honest.map((one) => one.epsilon_central === undefined ? "only what is left whatever fails" : `epsilon_central ${epsilon(one.epsilon_central)}`).join(", or "), " (removal)")],
-        ["if they collude", el("span", { id: "collusions" }, collusions(plan))],
+        ["if they collude", el("span", { id: "collusions" }, collusions({ ...plan, backstop }))],
         ["one liar", el("span", { id: "one-liar", "data-value": plan.one_liar.estimate_up_max }, `can make one count ${tenths(atMost(plan.one_liar.estimate_up_max, 1))} people too high, or ${tenths(atMost(plan.one_liar.estimate_down_max, 1))} too low, with ${count(plan.one_liar.envelopes)} envelopes`)],
       ]),
       el("ul", { class: "points small" }, plan.reasons.map((text) => el("li", {}, text))),

@@ -3,7 +3,7 @@
 import { ask, download, lastOnly, partly } from "/assets/api.js";
 import { bars, legend, rankChart } from "/assets/chart.js";
 import { el, facts, figure, message, show } from "/assets/dom.js";
-import { atMost, budget, collusions, count, delta, epsilon, percent, promise, short, tenths, time } from "/assets/format.js";
+import { atMost, budget, collusions, count, delta, epsilon, floorLasts, percent, promise, short, tenths, time } from "/assets/format.js";
 import { draw } from "/assets/picture.js";
 
 export async function render(page, parameters, fail) {
@@ -33,7 +33,7 @@ export async function render(page, parameters, fail) {
       figure("significant", "stands out of the noise", release.significant, `${count(release.significant)} of ${count(release.domain)}`, `values; a false one among them with probability ${release.beta}`),
       figure("respondents", "people", release.respondents, count(release.respondents), `in batches of ${release.instances_present.length} of ${release.instances} instances`),
       figure("epsilon-central", "promise of this release", release.epsilon_central, `ε ${epsilon(release.epsilon_central)}`, `epsilon_central (removal) at delta ${delta(release.delta)}, bound ${release.bound}`, "good"),
-      figure("epsilon-local", "whatever fails", release.epsilon_local, `ε ${epsilon(release.epsilon_local)}`, release.backstop ? "epsilon_backstop (removal), in one epoch, and over all while an answer stays the same" : "epsilon_local (removal), in each epoch"),
+      figure("epsilon-local", "whatever fails", release.epsilon_local, `ε ${epsilon(release.epsilon_local)}`, `${release.backstop ? "epsilon_backstop" : "epsilon_local"} (removal), ${floorLasts(release.backstop)}`),
     ),
     doubts(release),
     tabs(views, first, fail),

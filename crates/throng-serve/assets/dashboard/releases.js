@@ -19,7 +19,7 @@ export async function render(page) {
       el("td", {}, String(one.epoch), one.label && ` · ${one.label}`, el("div", { class: "small faint" }, time(one.ended_s))),
       el("td", { class: "number" }, number(`respondents-${at}`, one.respondents, count(one.respondents))),
       el("td", { class: "number" }, `${count(one.significant)} of ${count(one.domain)}`),
-      el("td", { class: "number" }, number(`epsilon-${at}`, one.epsilon_central, epsilon(one.epsilon_central)), el("div", { class: "small faint" }, `whatever fails ${epsilon(one.epsilon_local)}`)),
+      el("td", { class: "number" }, number(`epsilon-${at}`, one.epsilon_central, epsilon(one.epsilon_central)), el("div", { class: "small faint" }, `whatever fails, in one epoch, ${epsilon(one.epsilon_local)}`)),
       el("td", { class: "number" }, delta(one.delta)),
     );
   show(

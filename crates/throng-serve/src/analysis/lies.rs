@@ -1,7 +1,7 @@
 //! What a release says about lies: what one liar can do, what cannot come from the crowd, and what stands with some liars.
 
 use indicatif::HumanCount;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use throng_analyze::Release;
 use throng_analyze::plausible::{FALSE_ALARM, Mark};
 use throng_wire::survey::Survey;
@@ -10,7 +10,7 @@ use crate::error::Result;
 pub use throng_survey::liar::{OneLiarShown, up_to_tenths};
 
 /// What is said of lies in a release. The names are stable. All of it follows from what is released and from public numbers.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lies {
     /// What one liar can do to one estimate.
     pub one_liar: OneLiarShown,
@@ -31,23 +31,23 @@ pub struct Lies {
 }
 
 /// Why a release is doubted.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DoubtShown {
     /// `total-above`, `total-below` or `cells`.
-    pub mark: &'static str,
+    pub mark: String,
     /// A sentence.
     pub reason: String,
 }
 
 /// A value whose estimate is not given.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WithheldShown {
     /// Its number.
     pub value: usize,
     /// What it is called.
     pub name: String,
-    /// `impossible` or `implausible`.
-    pub mark: &'static str,
+    /// Impossible or implausible.
+    pub mark: Mark,
     /// Why.
     pub reason: String,
 }
@@ -63,7 +63,7 @@ impl Lies {
             plausibility.withheld.iter().take(WITHHELD_LISTED).map(|(&value, why)| WithheldShown {
                 value,
                 name: survey.value_name(value as u64),
-                mark: why.mark.name(),
+                mark: why.mark,
                 reason: why.to_string(),
             });
         Self {
@@ -72,7 +72,9 @@ impl Lies {
             noise_threshold_with_liars: with_liars,
             significant_with_liars: values.filter(above).count() as u64,
             false_alarm: FALSE_ALARM,
-            doubts: doubts.map(|one| DoubtShown { mark: one.name(), reason: one.to_string() }).collect(),
+            doubts: doubts
+                .map(|one| DoubtShown { mark: one.name().to_owned(), reason: one.to_string() })
+                .collect(),
             withheld_values: plausibility.withheld.len() as u64,
             withheld: withheld.collect(),
         }
@@ -105,7 +107,7 @@ impl Lies {
             self.doubts.iter().map(|doubt| ("in doubt", format!("({}) {}", doubt.mark, doubt.reason))),
         );
         for value in &self.withheld {
-            lines.push(("withheld", format!("{} ({}): {}", value.name, value.mark, value.reason)));
+            lines.push(("withheld", format!("{} ({}): {}", value.name, value.mark.name(), value.reason)));
         }
         let more = self.withheld_values - self.withheld.len() as u64;
         if more > 0 {
@@ -166,7 +168,7 @@ mod tests {
         let withheld = WithheldShown {
             value: 777,
             name: "777".into(),
-            mark: Mark::Impossible.name(),
+            mark: Mark::Impossible,
             reason: "180 fragments".into(),
         };
         Lies {
@@ -175,7 +177,7 @@ mod tests {
             noise_threshold_with_liars: 5.0 + 9.5 * liars as f64,
             significant_with_liars: 1,
             false_alarm: FALSE_ALARM,
-            doubts: vec![DoubtShown { mark: "total-above", reason: "Too many.".into() }],
+            doubts: vec![DoubtShown { mark: "total-above".into(), reason: "Too many.".into() }],
             withheld_values: 3,
             withheld: vec![withheld],
         }

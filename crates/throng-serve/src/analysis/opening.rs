@@ -8,18 +8,20 @@
 //! nothing that is not booked, and books nothing twice: an epoch is one entry.
 
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
+use std::ops::Range;
 use std::path::Path;
 
 use throng_account::ledger::Recorded;
 use throng_account::terms::Kept;
 use throng_analyze::{Announced, BatchCounter, BatchHead, Crowd, InstanceTally};
+use throng_batch::{EmbeddedEngine, Partition, Partitions};
 use throng_dp::{CentralGuarantee, Removal};
 use throng_survey::CheckedClaim;
 use throng_wire::{KeyList, LayerKeys, Route, Signed, SignedSurvey, Survey};
 
 use super::{DataKey, ReleaseLedger, SealedFiles, TallyFiles, promised};
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Result};
 use throng_account::Refusal;
 use throng_host::faults::abort_at;
 use throng_host::keygen::read_layer_keys;
@@ -255,24 +257,32 @@ impl Opener<'_> {
         keys: &LayerKeys,
         read: &mut dyn FnMut(u64),
     ) -> Result<InstanceTally> {
-        let mut counter = BatchCounter::new(self.survey.survey(), head, keys, self.memory)?;
-        let (passes, mut part) = (counter.passes(), vec![0; PART_LEN]);
-        loop {
-            let opened = files.open(self.survey, &head.route())?;
-            let (_, mut reader) = opened.ok_or_else(|| Error::damaged("a sealed batch is gone"))?;
-            loop {
-                let len = reader.read(&mut part)?;
-                if len == 0 {
-                    break;
-                }
-                counter.read(&part[..len])?;
-                read(len as u64 / passes);
-            }
-            if !counter.end_pass()? {
-                return Ok(counter.finish()?);
-            }
-        }
+        let counter = BatchCounter::new(self.survey.survey(), head, keys)?;
+        let batch = SealedBatch { files, survey: self.survey, route: head.route() };
+        let engine = EmbeddedEngine::new(self.memory);
+        Ok(counter.count(&engine, (&batch, &[Partition::whole(SEALED_BATCH)]), read)?)
     }
 }
 
-const PART_LEN: usize = 1 << 16;
+/// The envelopes of a sealed batch, as an engine reads them.
+struct SealedBatch<'a> {
+    files: &'a SealedFiles,
+    survey: &'a SignedSurvey,
+    route: Route,
+}
+
+impl Partitions for SealedBatch<'_> {
+    fn read_range(&self, _: &str, bytes: Range<u64>) -> io::Result<Box<dyn Read + Send>> {
+        let opened = self
+            .files
+            .open(self.survey, &self.route)
+            .map_err(|error| io::Error::other(format!("{error:#}")))?;
+        let (_, mut reader) = opened.ok_or_else(|| io::Error::other("a sealed batch is gone"))?;
+        let start = i64::try_from(bytes.start).map_err(io::Error::other)?;
+        reader.seek_relative(start)?;
+        Ok(Box::new(reader.take(bytes.end.saturating_sub(bytes.start))))
+    }
+}
+
+/// The one file of a sealed batch.
+const SEALED_BATCH: &str = "sealed";

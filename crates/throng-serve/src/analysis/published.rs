@@ -1,21 +1,18 @@
 //! Releases that were made, as they were published: the analyzer's own copy of their files.
 //!
-//! Beside the directory of a release, `LABEL-EPOCH.files` has the hashes of its files, under a key of the analyzer: what is read
-//! from there is what was published.
+//! A release is a directory, which is replaced whole by one rename: whoever reads it finds the files of one time. `release.files`
+//! in it has the hashes of the others, under a key of the analyzer: what is read from there is what was published.
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::thread::sleep;
-use std::time::Duration;
 
 use serde::Deserialize;
 use throng_wire::{Digest, SurveyHash};
 
-use super::DataKey;
-use crate::error::{Context, Result};
-use throng_host::atomic_file;
-use throng_host::out_dir::OutDir;
+use super::{DataKey, Released};
+use crate::error::{Context, Error, Result};
+use throng_host::atomic_dir::{AtomicDir, OpenDir};
 use throng_host::{bail, ensure};
 
 /// The published releases of an analyzer, in its data directory. Whoever reads them reads no tally, and spends nothing.
@@ -37,10 +34,18 @@ pub struct ReleaseName {
 /// One published release.
 #[derive(Clone, Debug)]
 pub struct Published {
-    dir: PathBuf,
+    dir: AtomicDir,
     key: DataKey,
     /// What its files are authenticated as.
     whose: String,
+}
+
+/// One that is open: all that is read of it is of one time.
+#[derive(Debug)]
+pub struct PublishedFiles {
+    dir: OpenDir,
+    /// The list of its files, which is authentic.
+    list: String,
 }
 
 /// A line of its table.
@@ -72,7 +77,7 @@ impl PublishedReleases {
     pub fn at(&self, survey: SurveyHash, name: ReleaseName) -> Published {
         let ReleaseName { epoch, label } = name;
         let whose = format!("{survey}/{label}-{epoch}");
-        Published { dir: self.dir.join(&whose), key: self.key.clone(), whose }
+        Published { dir: AtomicDir::new(self.dir.join(&whose)), key: self.key.clone(), whose }
     }
 
     /// The surveys of which something was published.
@@ -91,15 +96,10 @@ impl PublishedReleases {
     /// The releases of a survey, the newest first.
     pub fn of(&self, survey: SurveyHash) -> Result<Vec<ReleaseName>> {
         let dir = self.dir.join(survey.to_string());
-        let entries = match fs::read_dir(&dir) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.with_context(|| format!("cannot read {}", dir.display()))?,
-        };
         let mut names = Vec::new();
-        for entry in entries {
-            let entry = entry?.file_name();
-            let parts = entry.to_str().and_then(|name| name.split_once('-'));
-            if let Some((Ok(label), Ok(epoch))) = parts.map(|(label, epoch)| (label.parse(), epoch.parse()))
+        for name in AtomicDir::names(&dir).with_context(|| format!("cannot read {}", dir.display()))? {
+            let parts = name.split_once('-').map(|(label, epoch)| (label.parse(), epoch.parse()));
+            if let Some((Ok(label), Ok(epoch))) = parts
                 && self.at(survey, ReleaseName { epoch, label }).exists()
             {
                 names.push(ReleaseName { epoch, label });
@@ -113,27 +113,47 @@ impl PublishedReleases {
 impl Published {
     /// The directory of its files.
     pub fn dir(&self) -> &Path {
-        &self.dir
+        self.dir.path()
     }
 
     /// Whether it has been published.
     pub fn exists(&self) -> bool {
-        self.dir.join(RELEASE).exists()
+        self.length(RELEASE).is_some()
     }
 
-    /// Puts its files there, each whole or not at all.
+    /// Publishes it, in place of what was published before: all its files, or none.
     pub fn write(&self, files: &[(&'static str, Vec<u8>)]) -> Result<()> {
-        OutDir::open(&self.dir)?.write(files)?;
         let hashes = files.iter().map(|(name, bytes)| format!("{} {name}\n", Digest::of(bytes)));
         let list = format!("{HEADER}{}", hashes.collect::<String>());
         let text = format!("{list}{}\n", self.tag(&list)?);
-        atomic_file::write(&self.list(), text.as_bytes(), atomic_file::PRIVATE)
-            .with_context(|| format!("cannot write {}", self.list().display()))
+        let mut all = files.to_vec();
+        all.push((LIST, text.into_bytes()));
+        Ok(self.dir.write(&all)?)
+    }
+
+    /// Opens it, for one who reads more than one of its files. It is not published again meanwhile.
+    pub fn open(&self) -> Result<PublishedFiles> {
+        let dir = self.dir.open().with_context(|| format!("cannot read {}", self.dir().display()))?;
+        let dir = dir.ok_or_else(|| {
+            Error::damaged(format!("cannot read {}: it is not there", self.dir().display()))
+        })?;
+        let path = dir.path().join(LIST);
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let authentic = text.strip_suffix('\n').and_then(|text| text.rsplit_once('\n'));
+        let Some((hashes, tag)) = authentic else { bail!(Damaged, "{} is damaged: {AGAIN}", path.display()) };
+        let tag_expected = self.tag(&format!("{hashes}\n"))?.to_string();
+        ensure!(tag == tag_expected, Damaged, "{} is damaged: {AGAIN}", path.display());
+        Ok(PublishedFiles { dir, list: text })
     }
 
     /// `release.json`, as `throng release` printed it.
     pub fn json(&self) -> Result<Vec<u8>> {
         self.read(RELEASE)
+    }
+
+    /// What that says.
+    pub fn release(&self) -> Result<Released> {
+        self.open()?.release()
     }
 
     /// `estimates.csv`.
@@ -143,9 +163,55 @@ impl Published {
 
     /// The lines of its table, by value.
     pub fn lines(&self) -> Result<Vec<EstimateLine>> {
-        let table = self.table()?;
+        self.open()?.lines()
+    }
+
+    /// How wide the picture is that was asked for when it was made, if one was.
+    pub fn picture_width(&self) -> Option<u32> {
+        self.open().ok()?.picture_width()
+    }
+
+    /// A file as it was published.
+    pub fn read(&self, name: &str) -> Result<Vec<u8>> {
+        self.open()?.read(name)
+    }
+
+    /// How long a file is, if it is there.
+    pub(super) fn length(&self, name: &str) -> Option<u64> {
+        let dir = self.dir.open().ok()??;
+        fs::metadata(dir.path().join(name)).ok().map(|file| file.len())
+    }
+
+    fn tag(&self, list: &str) -> Result<Digest> {
+        self.key.tag("published release", &[self.whose.as_bytes(), &[0], list.as_bytes()])
+    }
+}
+
+impl PublishedFiles {
+    /// A file as it was published.
+    pub fn read(&self, name: &str) -> Result<Vec<u8>> {
+        if name == LIST {
+            return Ok(self.list.clone().into_bytes());
+        }
+        let path = self.dir.path().join(name);
+        let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let line = format!("{} {name}", Digest::of(&bytes));
+        let published = self.list.lines().skip(1).any(|known| known == line);
+        ensure!(published, Damaged, "{} is not what was published: {AGAIN}", path.display());
+        Ok(bytes)
+    }
+
+    /// What `release.json` says.
+    pub fn release(&self) -> Result<Released> {
+        let read = serde_json::from_slice(&self.read(RELEASE)?);
+        read.damaged(|| format!("in {}: {AGAIN}", self.dir.path().join(RELEASE).display()))
+    }
+
+    /// The lines of its table, by value.
+    pub fn lines(&self) -> Result<Vec<EstimateLine>> {
+        let table = self.read(TABLE)?;
         let lines: Result<Vec<EstimateLine>, _> = csv::Reader::from_reader(&*table).deserialize().collect();
-        lines.with_context(|| format!("in {}", self.dir.join(TABLE).display()))
+        lines.with_context(|| format!("in {}", self.dir.path().join(TABLE).display()))
     }
 
     /// How wide the picture is that was asked for when it was made, if one was.
@@ -155,54 +221,12 @@ impl Published {
         let after = bytes.strip_prefix(b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR")?;
         after.first_chunk().map(|width| u32::from_be_bytes(*width))
     }
-
-    /// A file as it was published. While a release is refined, its files are of another time than their list for a moment.
-    pub fn read(&self, name: &str) -> Result<Vec<u8>> {
-        let mut tries = 1..TRIES;
-        loop {
-            match self.read_once(name) {
-                Err(error) if self.list().exists() && tries.next().is_some() => {
-                    drop(error);
-                    sleep(BETWEEN_TRIES);
-                }
-                read => return read,
-            }
-        }
-    }
-
-    fn read_once(&self, name: &str) -> Result<Vec<u8>> {
-        let path = self.dir.join(name);
-        let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let list = self.list();
-        let text = fs::read_to_string(&list).with_context(|| format!("cannot read {}", list.display()))?;
-        let again = "make the release again with `throng release`, which costs nothing";
-        let authentic = text.strip_suffix('\n').and_then(|text| text.rsplit_once('\n'));
-        let Some((hashes, tag)) = authentic else { bail!(Damaged, "{} is damaged: {again}", list.display()) };
-        let hashes = format!("{hashes}\n");
-        ensure!(tag == self.tag(&hashes)?.to_string(), Damaged, "{} is damaged: {again}", list.display());
-        let line = format!("{} {name}", Digest::of(&bytes));
-        let published = hashes.lines().skip(1).any(|known| known == line);
-        ensure!(published, Damaged, "{} is not what was published: {again}", path.display());
-        Ok(bytes)
-    }
-
-    /// How long a file is; 0 if it is not there.
-    pub(super) fn length(&self, name: &str) -> u64 {
-        fs::metadata(self.dir.join(name)).map_or(0, |file| file.len())
-    }
-
-    fn tag(&self, list: &str) -> Result<Digest> {
-        self.key.tag("published release", &[self.whose.as_bytes(), &[0], list.as_bytes()])
-    }
-
-    fn list(&self) -> PathBuf {
-        self.dir.with_extension("files")
-    }
 }
 
-const TRIES: u32 = 3;
-const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 const HEADER: &str = "throng-v1 release files\n";
+const AGAIN: &str = "make the release again with `throng release`, which costs nothing";
+/// The hashes of all other files of a release, for the analyzer.
+const LIST: &str = "release.files";
 
 /// The names of the files of a release: what it says.
 pub const RELEASE: &str = "release.json";
@@ -259,9 +283,9 @@ mod tests {
         fs::write(&path, "{}\n").unwrap();
         one.json().unwrap();
         let other = releases.at(survey, name(1, 9));
-        fs::copy(one.list(), other.list()).unwrap();
+        fs::copy(one.dir().join(LIST), other.dir().join(LIST)).unwrap();
         assert!(other.json().is_err() && one.table().is_ok());
-        fs::remove_file(one.list()).unwrap();
+        fs::remove_file(one.dir().join(LIST)).unwrap();
         assert!(one.json().is_err());
     }
 }

@@ -265,7 +265,7 @@ impl Written {
                 );
             }
             // Excerpts grow, so the longest has what is in all others. One that is damaged is said where it is shown.
-            let length = |name: &&ReleaseName| releases.at(survey, **name).length(LEDGER);
+            let length = |name: &&ReleaseName| releases.at(survey, **name).length(LEDGER).unwrap_or(0);
             if let Some(longest) = names.iter().max_by_key(length)
                 && let Ok(excerpt) = releases.at(survey, *longest).read(LEDGER)
             {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use indicatif::HumanCount;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use throng_analyze::plausible::Mark;
 use throng_analyze::{Rejected, Release, ranking_among};
 use throng_dp::{CentralGuarantee, Removal};
@@ -18,8 +18,9 @@ use crate::studio::{RankPlot, Studio};
 use throng_account::rounding::at_most;
 use throng_analyze::Picture;
 
-/// A release. The names are stable. Counts and errors are in respondents.
-#[derive(Clone, Debug, Serialize)]
+/// A published release: what `release.json` holds, written and read by this one type. The names are stable. Counts and errors
+/// are in respondents.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Released {
     /// The survey's hash.
     pub survey: String,
@@ -28,7 +29,7 @@ pub struct Released {
     /// What was asked.
     pub question: String,
     /// The label of the crowd, in a survey that has some.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Which epoch.
     pub epoch: u64,
@@ -45,12 +46,12 @@ pub struct Released {
     /// How many respondents each of these counted.
     pub instances_respondents: Vec<u64>,
     /// Those outside the label's trust profile that released the same crowd, and have no fragments; absent without any.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instances_outside: Vec<u32>,
     /// Those that destroyed the epoch.
     pub instances_destroyed: Vec<u32>,
     /// Those whose batches came late and stay sealed, as the budget does not allow what they would cost; absent without any.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instances_sealed: Vec<u32>,
     /// What this release guarantees.
     #[serde(flatten)]
@@ -87,12 +88,12 @@ pub struct Released {
     /// The names of the files that were written. Where they are on somebody's machine is not part of a release.
     pub files: Vec<String>,
     /// Where they are, for whoever made it on this machine.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
 }
 
 /// A value with a large estimate.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReleasedValue {
     /// Its number.
     pub value: usize,
@@ -115,8 +116,8 @@ pub struct ReleasedValue {
     /// Whether it stands out of the noise and what these can do.
     pub significant_with_liars: bool,
     /// `liars` where it stands out of the noise, and one liar, or as many as are allowed for, could have made it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mark: Option<&'static str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<Mark>,
 }
 
 /// How a release is to be shown.
@@ -131,7 +132,7 @@ pub struct Wanted {
 }
 
 /// Envelopes that were not counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RejectedCounts {
     /// Of another length.
     pub length: u64,
@@ -185,7 +186,7 @@ impl Released {
                 low_with_liars,
                 high_with_liars,
                 significant_with_liars: line.count > lies.noise_threshold_with_liars,
-                mark: lies.mark(line.count, hitters.threshold).map(Mark::name),
+                mark: lies.mark(line.count, hitters.threshold),
             })
         });
         let top = top.collect::<Result<Vec<ReleasedValue>>>()?;
@@ -487,3 +488,6 @@ const CROWDS_DIFFER: u64 = 10;
 
 /// For statements about the whole domain: the probability that they are wrong.
 const BETA: f64 = 0.001;
+
+#[cfg(test)]
+pub(crate) mod tests;

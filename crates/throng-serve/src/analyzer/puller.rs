@@ -5,9 +5,9 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::sync::mpsc::{Receiver, TryRecvError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hyper::{HeaderMap, Method, StatusCode};
 use throng_analyze::{BatchHead, InstanceTally};
@@ -25,9 +25,9 @@ use crate::operate::about::unique_name;
 use crate::operate::contacts::Contacts;
 use crate::operate::log::Log;
 use crate::operate::reasons::{self, Reason};
-use crate::operate::vitals::{Counter, Pulse, Vitals};
-use crate::operate::waits::Waits;
-use throng_host::clock::{has_jumped_ahead, now_s};
+use crate::operate::vitals::{Counter, Vitals};
+use crate::operate::work_loop::{Failures, Kind, WorkLoop, Worker};
+use throng_host::clock::now_s;
 use throng_host::ensure;
 use throng_host::faults::abort_at;
 use throng_host::net::client::{Client, Reply, SendError};
@@ -46,10 +46,7 @@ pub(super) struct Puller {
     pub(super) key: DataKey,
     pub(super) open: Open,
     pub(super) late_epochs: u64,
-    pub(super) waits: Waits<Work>,
-    /// When it began, by two clocks.
-    pub(super) started: (Instant, u64),
-    pub(super) pulse: Pulse,
+    pub(super) work_loop: WorkLoop<Work>,
     pub(super) watched: Watched,
     pub(super) contacts: Contacts,
     pub(super) asking: Option<Asking>,
@@ -67,7 +64,10 @@ pub(super) enum Work {
     Open,
 }
 
-impl Work {
+impl Kind for Work {
+    const ALL: &'static [Self] = &[Self::Clock, Self::Keys, Self::Take, Self::Erase, Self::Open];
+    const CLOCK: Self = Self::Clock;
+
     fn name(self) -> &'static str {
         match self {
             Self::Clock => "clock",
@@ -77,20 +77,25 @@ impl Work {
             Self::Open => "open",
         }
     }
+
+    /// An instance that is away is no fault of this machine; a clock, and keys that cannot be read, are.
+    fn is_own(self) -> bool {
+        matches!(self, Self::Clock | Self::Keys)
+    }
 }
 
 /// What the analyzer's operator sees of a survey. A last hop that is away is in the log and in the failures, and does not
 /// make the analyzer unready.
 #[derive(Clone)]
 pub(super) struct Watched {
-    log: Log,
+    pub(super) log: Log,
     key_epochs_left: Arc<AtomicU64>,
     /// The instances that have handed over all that waited there.
     delivered: Arc<Mutex<BTreeSet<u32>>>,
     sealed: Counter,
     destroyed: Counter,
     erased: Counter,
-    failures: [(Work, Counter); 5],
+    pub(super) failures: Failures<Work>,
 }
 
 impl Watched {
@@ -101,10 +106,6 @@ impl Watched {
         let batch = |outcome| {
             let help = "Batches that were taken since the start, of released and of destroyed epochs.";
             vitals.counter("throng_batches_taken", help, &[whose[0], whose[1], ("outcome", outcome)])
-        };
-        let failure = |work: Work| {
-            let help = "What a party tried by itself and failed at, and tries again.";
-            (work, vitals.counter("throng_failures", help, &[whose[0], whose[1], ("work", work.name())]))
         };
         let watched = Self {
             log: log.of("analyzer", &survey.bundle.survey().survey().name),
@@ -117,7 +118,7 @@ impl Watched {
                 "Batches that waited sealed for longer than the survey allows, and were erased unopened, since the start.",
                 &whose,
             ),
-            failures: [Work::Clock, Work::Keys, Work::Take, Work::Erase, Work::Open].map(failure),
+            failures: Failures::new(vitals, whose),
         };
         let left_of = Arc::clone(&left);
         vitals.condition(format!("keys of analyzer in {name}"), move || {
@@ -132,43 +133,33 @@ impl Watched {
     }
 }
 
-impl Puller {
-    /// Works until the other end of `stop` is gone.
-    pub(super) fn run(mut self, stop: &Receiver<()>) {
-        let epoch = Duration::from_secs(self.survey.bundle.survey().survey().epoch_s);
-        let pause = (epoch / PAUSES_IN_AN_EPOCH).clamp(PAUSE_MIN, PAUSE_MAX);
-        while stop.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-            self.round(stop);
-            // An instance that is away is no fault of this machine; a clock, and keys that cannot be read, are.
-            for work in [Work::Clock, Work::Keys] {
-                match self.waits.any(|failing| *failing == work) {
-                    true => self.pulse.fails(work.name()),
-                    false => self.pulse.succeeds(work.name()),
-                }
-            }
-            self.pulse.round();
-        }
+impl Worker for Puller {
+    type Kind = Work;
+
+    const CLOCK_JUMPED: &'static str =
+        "the clock has jumped ahead: nothing is taken, and no key is erased; set it right, or start again";
+
+    fn work_loop(&mut self) -> &mut WorkLoop<Work> {
+        &mut self.work_loop
     }
 
-    /// Everything that is due now. What fails is said, and tried again after a while.
+    fn pause(&self) -> Duration {
+        let epoch = Duration::from_secs(self.survey.bundle.survey().survey().epoch_s);
+        (epoch / PAUSES_IN_AN_EPOCH).clamp(PAUSE_MIN, PAUSE_MAX)
+    }
+
     fn round(&mut self, stop: &Receiver<()>) {
-        let clock = self.check_clock();
-        let jumped = clock.is_err();
-        self.note(Work::Clock, clock);
-        if jumped {
-            return;
-        }
         let patience = if self.have_all_delivered() { 1 } else { PATIENCE };
         let late = [patience, PATIENCE].map(|times| self.late_epochs.saturating_mul(times));
         let erased = self.erase_old(late[1]);
-        self.note(Work::Erase, erased);
+        self.work_loop.note(Work::Erase, None, erased);
         let refreshed = self.survey.refresh(late);
-        self.note(Work::Keys, refreshed);
+        self.work_loop.note(Work::Keys, None, refreshed);
         self.watched.key_epochs_left.store(self.survey.key_epochs_left(), Ordering::Relaxed);
         if let Some(asking) = &mut self.asking {
             asking.round((&self.survey, self.instance), &self.client, &self.handle, &self.contacts);
         }
-        if self.waits.are_over(&Work::Take) {
+        if self.work_loop.is_due(Work::Take, None) {
             let taken = self.take_waiting(stop);
             let failing = taken.as_ref().err().map(Reason::of);
             let signed = self.survey.bundle.survey();
@@ -177,43 +168,20 @@ impl Puller {
             if taken.is_ok() {
                 lock(&self.watched.delivered).insert(self.instance);
             }
-            self.note(Work::Take, taken);
+            self.work_loop.note(Work::Take, None, taken);
         }
-        if self.open == Open::AtOnce && self.waits.are_over(&Work::Open) {
+        if self.open == Open::AtOnce && self.work_loop.is_due(Work::Open, None) {
             let opened = self.open_waiting(stop);
-            self.note(Work::Open, opened);
+            self.work_loop.note(Work::Open, None, opened);
         }
     }
+}
 
+impl Puller {
     /// Whether every instance has handed over all that waited there since the start: an analyzer that was away for long finds
     /// batches whose keys would be due to be erased.
     fn have_all_delivered(&self) -> bool {
         lock(&self.watched.delivered).len() as u64 == u64::from(self.survey.instances())
-    }
-
-    /// Says what went wrong, if something did and it was not said just now.
-    fn note(&mut self, work: Work, result: Result<()>) {
-        match result {
-            Ok(()) => self.waits.end(&work),
-            Err(error) if self.waits.are_over(&work) => {
-                let wait = self.waits.longer(work).as_secs();
-                let failures = self.watched.failures.iter().filter(|(one, _)| *one == work);
-                failures.for_each(|(_, count)| count.add());
-                let entry = self.watched.log.warn("work-failed").work(work.name()).instance(self.instance);
-                entry.reason(Reason::of(&error)).again_after_s(wait).write();
-            }
-            Err(_) => {}
-        }
-    }
-
-    /// A clock that has jumped ahead is not believed: keys that are erased do not come back with the time.
-    fn check_clock(&self) -> Result<()> {
-        ensure!(
-            !has_jumped_ahead(self.started),
-            Invalid,
-            "the clock has jumped ahead: nothing is taken, and no key is erased; set it right, or start again"
-        );
-        Ok(())
     }
 
     /// Takes everything that waits.

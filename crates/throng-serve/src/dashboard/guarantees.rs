@@ -299,13 +299,14 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use throng_account::TO_THE_END;
+    use throng_testing::survey::{FRAGMENTED, with};
 
     use super::*;
     use crate::dashboard::{PATIENCE, Wanted};
 
     #[test]
     fn what_if_is_answered_while_somebody_waits() {
-        let survey = Survey::from_toml(PROFILES).unwrap();
+        let survey = Survey::from_toml(&profiles()).unwrap();
         let waiting = Arc::new(());
         let answer = |patience| {
             let wanted = Wanted { waiting: Arc::downgrade(&waiting), until: Instant::now() + patience };
@@ -326,7 +327,7 @@ mod tests {
     /// nothing. Without a label the answer is for the smallest profile.
     #[test]
     fn a_trust_profile_is_asked_about_by_its_label() {
-        let survey = Survey::from_toml(PROFILES).unwrap();
+        let survey = Survey::from_toml(&profiles()).unwrap();
         let of = |label, bad_instances| {
             let (analyzer, honest_fraction, respondents) = (true, 0.9, 100_000);
             let asked =
@@ -360,20 +361,16 @@ mod tests {
         assert!(of(Some(0), 1).is_none() && of(Some(3), 1).is_none(), "no such labels");
     }
 
-    const PROFILES: &str = r#"
-version = 1
-name = "which-pixel"
-question = "Which pixel of the drawing do you hold?"
-epoch_s = 86400
-encoding = { kind = "one-hot", domain = 784 }
-randomizer = { kind = "report-fragments", epsilon_backstop = 5.25, epsilon_fragment = 4.0, fragments = 4 }
-crowd = { respondents_min = 100000, honest_fraction = 0.9, enrolment = "credential" }
-delivery = { instances = 3, hops = 2, envelopes = 200, cover = "chaff" }
-claim = { epsilon_central = 1.5, delta = 1e-6, neighbors = "removal", bound = "exact" }
-[labels]
-names = ["all", "one"]
-epsilon_deletion = 0.2
-delta_deletion = 1e-9
-profiles = { one = [2] }
-"#;
+    /// Fragments of the second label go to instance 2 alone.
+    fn profiles() -> String {
+        let crowd = r#"{ respondents_min = 100000, honest_fraction = 0.9, enrolment = "credential" }"#;
+        let fields = [
+            ("name", r#""which-pixel""#),
+            ("crowd", crowd),
+            ("delivery", r#"{ instances = 3, hops = 2, envelopes = 200, cover = "chaff" }"#),
+            ("claim", r#"{ epsilon_central = 1.5, delta = 1e-6, neighbors = "removal", bound = "exact" }"#),
+        ];
+        let labels = "[labels]\nnames = [\"all\", \"one\"]\nepsilon_deletion = 0.2\ndelta_deletion = 1e-9\n";
+        with(FRAGMENTED, &fields) + labels + "profiles = { one = [2] }\n"
+    }
 }

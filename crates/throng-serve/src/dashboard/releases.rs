@@ -1,7 +1,5 @@
 //! Releases as they were published: lists, tables, ranks, pictures and files to keep.
 
-use std::time::Duration;
-
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use serde::Serialize;
@@ -9,16 +7,15 @@ use serde_json::{Value, json};
 use throng_dp::Estimates;
 use throng_dp::estimate::Spread;
 
-use super::drawn::Drawn;
 use super::query::{Query, bad};
 use super::{Download, JSON, Json, Named, Serving, Shared, Shown, file_name, problem};
+use crate::Drawn;
 use crate::analysis::published::EstimateLine;
-use crate::analysis::{Published, ReleaseName, plot_title};
+use crate::analysis::{Published, ReleaseName, Released, plot_title};
 use crate::error::{Context, Error, Result};
 use crate::studio::{RankPlot, StudioError};
 use throng_analyze::Picture;
 use throng_analyze::log_spaced;
-use throng_host::bail;
 use throng_host::net::Problem;
 
 /// `GET /api/releases`: the newest first, what each is and guarantees.
@@ -28,15 +25,11 @@ pub(super) async fn all(State(serving): State<Shared>) -> Result<Json<Value>, Pr
         for shown in &serving.dashboard.surveys {
             for name in serving.releases.of(shown.survey.hash())? {
                 let published = serving.releases.at(shown.survey.hash(), name);
-                let release: Value = serde_json::from_slice(&published.json()?)?;
-                let mut line = json!({ "label_number": name.label, "ended_s": shown.survey.survey().epoch_end_s(name.epoch) });
-                for field in LISTED {
-                    line[field] = release[field].clone();
-                }
-                all.push(line);
+                let ended_s = shown.survey.survey().epoch_end_s(name.epoch);
+                all.push(ListedRelease::new(published.release()?, name.label, ended_s));
             }
         }
-        all.sort_by_key(|line| std::cmp::Reverse(line["ended_s"].as_u64()));
+        all.sort_by_key(|line| std::cmp::Reverse(line.ended_s));
         Ok(json!({ "releases": all }))
     };
     serving.work(move |serving| list(serving).map(Json).map_err(|error| problem(&error))).await
@@ -50,10 +43,9 @@ pub(super) async fn one(
     serving
         .work(move |serving| {
             let (shown, published) = serving.published(&path)?;
-            let release: Value =
-                read(published.json().and_then(|bytes| Ok(serde_json::from_slice(&bytes)?)))?;
+            let published = read(published.open())?;
+            let (release, width) = (read(published.release())?, published.picture_width());
             let ended_s = shown.survey.survey().epoch_end_s(path.2);
-            let width = published.picture_width();
             Ok(Json(json!({ "release": release, "ended_s": ended_s, "picture_width": width })))
         })
         .await
@@ -104,15 +96,15 @@ pub(super) async fn ranks(
 ) -> Result<Json<Value>, Problem> {
     serving
         .work(move |serving| {
-            let (lines, facts) = read(of_one_release(&serving.published(&path)?.1))?;
+            let (lines, release) = read(of_one_time(&serving.published(&path)?.1))?;
             let by_rank = ranked(&lines);
             let points: Vec<RankedLine> = log_spaced(by_rank.len())
                 .map(|at| RankedLine::of(Some(at + 1), &lines[by_rank[at]]))
                 .collect();
             Ok(Json(json!({
                 "domain": lines.len(),
-                "noise_floor": facts.noise_floor,
-                "noise_threshold": facts.noise_threshold,
+                "noise_floor": release.noise_floor,
+                "noise_threshold": release.noise_threshold,
                 "points": points,
             })))
         })
@@ -147,19 +139,19 @@ pub(super) async fn file(
         .work(move |serving| {
             let (shown, published) = serving.published(&(survey, label, epoch))?;
             let plot = || -> Result<[Vec<u8>; 2], Problem> {
-                let (lines, facts) = read(of_one_release(&published))?;
+                let (lines, release) = read(of_one_time(&published))?;
                 let counts = lines.iter().map(|line| line.estimate.unwrap_or(f64::NAN)).collect();
-                let noise = Spread::constant(facts.noise_floor.powi(2), 1.0);
-                let estimates = Estimates::new(facts.respondents, counts, noise);
+                let noise = Spread::constant(release.noise_floor.powi(2), 1.0);
+                let estimates = Estimates::new(release.respondents_estimated, counts, noise);
                 let title = plot_title(
-                    (&facts.name, facts.label.as_deref()),
+                    (&release.name, release.label.as_deref()),
                     epoch,
-                    facts.epsilon_central,
-                    facts.epsilon_local,
+                    release.promise.central.epsilon_central,
+                    release.promise.epsilon_local,
                 );
                 let (title, by_rank) = (&*title, &*ranked(&lines));
                 let plot =
-                    RankPlot { title, by_rank, estimates: &estimates, threshold: facts.noise_threshold };
+                    RankPlot { title, by_rank, estimates: &estimates, threshold: release.noise_threshold };
                 serving.studio()?.ranks(&plot).map_err(drawing)
             };
             let (kind, bytes) = match file.as_str() {
@@ -202,50 +194,50 @@ impl Serving {
     }
 }
 
-/// What a plot needs besides the table.
-struct Facts {
+/// The table and what `release.json` says of it.
+fn of_one_time(published: &Published) -> Result<(Vec<EstimateLine>, Released)> {
+    let published = published.open()?;
+    Ok((published.lines()?, published.release()?))
+}
+
+/// What a list of releases says of each.
+#[derive(Serialize)]
+struct ListedRelease {
+    label_number: u32,
+    ended_s: u64,
+    survey: String,
     name: String,
+    question: String,
     label: Option<String>,
-    epsilon_central: f64,
-    epsilon_local: f64,
+    epoch: u64,
+    domain: u64,
     respondents: u64,
-    noise_floor: f64,
-    noise_threshold: f64,
+    significant: u64,
+    epsilon_central: f64,
+    delta: f64,
+    epsilon_local: f64,
+    population: String,
 }
 
-impl Facts {
-    fn of(published: &Published) -> Result<Self> {
-        let release: Value = serde_json::from_slice(&published.json()?)?;
-        let number = |name: &str| {
-            release[name].as_f64().ok_or_else(|| Error::invalid(format!("the release has no {name}")))
-        };
-        Ok(Self {
-            name: release["name"].as_str().unwrap_or_default().to_owned(),
-            label: release["label"].as_str().map(str::to_owned),
-            epsilon_central: number("epsilon_central")?,
-            epsilon_local: number("epsilon_local")?,
-            respondents: release["respondents_estimated"].as_u64().unwrap_or(0),
-            noise_floor: number("noise_floor")?,
-            noise_threshold: number("noise_threshold")?,
-        })
-    }
-}
-
-/// The table and what `release.json` says of it. A batch that comes late refines a release, and its files are replaced one after
-/// the other: whoever reads in between has a table of other estimates, whose signal does not end at the threshold.
-fn of_one_release(published: &Published) -> Result<(Vec<EstimateLine>, Facts)> {
-    for _ in 0..TRIES {
-        let (facts, lines) = (Facts::of(published)?, published.lines()?);
-        let above = |line: &EstimateLine| match (line.significant, line.estimate) {
-            (true, estimate) => estimate.is_some_and(|one| one >= facts.noise_threshold - TABLE_STEP),
-            (false, estimate) => estimate.is_none_or(|one| one <= facts.noise_threshold + TABLE_STEP),
-        };
-        if lines.iter().all(above) {
-            return Ok((lines, facts));
+impl ListedRelease {
+    fn new(release: Released, label_number: u32, ended_s: u64) -> Self {
+        Self {
+            label_number,
+            ended_s,
+            survey: release.survey,
+            name: release.name,
+            question: release.question,
+            label: release.label,
+            epoch: release.epoch,
+            domain: release.domain,
+            respondents: release.respondents,
+            significant: release.significant,
+            epsilon_central: release.promise.central.epsilon_central,
+            delta: release.promise.central.delta,
+            epsilon_local: release.promise.epsilon_local,
+            population: release.population,
         }
-        std::thread::sleep(BETWEEN_TRIES);
     }
-    bail!(Invalid, "the table and the release are not of one time; ask again")
 }
 
 /// A line of a table with its place among all; without one, and without numbers, where the value is missing.
@@ -299,28 +291,9 @@ fn read<T>(result: Result<T>) -> Result<T, Problem> {
     result.map_err(|error| problem(&error))
 }
 
-/// What a list of releases says of each.
-const LISTED: [&str; 12] = [
-    "survey",
-    "name",
-    "question",
-    "label",
-    "epoch",
-    "domain",
-    "respondents",
-    "significant",
-    "epsilon_central",
-    "delta",
-    "epsilon_local",
-    "population",
-];
 const FILES: &str =
     "here are release.json, estimates.csv, estimates.json, ranks.svg, ranks.png and picture.png?width=W";
 const LINES_MAX: usize = 1000;
-/// Estimates in a table are rounded to this.
-const TABLE_STEP: f64 = 0.001;
-const TRIES: u32 = 5;
-const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 /// About as many pixels as the longer side of a picture has when it is kept.
 const PICTURE_SIDE: u32 = 800;
 
@@ -330,39 +303,33 @@ mod tests {
 
     use super::*;
     use crate::analysis::published::{RELEASE, TABLE};
+    use crate::analysis::released::tests::sample;
     use crate::analysis::{DataKey, PublishedReleases};
 
-    /// Between the renames of a refinement one file is of before: then it is read again, and never shown.
+    /// A batch that comes late refines a release: whoever reads meanwhile has both files of before, or both of after.
     #[test]
     fn a_table_is_shown_with_its_own_threshold() {
         let data = tempfile::tempdir().unwrap();
         let key = DataKey::new(&SigningKey::from_seed(&[1; 32]).unwrap(), &data.path().join("mark"));
         let one = PublishedReleases::new(data.path(), &key)
             .at(SurveyHash::new([7; 32]), ReleaseName { epoch: 1, label: 0 });
-        let release = |threshold: f64| {
-            let release = json!({
-                "name": "a", "epsilon_central": 1, "epsilon_local": 4, "noise_floor": 3, "noise_threshold": threshold,
-            });
-            (RELEASE, release.to_string().into_bytes())
+        let refine = |threshold: f64| {
+            let release = Released { noise_threshold: threshold, ..sample() };
+            let table =
+                format!("value,name,estimate,standard_error,significant\n0,a,{threshold:.3},3.000,true\n");
+            let files = [(RELEASE, serde_json::to_vec(&release).unwrap()), (TABLE, table.into_bytes())];
+            one.write(&files).unwrap();
         };
-        let table = |estimate: f64| {
-            let text =
-                format!("value,name,estimate,standard_error,significant\n0,a,{estimate:.3},3.000,true\n");
-            (TABLE, text.into_bytes())
-        };
-        // The last digit is rounded: what is signal by a hair is no other release.
-        one.write(&[release(12.0004), table(12.0)]).unwrap();
-        assert_eq!(of_one_release(&one).unwrap().1.noise_threshold, 12.0004);
-        one.write(&[release(20.0), table(12.0)]).unwrap();
-        let error = of_one_release(&one).err().unwrap();
-        assert!(error.to_string().contains("not of one time"), "{error}");
-        let refining = one.clone();
-        let refined = std::thread::spawn(move || {
-            std::thread::sleep(BETWEEN_TRIES);
-            refining.write(&[release(20.0), table(30.0)]).unwrap();
+        refine(1.0);
+        std::thread::scope(|scope| {
+            let refining = scope.spawn(|| (2..=40).for_each(|threshold| refine(f64::from(threshold))));
+            while !refining.is_finished() {
+                let (lines, release) = of_one_time(&one).unwrap();
+                assert_eq!(lines[0].estimate, Some(release.noise_threshold));
+                std::thread::yield_now();
+            }
         });
-        let (lines, facts) = of_one_release(&one).unwrap();
-        assert_eq!((lines[0].estimate, facts.noise_threshold), (Some(30.0), 20.0));
-        refined.join().unwrap();
+        let (lines, release) = of_one_time(&one).unwrap();
+        assert_eq!((lines[0].estimate, release.noise_threshold), (Some(40.0), 40.0));
     }
 }

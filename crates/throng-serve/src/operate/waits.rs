@@ -1,4 +1,4 @@
-//! Pauses between tries: twice as long each time.
+//! Exponential backoff: pauses between tries, twice as long each time.
 
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -3,9 +3,9 @@
 use std::io::{Cursor, Read};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::Receiver;
 use std::task::{Context as Poller, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hyper::{HeaderMap, Method};
 use throng_shuffle::{Channel, Hop};
@@ -20,17 +20,17 @@ use crate::operate::layer_keys::LayerKeyFiles;
 use crate::operate::log::Log;
 use crate::operate::reasons::{self, Reason};
 use crate::operate::survey_files::SurveyFiles;
-use crate::operate::vitals::{Counter, Pulse, Vitals};
-use crate::operate::waits::Waits;
+use crate::operate::vitals::{Counter, Vitals};
+use crate::operate::work_loop::{Failures, Kind, WorkLoop, Worker};
 use throng_host::bundle::Bundle;
-use throng_host::clock::{has_jumped_ahead, now_s};
+use throng_host::clock::now_s;
 use throng_host::ensure;
 use throng_host::entropy::system_rng;
 use throng_host::net::client::Client;
 use throng_host::net::{Outgoing, paths};
 
 /// A hop's own thread.
-pub(super) struct Worker {
+pub(super) struct HopWorker {
     pub(super) hop: Arc<Hop>,
     pub(super) keys: LayerKeyFiles,
     /// The survey's files, and who is beside this hop by them.
@@ -41,16 +41,12 @@ pub(super) struct Worker {
     pub(super) plain: bool,
     pub(super) client: Client,
     pub(super) handle: Handle,
-    /// `None` is for the hop as a whole.
-    pub(super) waits: Waits<(Work, Option<Channel>)>,
-    /// When it began, by two clocks.
-    pub(super) started: (Instant, u64),
+    pub(super) work_loop: WorkLoop<Work>,
     /// Whether the next hop has said what it has of this hop's statements.
     pub(super) asked: bool,
     /// For how long it waits for that.
     pub(super) patience: Duration,
     pub(super) log: Log,
-    pub(super) pulse: Pulse,
     pub(super) counts: Counts,
 }
 
@@ -61,7 +57,7 @@ pub(super) struct Counts {
     destroyed: Counter,
     pub(super) handed_on: Counter,
     erased: Counter,
-    failures: [(Work, Counter); 7],
+    pub(super) failures: Failures<Work>,
 }
 
 impl Counts {
@@ -73,16 +69,12 @@ impl Counts {
         };
         let handed_on = "Batches that the next hop or the analyzer has acknowledged since the start.";
         let erased = "Batches that nobody took in the time that the survey gives, and that were erased, since the start.";
-        let failures = "What a party tried by itself and failed at, and tries again.";
         Self {
             released: epoch("released"),
             destroyed: epoch("destroyed"),
             handed_on: vitals.counter("throng_batches_handed_on", handed_on, &whose),
             erased: vitals.counter("throng_batches_erased", erased, &whose),
-            failures: Work::ALL.map(|work| {
-                let labels = [whose[0], whose[1], ("work", work.name())];
-                (work, vitals.counter("throng_failures", failures, &labels))
-            }),
+            failures: Failures::new(vitals, whose),
         }
     }
 }
@@ -99,9 +91,10 @@ pub(super) enum Work {
     Neighbours,
 }
 
-impl Work {
-    const ALL: [Self; 7] =
-        [Self::Clock, Self::Close, Self::Shuffle, Self::HandOn, Self::Erase, Self::Keys, Self::Neighbours];
+impl Kind for Work {
+    const ALL: &'static [Self] =
+        &[Self::Clock, Self::Close, Self::Shuffle, Self::HandOn, Self::Erase, Self::Keys, Self::Neighbours];
+    const CLOCK: Self = Self::Clock;
 
     fn name(self) -> &'static str {
         match self {
@@ -115,91 +108,63 @@ impl Work {
         }
     }
 
-    /// Whether a hop that fails at it is not ready. A next hop that is away is no reason to send respondents away, too.
+    /// A next hop that is away is no reason to send respondents away, too.
     fn is_own(self) -> bool {
         !matches!(self, Self::HandOn | Self::Neighbours)
     }
 }
 
-impl Worker {
-    /// Works until the other end of `stop` is gone.
-    pub(super) fn run(mut self, stop: &Receiver<()>) {
-        while stop.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
-            self.round();
-            for work in Work::ALL.into_iter().filter(|work| work.is_own()) {
-                match self.waits.any(|(one, _)| *one == work) {
-                    true => self.pulse.fails(work.name()),
-                    false => self.pulse.succeeds(work.name()),
-                }
-            }
-            self.pulse.round();
-        }
+impl Worker for HopWorker {
+    type Kind = Work;
+
+    const CLOCK_JUMPED: &'static str =
+        "the clock has jumped ahead: nothing is closed; set it right, or start again";
+
+    fn work_loop(&mut self) -> &mut WorkLoop<Work> {
+        &mut self.work_loop
     }
 
-    /// Everything that is due now. What fails is said, and tried again after a while; nothing else waits for it.
-    fn round(&mut self) {
-        let clock = self.check_clock();
-        let jumped = clock.is_err();
-        self.note(Work::Clock, None, clock);
-        if jumped {
-            return;
-        }
+    fn pause(&self) -> Duration {
+        PAUSE
+    }
+
+    fn round(&mut self, _stop: &Receiver<()>) {
         self.ask_neighbours();
         let contradicted = self.hop.contradiction();
         if contradicted.is_err() {
-            return self.note(Work::Close, None, contradicted.map_err(Into::into));
+            return self.work_loop.note(Work::Close, None, contradicted.map_err(Into::into));
         }
-        if !self.asked && !self.hop.is_new() && self.started.0.elapsed() < self.patience {
+        if !self.asked && !self.hop.is_new() && self.work_loop.elapsed() < self.patience {
             return;
         }
         let closed = system_rng().map_err(Into::into).and_then(|mut rng| {
             self.hop.close_due(now_s())?;
             Ok(self.hop.open_due(now_s(), &mut rng)?)
         });
-        self.note(Work::Close, None, closed);
+        self.work_loop.note(Work::Close, None, closed);
         for channel in self.hop.undecided() {
-            if self.waits.are_over(&(Work::Shuffle, Some(channel))) {
+            if self.work_loop.is_due(Work::Shuffle, Some(channel)) {
                 let shuffled = self.shuffle(channel);
-                self.note(Work::Shuffle, Some(channel), shuffled);
+                self.work_loop.note(Work::Shuffle, Some(channel), shuffled);
             }
         }
         // The last hop's analyzer comes for its batches.
         let next = self.peers.now().after;
         let waiting = if next.party == Place::Analyzer { Vec::new() } else { self.hop.waiting() };
         for channel in waiting {
-            if self.waits.are_over(&(Work::HandOn, Some(channel))) {
+            if self.work_loop.is_due(Work::HandOn, Some(channel)) {
                 let handed = self.hand_on(&next, channel);
-                self.note(Work::HandOn, Some(channel), handed);
+                self.work_loop.note(Work::HandOn, Some(channel), handed);
             }
         }
         let erased = self.erase_late();
-        self.note(Work::Erase, None, erased);
+        self.work_loop.note(Work::Erase, None, erased);
         let refreshed = self.refresh_keys().and(self.refresh_survey());
-        self.note(Work::Keys, None, refreshed);
+        self.work_loop.note(Work::Keys, None, refreshed);
     }
+}
 
-    /// Says what went wrong, if something did and it was not said just now.
-    fn note(&mut self, work: Work, channel: Option<Channel>, result: Result<()>) {
-        match result {
-            Ok(()) => self.waits.end(&(work, channel)),
-            Err(error) => {
-                if self.waits.are_over(&(work, channel)) {
-                    let wait = self.waits.longer((work, channel)).as_secs();
-                    self.counts
-                        .failures
-                        .iter()
-                        .filter(|(one, _)| *one == work)
-                        .for_each(|(_, count)| count.add());
-                    let mut entry = self.log.warn("work-failed").work(work.name());
-                    if let Some(Channel { label, epoch }) = channel {
-                        entry = entry.epoch(epoch).label(label);
-                    }
-                    entry.reason(Reason::of(&error)).again_after_s(wait).write();
-                }
-            }
-        }
-    }
-
+impl HopWorker {
     fn shuffle(&self, channel: Channel) -> Result<()> {
         self.hop.process(channel)?;
         let statement = self.hop.statement(channel).map_err(throng_shuffle::Error::from)?;
@@ -209,18 +174,6 @@ impl Worker {
         };
         count.add();
         self.log.info("epoch-decided").epoch(channel.epoch).label(channel.label).outcome(outcome).write();
-        Ok(())
-    }
-
-    /// A clock that has jumped ahead since the start, which a second clock shows, is not believed: an epoch that is closed
-    /// and a key that is erased do not come back with the time. Whoever has set the clock right, or on purpose, starts
-    /// the hop again.
-    fn check_clock(&self) -> Result<()> {
-        ensure!(
-            !has_jumped_ahead(self.started),
-            Invalid,
-            "the clock has jumped ahead: nothing is closed; set it right, or start again"
-        );
         Ok(())
     }
 
@@ -265,12 +218,12 @@ impl Worker {
         let next = self.peers.now().after;
         // An analyzer answers nobody; it takes no second batch of an epoch.
         self.asked |= next.party == Place::Analyzer;
-        if self.asked || !self.waits.are_over(&(Work::Neighbours, None)) {
+        if self.asked || !self.work_loop.is_due(Work::Neighbours, None) {
             return;
         }
         let told = self.ask(&next);
         self.asked = told.is_ok();
-        self.note(Work::Neighbours, None, told);
+        self.work_loop.note(Work::Neighbours, None, told);
     }
 
     fn ask(&self, next: &Address) -> Result<()> {

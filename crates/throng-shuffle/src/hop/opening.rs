@@ -24,7 +24,7 @@ impl Hop {
             return Ok(Outcome::Destroyed);
         }
         let draw = Draw::read(&*self.store, channel, &self.state_key)?;
-        let (partitions, framing) = self.closed_uploads(channel, uploads);
+        let (partitions, framing) = self.closed_uploads(channel, uploads)?;
         let opened = self.open_layer(channel, Input::Bodies(&partitions, &framing)).map_err(missing)?;
         let draw = draw.with(&opened.input);
         let crowd = opened.ends.len() as u64;
@@ -80,7 +80,7 @@ impl Hop {
                 }
                 Some(Phase::Closed(len @ 1..)) => {
                     Draw::read(&*self.store, channel, &self.state_key)?;
-                    let (partitions, framing) = self.closed_uploads(channel, len);
+                    let (partitions, framing) = self.closed_uploads(channel, len)?;
                     for partition in &partitions {
                         let reader = self.store.read_range(&partition.name, partition.bytes.clone());
                         let reader = reader.map_err(|error| missing(error.into()))?;
@@ -110,9 +110,13 @@ impl Hop {
     }
 
     /// The bodies of an epoch that was closed with so many bytes of them.
-    fn closed_uploads(&self, channel: Channel, len: u64) -> ([Partition; 1], ClosedUploads<'_>) {
+    fn closed_uploads(
+        &self,
+        channel: Channel,
+        len: u64,
+    ) -> Result<(Vec<Partition>, ClosedUploads<'_>), Error> {
         let framing = ClosedUploads { key: &self.state_key, channel, body_len_max: self.body_len_max() };
-        (ClosedUploads::partitions(channel, len), framing)
+        Ok((self.store.uploads(channel, len)?, framing))
     }
 
     fn open_layer(&self, channel: Channel, input: Input<'_>) -> Result<Opened, Error> {

@@ -11,8 +11,9 @@ use throng_wire::{Receipt, ReceiptTree};
 
 use super::{Cut, Hop, lock};
 use crate::draw::Draw;
-use crate::intake::{Intake, KNOWN_LEN, Room, Upload, key_name, make_epoch_key};
+use crate::intake::{KNOWN_LEN, OpenEpoch, Upload, key_name, make_epoch_key};
 use crate::journal::Step;
+use crate::store::Room;
 use crate::{Channel, Error, Refusal, Seed, Taken};
 
 impl Hop {
@@ -73,9 +74,7 @@ impl Hop {
             };
             let Ok(mut intake) = intake else { continue };
             let group: Vec<&Upload> = indices.iter().map(|&index| &uploads[index]).collect();
-            for (index, taken) in
-                indices.into_iter().zip(intake.take((&*self.store, &self.state_key), &group, bucket, room))
-            {
+            for (index, taken) in indices.into_iter().zip(intake.take(&group, bucket, room)) {
                 results[index] = taken;
             }
             intakes.insert(epoch, intake);
@@ -153,7 +152,7 @@ impl Hop {
     }
 
     /// What was taken in an epoch that is open, for those of its labels that are.
-    pub(super) fn open_intake(&self, epoch: u64) -> Result<Intake, Error> {
+    pub(super) fn open_intake(&self, epoch: u64) -> Result<OpenEpoch, Error> {
         let labels: Vec<u32> = {
             let record = lock(&self.record);
             let open = |label: &u32| !record.phases.contains_key(&Channel { label: *label, epoch });
@@ -162,18 +161,22 @@ impl Hop {
         for &label in &labels {
             Draw::read(&*self.store, Channel { label, epoch }, &self.state_key)?;
         }
-        let files = (&*self.store, &self.state_key);
-        let (intake, cut) = Intake::open(files, epoch, labels.into_iter(), self.body_len_max())?;
+        let files = (&self.store, &self.state_key);
+        let (intake, cut) = OpenEpoch::open(files, epoch, &labels, self.body_len_max())?;
         lock(&self.cuts).extend(cut.into_iter().map(Cut::Uploads));
         Ok(intake)
     }
 
     /// Ends an epoch for all its labels. Nobody who answered in it is known from then on.
-    pub(super) fn close(&self, epoch: u64, intakes: &mut BTreeMap<u64, Intake>) -> Result<(), Error> {
+    pub(super) fn close(&self, epoch: u64, intakes: &mut BTreeMap<u64, OpenEpoch>) -> Result<(), Error> {
         for label in self.labels() {
             let channel = Channel { label, epoch };
             if !lock(&self.record).phases.contains_key(&channel) {
-                let uploads = intakes.get(&epoch).map_or(0, |intake| intake.len(label));
+                let uploads = match intakes.get_mut(&epoch) {
+                    Some(intake) => intake.close(label)?,
+                    // Others may have taken some, where the store is not this process's alone.
+                    None => self.store.intake(epoch, &[label])?.map_or(Ok(0), |mut own| own.close(label))?,
+                };
                 self.step(channel, Step::Closed(uploads))?;
             }
         }

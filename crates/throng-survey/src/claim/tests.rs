@@ -1,6 +1,6 @@
 use super::*;
-use crate::testing::{FRAGMENTED, PROFILES, RECORD, SURVEY};
 use throng_account::attacker::{Compromised, Left};
+use throng_testing::survey::{FRAGMENTED, PROFILES, RECORD, SURVEY};
 
 fn survey(text: &str) -> Survey {
     Survey::from_toml(text).unwrap()
@@ -76,6 +76,42 @@ fn a_claim_that_holds_says_what_is_left_whatever_fails() {
         let alone = format!("by themselves those fragments say epsilon {}", collusion.exposed);
         assert!(collusion.exposed < claim.floor.epsilon() && line.contains(&alone), "{line}");
     }
+}
+
+/// The floor is of one epoch, or of all while the answer is the same, or where the first one counts. Every sentence that has its
+/// number, or the double for two answers, says which. (With epsilon_backstop 1 and epsilon_fragment 4, one answer and then the
+/// other against the other way round is 16, and not 2.)
+#[test]
+fn every_sentence_with_the_floor_says_for_how_long_it_holds() {
+    let changing = |changes: AnswerChanges| {
+        let mut survey = survey(FRAGMENTED);
+        if let crate::survey::Randomizer::ReportFragments { answer_changes, .. } = &mut survey.randomizer {
+            *answer_changes = Some(changes);
+        }
+        survey
+    };
+    let about_floor = |survey: &Survey| -> Vec<String> {
+        let claim = CheckedClaim::check(survey).unwrap();
+        let numbers =
+            [claim.floor.epsilon(), claim.replacement().0.epsilon()].map(|epsilon| epsilon.to_string());
+        let has = |sentence: &String| {
+            let mut words = sentence.split([' ', ',', ';', ':']).map(|word| word.trim_end_matches('.'));
+            words.any(|word| numbers.iter().any(|number| word == number))
+        };
+        claim.sentences().into_iter().filter(has).collect()
+    };
+    for (survey, condition) in [
+        (survey(SURVEY), &["in an epoch", "in one epoch"][..]),
+        (changing(AnswerChanges::Allowed), &["answer is the same in every epoch", "in m of T epochs"]),
+    ] {
+        let sentences = about_floor(&survey);
+        assert!(sentences.len() >= 3, "the floor, instances that work together, two answers: {sentences:?}");
+        for sentence in sentences {
+            assert!(condition.iter().any(|part| sentence.contains(part)), "{sentence}");
+        }
+    }
+    let kept = about_floor(&changing(AnswerChanges::Never));
+    assert!(kept.len() >= 3 && kept.iter().all(|sentence| !sentence.contains("same")), "{kept:?}");
 }
 
 /// One bit or none of a record differs from the reference, over the values of all attributes: what holds for one

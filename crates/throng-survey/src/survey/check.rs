@@ -8,7 +8,6 @@ use super::text::shows_as_written;
 use super::{Attribute, BOUNDS, Cover, Encoding, Labels, Parties, Party, Randomizer, Survey, sum_of_values};
 use crate::Error;
 use crate::jcs::INTEGER_MAX;
-use crate::lengths::body_len;
 
 impl Survey {
     /// Everything that a single field or two can be wrong about. Whether the claim holds is for an accountant.
@@ -72,7 +71,7 @@ impl Survey {
         if self.delivery.instances > INSTANCES_MAX || self.delivery.hops > HOPS_MAX {
             return wrong("delivery", "at most 255 instances and 16 hops");
         }
-        if body_len(self.delivery.hops, self.delivery.envelopes) > BODY_LEN_MAX {
+        if self.body_len() > BODY_LEN_MAX {
             return wrong("delivery.envelopes", "a body may have at most 2^30 bytes");
         }
         let waits = [

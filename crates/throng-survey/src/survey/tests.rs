@@ -622,3 +622,41 @@ fn a_survey_is_read_from_its_canonical_json_and_from_no_other() {
         }
     }
 }
+
+/// How long a payload is follows from the survey; in version 1 it is the same for all.
+#[test]
+fn a_payload_is_as_long_as_the_survey_has_it() {
+    let survey = Survey::from_toml(SAMPLE).unwrap();
+    assert_eq!(survey.payload_len(), 8);
+    let delivery = &survey.delivery;
+    assert_eq!(survey.body_len(), crate::lengths::body_len(8, delivery.hops, delivery.envelopes));
+    assert_eq!((survey.issuer(), survey.hop_noise()), (Issuer::FirstHops, HopNoise::None));
+}
+
+/// Types make room for what comes; files do not: what has no meaning yet is refused, not ignored.
+#[test]
+fn fields_without_a_meaning_yet_are_refused() {
+    let complete = SAMPLE.to_owned() + LABELS + PARTIES;
+    Survey::from_toml(&complete).unwrap();
+    for (table, field) in [
+        ("[delivery]", "payload_len = 8"),
+        ("[delivery]", "noise = 0.5"),
+        ("[delivery]", "hop_noise = { kind = \"none\" }"),
+        ("[encoding]", "payload_len = 8"),
+        ("[crowd]", "issuer = \"Z\""),
+        ("[parties.analyzer]", "issuer = true"),
+    ] {
+        let text = complete.replacen(table, &format!("{table}\n{field}"), 1);
+        assert_ne!(text, complete, "{table}");
+        assert!(matches!(Survey::from_toml(&text), Err(Error::Format(_))), "{table} {field}");
+    }
+    let key = "00".repeat(32);
+    for table in [
+        format!("[parties.issuer]\noperator = \"Z\"\njurisdiction = \"CH\"\nsigning_key = \"{key}\"\n"),
+        "[noise]\nkind = \"none\"\n".to_owned(),
+        "[issuer]\noperator = \"Z\"\n".to_owned(),
+    ] {
+        let error = Survey::from_toml(&format!("{complete}\n{table}")).unwrap_err();
+        assert!(matches!(&error, Error::Format(text) if text.contains("unknown field")), "{table}: {error}");
+    }
+}

@@ -6,8 +6,10 @@ A client in another language does what `seal` and `body` do here. Needs the pack
 
 import hashlib
 import hmac
+import ipaddress
 import json
 import pathlib
+import re
 import struct
 import tomllib
 from decimal import Decimal
@@ -309,6 +311,23 @@ def check_refused(refused):
     return sum(len(refused[kind]) for kind in ("surveys", "key_lists", "receipts"))
 
 
+def read_origin(url):
+    """Section 2: https://host[:port], or http:// on this machine. Says whether it is TLS."""
+    found = re.fullmatch(r"(https?)://(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z.-]+)(?::([1-9][0-9]{0,4}))?", url)
+    require(found, "not an address")
+    scheme, host, port = found.groups()
+    require(port is None or int(port) <= 65535, "port")
+    try:
+        loopback = ipaddress.ip_address(host.strip("[]")).is_loopback
+        require((host[0] == "[") == (":" in host), "brackets")
+    except ValueError:
+        label = r"[0-9A-Za-z]([0-9A-Za-z-]{0,61}[0-9A-Za-z])?"
+        require(re.fullmatch(rf"({label}\.)*(?=[A-Za-z]){label}", host) and len(host) <= 253, "name")
+        loopback = host == "localhost"
+    require(scheme == "https" or loopback, "http to another machine")
+    return scheme == "https"
+
+
 def read_address(survey, text):
     """Section 2: two lines, canonical, a certificate exactly with https, signed by its party."""
     lines = text.split("\n")
@@ -318,9 +337,7 @@ def read_address(survey, text):
     except ValueError:
         raise Refused("JSON") from None
     require(canonical(said) == lines[0], "not canonical")
-    tls = said["url"].startswith("https://")
-    require(tls or said["url"].startswith("http://"), "scheme")
-    require(all("!" <= character <= "~" for character in said["url"]), "characters")
+    tls = read_origin(said["url"])
     require(sorted(said) == (["certificate"] if tls else []) + ["party", "serial", "survey", "url"], "fields")
     require(said["survey"] == survey_hash(survey), "another survey")
     verify(survey, said["party"], b"address", lines[0].encode(), bytes.fromhex(lines[1]))

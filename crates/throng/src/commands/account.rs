@@ -1,10 +1,11 @@
 //! `throng account`: what given parameters guarantee, under every bound that applies.
 
+#[cfg(feature = "lab")]
 mod curve;
-pub mod questions;
 mod rows;
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
@@ -22,7 +23,7 @@ use throng_dp::{Absence, CentralGuarantee, Coins, Delta, Epsilon, Neighbors, Rem
 use throng_survey::Stated;
 
 use super::{Format, print};
-use crate::cli::AccountArgs;
+use crate::cli::{AccountArgs, Against};
 use throng_account::rounding::{at_most, at_most_to};
 
 /// Answers one question, or a file of them.
@@ -32,14 +33,29 @@ pub fn run(args: &AccountArgs, format: Format) -> Result<()> {
     }
     let asked = Asked::check(args)?;
     if let Some(path) = &args.plot {
-        curve::plot(&asked, args.against)?.write(path)?;
-        eprintln!("wrote {}", path.display());
+        plot(&asked, args.against, path)?;
     }
     let account = Account::of(&asked)?;
     match format {
         Format::Json => print(&(serde_json::to_string_pretty(&account)? + "\n")),
         Format::Text => print(&account.to_text()?),
     }
+}
+
+/// Draws the trade-off.
+#[cfg(feature = "lab")]
+fn plot(asked: &Asked, against: Against, path: &Path) -> Result<()> {
+    curve::plot(asked, against)?.write(path)?;
+    eprintln!("wrote {}", path.display());
+    Ok(())
+}
+
+/// Says that it cannot.
+#[cfg(not(feature = "lab"))]
+fn plot(_: &Asked, _: Against, _: &Path) -> Result<()> {
+    bail!(
+        "this program draws no plots: leave out --plot, or use one that was built with its default features"
+    )
 }
 
 /// The flags, checked.
@@ -191,6 +207,9 @@ struct Account {
     /// How report fragments over several instances are accounted for; absent without.
     #[serde(skip_serializing_if = "Option::is_none")]
     report_fragments: Option<&'static str>,
+    /// Who the respondents of a labelled crowd are; absent without deletion.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    labelled_crowd: Option<String>,
     /// Of the exact bound, under the other relations.
     other_neighbors: Vec<Stated>,
     if_compromised: Vec<Compromise>,
@@ -266,6 +285,7 @@ impl Account {
             delta: asked.delta.value(),
             neighbors: "removal",
             report_fragments: asked.is_spread().then_some(SPREAD),
+            labelled_crowd: asked.deletion.map(|deletion| labelled_crowd(asked.respondents, &deletion)),
             other_neighbors: others(asked, &answers[0])?,
             bounds: answers,
             if_compromised,
@@ -302,6 +322,9 @@ impl Account {
             }
         }
         if let Some(sentence) = self.report_fragments {
+            writeln!(text, "\n{sentence}")?;
+        }
+        if let Some(sentence) = &self.labelled_crowd {
             writeln!(text, "\n{sentence}")?;
         }
         if !self.other_neighbors.is_empty() {
@@ -356,6 +379,15 @@ impl Account {
 const SPREAD: &str = "Of several instances, which may count different people, each fragment of a bit is one count in the crowd of its \
                       instance: as many counts at epsilon_fragment, composed exactly under the exact bound and added up under \
                       the others, and never more than epsilon_local, which is that of the backstop.";
+
+/// Said of a labelled crowd: those who hide each other are those whom an instance goes on with.
+fn labelled_crowd(kept: u64, deletion: &Deletion) -> String {
+    let (shift, uploads) = (deletion.shift(), kept.saturating_add(deletion.shift()));
+    format!(
+        "Of a labelled crowd the respondents are those whom every instance keeps, {kept} at least: each deletes about {shift} \
+         more, so that takes about {uploads} who upload."
+    )
+}
 
 /// The standard deviation of a count, in respondents, with the noise of report fragments if there are any.
 fn count_error(asked: &Asked, local: Epsilon) -> Result<f64> {

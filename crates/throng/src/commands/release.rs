@@ -6,16 +6,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use indicatif::ProgressBar;
-use throng_lab::studio::LabStudio;
 use throng_wire::{Route, Signed, SignedSurvey};
 
+use super::studio::{drawn, studio};
 use super::{Format, print};
 use crate::cli::release::ReleaseArgs;
 use crate::progress;
 use throng_analyze::Picture;
 use throng_host::bundle::Bundle;
 use throng_host::out_dir::OutDir;
-use throng_plot::terminal::Canvas;
 use throng_serve::analysis::published::{KEYS, LEDGER, RELEASE, SIGNATURES, STATEMENTS, SURVEY};
 use throng_serve::analysis::{
     self, Delivered, Opener, PublishedReleases, ReleaseLedger, ReleaseName, Released, SealedFiles,
@@ -82,7 +81,7 @@ pub fn run(args: &ReleaseArgs, format: Format) -> Result<()> {
         PublishedReleases::new(&config.data, &key).at(survey.hash(), ReleaseName { epoch, label });
     let dir = args.out.as_deref().unwrap_or(published.dir());
     let out = args.out.as_deref().map(OutDir::open).transpose()?;
-    let mut contents = released.files(survey.survey(), &release, picture.as_ref(), Some(&LabStudio))?;
+    let mut contents = released.files(survey.survey(), &release, picture.as_ref(), studio().as_deref())?;
     let (lines, spent) = ReleaseLedger::open(&config.data, &key, budget)?.excerpt(&files.population)?;
     // What is said to be spent is what the published lines come to, whoever else made a release meanwhile.
     released.epsilon_spent = spent.epsilon().value();
@@ -98,7 +97,7 @@ pub fn run(args: &ReleaseArgs, format: Format) -> Result<()> {
     match format {
         Format::Json => print(&(serde_json::to_string_pretty(&released)? + "\n")),
         Format::Text => {
-            let drawn = picture.map(|picture| Canvas::of_stdout().draw(&[("estimate", &picture)]) + "\n");
+            let drawn = picture.map(|picture| drawn(&picture));
             print(&format!("{}{released}", drawn.unwrap_or_default()))
         }
     }

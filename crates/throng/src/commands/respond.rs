@@ -129,7 +129,16 @@ fn ask(
     if unlimited {
         respondent.set_epsilon_limit(asking::limit(survey)?)?;
     }
-    if asks { asking::value(survey).map(Some) } else { Ok(typed) }
+    if !asks {
+        return Ok(typed);
+    }
+    // What it costs is said while it can still be declined. Who was asked for a limit knows what the first answer spends.
+    let costs = match respondent.ledger().next_epoch(&bundle.survey().hash())? {
+        Some(next) => Some(next.in_words()),
+        None if unlimited => None,
+        None => Some(asking::spends(survey)?),
+    };
+    asking::value(survey, costs.as_deref()).map(Some)
 }
 
 /// The value as typed, or as it comes from standard input. Errors do not repeat it.
@@ -190,7 +199,8 @@ fn answer(
     let how = How { label: args.label.clone(), when };
     let answered = respondent.answer_with(bundle, value, &how, SystemClock.now_ms(), &mut system_rng()?)?;
     // It is said now: sending may take hours.
-    if let Some(told) = added(respondent, bundle.survey().survey(), &answered)? {
+    let added = added(respondent, bundle.survey().survey(), &answered)?;
+    for told in drawn_before(&answered).into_iter().chain(added) {
         eprintln!("{told}");
     }
     Ok(answered)
@@ -201,18 +211,23 @@ fn notes(respondent: &Respondent, answered: &Answered) -> Result<Vec<String>> {
     let bundle = respondent.bundle(&answered.answer().survey)?;
     let mut notes: Vec<String> =
         bundle.warnings().iter().map(|warning| format!("warning: {warning}")).collect();
+    notes.extend(drawn_before(answered));
+    notes.extend(added(respondent, bundle.survey().survey(), answered)?);
+    Ok(notes)
+}
+
+/// Where the value that was given is in nothing that is sent.
+fn drawn_before(answered: &Answered) -> Option<String> {
     match answered {
-        Answered::Before(answer) => notes.push(format!(
+        Answered::Before(answer) => Some(format!(
             "Epoch {} was answered before. What was made then is sent, and nothing else, whatever the value.",
             answer.epoch
         )),
-        Answered::AsFirst(_) => notes.push(
+        Answered::AsFirst(_) => Some(
             "In this survey the first report counts: this epoch is drawn from it, whatever the value.".into(),
         ),
-        Answered::Now(_) => {}
+        Answered::Now(_) => None,
     }
-    notes.extend(added(respondent, bundle.survey().survey(), answered)?);
-    Ok(notes)
 }
 
 /// Behind a backstop an epoch adds what the epochs before make of it.

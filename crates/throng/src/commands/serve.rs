@@ -4,10 +4,9 @@ use anyhow::{Context, Result};
 use serde_json::json;
 
 use super::stop::stop_signal;
+use super::studio::studio;
 use super::{Format, print};
 use crate::cli::serve::{AnalyzerArgs, ServeArgs, ServeParty, ShufflerArgs};
-use std::sync::Arc;
-use throng_lab::studio::LabStudio;
 use throng_serve::{AnalyzerConfig, AnalyzerServer, Log, Shuffler, ShufflerConfig};
 
 /// Runs the command.
@@ -99,7 +98,7 @@ fn analyzer(args: &AnalyzerArgs, format: Format) -> Result<()> {
             };
         };
         let log = Log::new(args.log.log_format.into(), "analyzer");
-        Ok(analyzer.serve(&log, Some(Arc::new(LabStudio)), stop_signal(), ready).await?)
+        Ok(analyzer.serve(&log, studio(), stop_signal(), ready).await?)
     })
 }
 

@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
-#[path = "../support/analyst.rs"]
-mod analyst;
 mod planner;
 
 use std::fs;
@@ -21,9 +19,12 @@ use throng_host::page::SECURITY;
 use throng_plot::Png;
 use throng_serve::analysis::{TallyFiles, plot_title};
 use throng_survey::{CheckedClaim, terms};
+use throng_testing::analyst::{Analyst, WIDTH};
+use throng_testing::program::Program;
 use throng_wire::Route;
 
-use analyst::{Analyst, WIDTH};
+/// Cargo tells tests of this package alone where the program is.
+const THRONG: Program = Program::at(env!("CARGO_BIN_EXE_throng"));
 
 /// Everything that has data, for an analyst with a release.
 fn data_paths(analyst: &Analyst) -> Vec<String> {
@@ -53,7 +54,7 @@ const PLAN: &str = "epsilon_central=1&delta=1e-6&respondents=50000&domain=500&re
 
 #[test]
 fn only_the_operators_token_sees_data() {
-    let analyst = Analyst::with_release();
+    let analyst = Analyst::with_release(THRONG);
     let token = analyst.token().to_owned();
     let mut other = token.clone().into_bytes();
     other[20] = if other[20] == b'a' { b'b' } else { b'a' };
@@ -96,7 +97,7 @@ fn only_the_operators_token_sees_data() {
 
 #[test]
 fn every_answer_has_the_headers_and_pages_need_nothing_else() {
-    let analyst = Analyst::with_release();
+    let analyst = Analyst::with_release(THRONG);
     let page = analyst.call("GET", "/", None).text();
     let mut assets: Vec<String> =
         page.split('"').filter(|text| text.starts_with("assets/")).map(|text| format!("/{text}")).collect();
@@ -153,7 +154,7 @@ fn every_answer_has_the_headers_and_pages_need_nothing_else() {
 /// With one respondent more or less, what is told before a release is the same.
 #[test]
 fn nothing_is_counted_before_a_release() {
-    let mut analyst = Analyst::with_tallies(3000);
+    let mut analyst = Analyst::with_tallies(THRONG, 3000);
     analyst.count("other", 3001);
     let mut told = Vec::new();
     for data in ["data", "other"] {
@@ -194,7 +195,7 @@ fn nothing_is_counted_before_a_release() {
 
 #[test]
 fn a_survey_is_shown_with_its_parties() {
-    let mut analyst = Analyst::with_tallies(3000);
+    let mut analyst = Analyst::with_tallies(THRONG, 3000);
     analyst.serve();
     let page = analyst.json("/api/surveys");
     let (shown, survey) = (&page["surveys"][0], analyst.survey());
@@ -227,7 +228,7 @@ fn a_survey_is_shown_with_its_parties() {
 /// Epochs of which no hop has said anything are there, and a file that cannot be read is a matter of its own epoch.
 #[test]
 fn every_epoch_that_is_over_is_accounted_for() {
-    let mut analyst = Analyst::with_tallies(3000);
+    let mut analyst = Analyst::with_tallies(THRONG, 3000);
     let lines = |analyst: &Analyst| -> Vec<(u64, String, Value)> {
         let page = analyst.json("/api/surveys");
         let lines = page["surveys"][0]["epochs"].as_array().unwrap();
@@ -289,7 +290,7 @@ fn every_epoch_that_is_over_is_accounted_for() {
 /// A core dump would hold keys, and so would the memory that a debugger of the same user reads.
 #[test]
 fn a_server_leaves_no_core_dump() {
-    let mut analyst = Analyst::with_tallies(3000);
+    let mut analyst = Analyst::with_tallies(THRONG, 3000);
     analyst.serve();
     let limits = fs::read_to_string(format!("/proc/{}/limits", analyst.pid())).unwrap();
     let core = limits.lines().find_map(|line| line.strip_prefix("Max core file size")).unwrap();
@@ -298,7 +299,7 @@ fn a_server_leaves_no_core_dump() {
 
 #[test]
 fn what_a_path_does_not_name_is_a_problem_like_any_other() {
-    let mut analyst = Analyst::with_tallies(3000);
+    let mut analyst = Analyst::with_tallies(THRONG, 3000);
     analyst.serve();
     let hash = analyst.hash();
     for rest in
@@ -315,7 +316,7 @@ fn what_a_path_does_not_name_is_a_problem_like_any_other() {
 
 #[test]
 fn a_release_is_shown_as_it_was_published() {
-    let mut analyst = Analyst::with_tallies(3000);
+    let mut analyst = Analyst::with_tallies(THRONG, 3000);
     let mut published = analyst.release();
     analyst.serve();
     let path = analyst.release_path();
@@ -426,7 +427,7 @@ fn a_release_is_shown_as_it_was_published() {
 
 #[test]
 fn what_if_is_what_the_accountant_says() {
-    let mut analyst = Analyst::with_tallies(3000);
+    let mut analyst = Analyst::with_tallies(THRONG, 3000);
     analyst.serve();
     let survey = analyst.survey();
     let claim = CheckedClaim::check(survey).unwrap();

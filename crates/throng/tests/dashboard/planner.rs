@@ -1,16 +1,15 @@
 //! What the planner page asks for: the same plans as `throng plan`, tried on a sample.
 
 use std::fs;
-use std::process::Command;
 
 use serde_json::{Value, json};
+use throng_testing::analyst::Analyst;
 
-use crate::analyst::Analyst;
-use crate::{PLAN, base64};
+use crate::{PLAN, THRONG, base64};
 
 #[test]
 fn a_plan_is_what_throng_plan_says() {
-    let mut analyst = Analyst::with_tallies(3000);
+    let mut analyst = Analyst::with_tallies(THRONG, 3000);
     analyst.serve();
     let file = analyst.path("planned.toml");
     for (query, arguments) in [
@@ -90,7 +89,7 @@ fn a_plan_is_what_throng_plan_says() {
 
 #[test]
 fn a_plan_is_tried_on_a_sample() {
-    let mut analyst = Analyst::with_tallies(3000);
+    let mut analyst = Analyst::with_tallies(THRONG, 3000);
     analyst.serve();
     let tried = |more: &str| analyst.json(&format!("/api/plan?{PLAN}&{more}"));
     let cat = tried("sample=cat&seed=3");
@@ -127,7 +126,7 @@ fn a_plan_is_tried_on_a_sample() {
 
 /// What `throng plan` prints, says and ends with.
 fn plan(arguments: &[String]) -> (String, String, Option<i32>) {
-    let output = Command::new(env!("CARGO_BIN_EXE_throng")).arg("plan").args(arguments).output().unwrap();
+    let output = THRONG.command().arg("plan").args(arguments).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (text(&output.stdout), text(&output.stderr), output.status.code())
 }

@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 use throng_survey::CheckedClaim;
+use throng_testing::analyst::Analyst;
+use throng_testing::browser::{Browser, Page};
 use throng_wire::Survey;
 
-use crate::analyst::Analyst;
-use crate::browser::{Browser, Page};
-use crate::{assert_number, assert_shown, intercept, open, pictures};
+use crate::{THRONG, assert_number, assert_shown, intercept, open, pictures};
 
 #[test]
 fn what_if_changes_to_what_the_api_says() {
-    let analyst = Analyst::with_release();
+    let analyst = Analyst::with_release(THRONG);
     let browser = Browser::start();
 
     let page = open(&browser, &analyst, "/guarantees");
@@ -84,7 +84,7 @@ fn what_if_changes_to_what_the_api_says() {
 
 #[test]
 fn planner_changes_to_what_the_api_says() {
-    let analyst = Analyst::with_release();
+    let analyst = Analyst::with_release(THRONG);
     let browser = Browser::start();
     let page = open(&browser, &analyst, "/planner");
     // Waits until the numbers are those of the API for what the controls say, and gives them.
@@ -170,7 +170,9 @@ fn planner_changes_to_what_the_api_says() {
     // What is left of a collusion is the floor, since the analyzer has the release; the fragments alone come after it.
     let (floor, collusions) = (page.text("#epsilon-floor"), page.text("#collusions"));
     assert!(
-        collusions.contains(&format!("at most epsilon {floor} (removal). Only the fragments")),
+        collusions.contains(&format!(
+            "at most epsilon {floor} (removal), in one epoch, and over all while an answer stays the same. Only the fragments"
+        )),
         "{collusions}"
     );
     pictures(&page, "dashboard-planner-zipf");

@@ -1,22 +1,22 @@
 //! The operator's dashboard in a real browser: every page says what it should, with the numbers of the API, and nothing goes
-//! wrong on it. A page that is dropped with an error in its console fails its test (support/browser/page.rs).
+//! wrong on it. A page that is dropped with an error in its console fails its test (throng-testing/src/browser/page.rs).
 
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 
-#[path = "../support/analyst.rs"]
-mod analyst;
-#[path = "../support/browser.rs"]
-mod browser;
 mod controls;
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 
-use analyst::{Analyst, WIDTH};
-use browser::{Browser, Page};
 use serde_json::{Value, json};
 use throng_analyze::Picture;
 use throng_plot::Png;
+use throng_testing::analyst::{Analyst, WIDTH};
+use throng_testing::browser::{Browser, Page};
+use throng_testing::program::Program;
+
+/// Cargo tells tests of this package alone where the program is.
+const THRONG: Program = Program::at(env!("CARGO_BIN_EXE_throng"));
 
 /// A page of the dashboard, for somebody who has the token.
 fn open<'a>(browser: &'a Browser, analyst: &Analyst, path: &str) -> Page<'a> {
@@ -91,7 +91,7 @@ fn intercept(page: &Page, part: &str, script: &str) {
 
 #[test]
 fn every_page_shows_its_text_and_a_number_of_the_api() {
-    let analyst = Analyst::with_release();
+    let analyst = Analyst::with_release(THRONG);
     let browser = Browser::start();
 
     let page = open(&browser, &analyst, "/");
@@ -126,6 +126,7 @@ fn every_page_shows_its_text_and_a_number_of_the_api() {
     assert_eq!(page.text("h1"), "Releases");
     assert_shown(&page, "#respondents-0", &listed["respondents"]);
     assert_shown(&page, "#epsilon-0", &listed["epsilon_central"]);
+    assert!(page.text("#releases").contains("whatever fails, in one epoch, "));
     pictures(&page, "dashboard-releases");
     nothing_is_out_of_sight(&page);
     page.click("#release-0");
@@ -138,6 +139,8 @@ fn every_page_shows_its_text_and_a_number_of_the_api() {
         assert_shown(&page, &format!("#epsilon-{name}"), &guarantee[format!("epsilon_{name}")]);
     }
     assert!(page.text("#bound-words").starts_with("Computed for exactly the coins"));
+    let words = page.text("#local-words");
+    assert!(words.contains("in one epoch, and over all while an answer stays the same"), "{words}");
     pictures(&page, "dashboard-guarantees");
     nothing_is_out_of_sight(&page);
 
@@ -153,7 +156,7 @@ fn every_page_shows_its_text_and_a_number_of_the_api() {
 
 #[test]
 fn a_release_is_seen_in_four_ways_and_kept() {
-    let analyst = Analyst::with_release();
+    let analyst = Analyst::with_release(THRONG);
     let browser = Browser::start();
     let path = format!("/release?survey={}&label=0&epoch={}", analyst.hash(), analyst.epoch);
     let page = open(&browser, &analyst, &path);
@@ -233,7 +236,7 @@ fn a_release_is_seen_in_four_ways_and_kept() {
 /// What fails is said where it was asked for, and the rest of the page stays; of two answers the later question's counts.
 #[test]
 fn a_part_that_fails_leaves_the_rest_of_the_page() {
-    let analyst = Analyst::with_release();
+    let analyst = Analyst::with_release(THRONG);
     let browser = Browser::start();
     let path = format!("/release?survey={}&label=0&epoch={}", analyst.hash(), analyst.epoch);
     let page = open(&browser, &analyst, &path);
@@ -285,6 +288,73 @@ fn a_part_that_fails_leaves_the_rest_of_the_page() {
     page.wait_for_text("#error", "The analyzer does not answer");
 }
 
+/// What this crowd cannot have sent is named, with the reason, and what nothing is known of is no number.
+#[test]
+fn what_is_in_doubt_withheld_or_missing_is_said() {
+    let analyst = Analyst::with_release(THRONG);
+    let browser = Browser::start();
+    let path = format!("/release?survey={}&label=0&epoch={}", analyst.hash(), analyst.epoch);
+    let page = open(&browser, &analyst, &path);
+    page.wait_for_text("#promises", "What it promises");
+    assert_eq!(page.eval("document.querySelector('#doubts')"), json!(null), "of an honest crowd");
+    page.click("#tab-picture");
+    page.wait_for("#view[data-view=picture] #picture");
+    assert!(!page.text("#view figcaption").contains("nothing is known"));
+
+    let epoch = analyst.epoch;
+    intercept(
+        &page,
+        "/api/releases/",
+        &format!(
+            "const given = await (await real()).json();
+            if (new URL(url, location).pathname.endsWith('/{epoch}')) Object.assign(given.release, {{
+                missing: 3, false_alarm: 1e-4, withheld_values: 3,
+                doubts: [{{ mark: 'total-above', reason: 'there are too many ones.' }}],
+                withheld: [{{ value: 5, name: 'pixel 5', mark: 'impossible', reason: 'nobody can count so far' }}],
+            }});
+            if (String(url).includes('/estimates')) given.lines = [
+                {{ estimate: null, mark: 'impossible' }}, {{ estimate: null, mark: 'missing' }}, {{ estimate: null }},
+                {{ mark: 'liars', significant: true }}, {{ significant: true }}, {{ significant: false }},
+            ].map((change, at) => ({{ ...given.lines[at], mark: undefined, ...change }}));
+            return new Response(JSON.stringify(given));"
+        ),
+    );
+    page.eval(
+        "import('/assets/release.js').then(({ render }) =>
+            render(document.querySelector('#page'), new URLSearchParams(location.search), error => { throw error; }))",
+    );
+    page.wait_for_text("#doubts", "Not what this crowd can have sent");
+    assert_eq!(page.number("#doubts"), 4.0);
+    assert_eq!(
+        page.texts("#doubts li"),
+        [
+            "In doubt (total-above): there are too many ones.",
+            "pixel 5 is withheld (impossible): nobody can count so far.",
+            "2 more values are withheld; the table has them.",
+        ]
+    );
+    assert!(page.text("#doubts").contains("in one release of 10,000 at most"));
+    page.click("#tab-picture");
+    page.wait_for("#view[data-view=picture] #picture");
+    let caption = page.text("#view figcaption");
+    assert!(
+        caption.contains("Of 3 values, in blue-gray, nothing is known: their instances have not come."),
+        "{caption}"
+    );
+    page.click("#tab-table");
+    page.wait_for("#view[data-view=table] #estimates");
+    assert_eq!(
+        page.texts("#estimates .badge"),
+        ["withheld: impossible", "missing", "missing", "signal, or liars", "signal", "noise"]
+    );
+    let caption = page.text("#estimates-caption");
+    assert!(
+        caption.contains("3 values are missing: the instances that hold them have not come."),
+        "{caption}"
+    );
+    pictures(&page, "dashboard-release-doubts");
+}
+
 /// A survey with a trust profile, whose free texts are written by somebody who tries to have them run.
 #[test]
 fn labels_have_their_own_numbers_and_texts_are_texts() {
@@ -292,7 +362,7 @@ fn labels_have_their_own_numbers_and_texts_are_texts() {
     let population = "<b onclick=alert(2)>artists</b> & co";
     let arguments =
         ["--question", question, "--label", "all", "--label", "one=2", "--epsilon-deletion", "0.2"];
-    let mut analyst = Analyst::planned(&arguments, 2, population, 4000);
+    let mut analyst = Analyst::planned(THRONG, &arguments, 2, population, 4000);
     analyst.release();
     analyst.serve();
     let browser = Browser::start();
@@ -330,6 +400,11 @@ fn labels_have_their_own_numbers_and_texts_are_texts() {
         let note = page.text("#left ~ .note");
         let tied = format!("up to {} fragments of a bit", expected["left"]["fragments"]);
         assert!(note.contains(&tied), "{note}");
+        assert!(
+            note.contains("over all while an answer stays the same")
+                && note.ends_with("(removal), in one epoch."),
+            "{note}"
+        );
         expected["left"]["epsilon"].clone()
     };
     assert_eq!(page.eval("document.querySelector('#label').value"), json!("2"));
@@ -347,7 +422,7 @@ fn labels_have_their_own_numbers_and_texts_are_texts() {
 /// What is shown with few digits is the weaker promise: never less than an upper bound, never more than a lower one.
 #[test]
 fn bounds_are_rounded_to_the_weaker_promise() {
-    let analyst = Analyst::with_release();
+    let analyst = Analyst::with_release(THRONG);
     let browser = Browser::start();
     let page = open(&browser, &analyst, "/ledger");
     let shown = |call: &str| page.eval(&format!("import('/assets/format.js').then(all => all.{call})"));
@@ -383,6 +458,13 @@ fn bounds_are_rounded_to_the_weaker_promise() {
         ("factor(50)", "e^50"),
         ("percent(0.995)", "99.5 %"),
         ("percent(0.85555)", "85.555 %"),
+        ("floorLasts(false)", "in each epoch"),
+        (
+            "collusions({ backstop: true, epsilon_if_instances_compromised: [2, 4], epsilon_with_release_if_instances_compromised: [4, 4] })",
+            "the analyzer, which has the release, and 1 or more of 2 instances: at most epsilon 4 (removal), in one epoch, and \
+             over all while an answer stays the same. Only the fragments that they then know to be somebody's, of one epoch: at \
+             most epsilon 2 with 1 of 2, 4 with 2",
+        ),
     ] {
         assert_eq!(shown(call), json!(text), "{call}");
     }
@@ -397,7 +479,7 @@ fn bounds_are_rounded_to_the_weaker_promise() {
 
 #[test]
 fn keys_reach_everything_and_only_the_token_opens_it() {
-    let analyst = Analyst::with_release();
+    let analyst = Analyst::with_release(THRONG);
     let browser = Browser::start();
     let release = format!("/release?survey={}&label=0&epoch={}", analyst.hash(), analyst.epoch);
     for path in ["/", "/releases", &release, "/guarantees", "/ledger", "/planner"] {
@@ -440,7 +522,7 @@ fn keys_reach_everything_and_only_the_token_opens_it() {
 /// Whatever a token is made of, an address takes it, and it is gone from there.
 #[test]
 fn an_address_takes_any_token() {
-    let mut analyst = Analyst::with_tallies(3000);
+    let mut analyst = Analyst::with_tallies(THRONG, 3000);
     let token = "a/b+c=d?e&f!g~h'i(j)%k\"<l>`#m";
     let file = analyst.path("data/operator.token");
     std::fs::write(&file, token).unwrap();

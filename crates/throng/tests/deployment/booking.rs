@@ -3,18 +3,19 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use throng_wire::{Place, Survey};
-
-use crate::budgets::set_budget;
-use crate::crowd::{
+use throng_testing::crowd::{
     Answered, everyone, ledger, one_instance, release, side_by_side, table, tally, until, until_taken,
     waiting,
 };
-use crate::town::Town;
+use throng_testing::town::Town;
+use throng_wire::{Place, Survey};
+
+use crate::THRONG;
+use crate::budgets::set_budget;
 
 /// A town whose analyzer serves, with a line more in its file.
 fn town(survey: &Survey, line: &str) -> Town {
-    let mut town = Town::of(survey, true, 8);
+    let mut town = Town::of(THRONG, survey, true, 8);
     let path = town.config(Place::Analyzer);
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, format!("{line}\n{text}")).unwrap();

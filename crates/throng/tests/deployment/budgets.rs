@@ -2,12 +2,13 @@
 
 use std::fs;
 
-use throng_wire::Place;
-
-use crate::crowd::{
+use throng_testing::crowd::{
     ATTRIBUTE_FRAGMENTS, Answered, ONE_HOT, answer, everyone, ledger, release, survey, table, until_taken,
 };
-use crate::town::Town;
+use throng_testing::town::Town;
+use throng_wire::Place;
+
+use crate::THRONG;
 
 /// Both surveys are answered in one epoch, by the same people.
 fn both(one: &mut Town, two: &Town) -> [Answered; 2] {
@@ -34,7 +35,7 @@ pub(crate) fn set_budget(town: &Town, epsilon: f64) {
 /// Every process is a party of both surveys. What is released of one counts for the other.
 #[test]
 fn two_surveys_run_in_the_same_processes_and_share_a_budget() {
-    let mut one = Town::of(&survey(ONE_HOT, ATTRIBUTE_FRAGMENTS, 9, ""), true, 8);
+    let mut one = Town::of(THRONG, &survey(ONE_HOT, ATTRIBUTE_FRAGMENTS, 9, ""), true, 8);
     let randomizer =
         r#"{ kind = "report-fragments", epsilon_backstop = 3.0, epsilon_fragment = 3.0, fragments = 4 }"#;
     let two = one.second(&survey(r#"{ kind = "one-hot", domain = 5 }"#, randomizer, 16, ""));
@@ -80,7 +81,7 @@ fn two_surveys_run_in_the_same_processes_and_share_a_budget() {
 /// A budget for one epoch of a survey, and not for two.
 #[test]
 fn the_ledger_refuses_the_epoch_that_is_one_too_many() {
-    let mut town = Town::of(&survey(ONE_HOT, ATTRIBUTE_FRAGMENTS, 9, ""), true, 8);
+    let mut town = Town::of(THRONG, &survey(ONE_HOT, ATTRIBUTE_FRAGMENTS, 9, ""), true, 8);
     set_budget(&town, 4.0);
     town.start_all();
     town.start(Place::Analyzer, None);

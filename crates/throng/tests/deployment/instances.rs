@@ -4,13 +4,14 @@ use std::fs;
 
 use hyper::Method;
 use serde_json::json;
-use throng_wire::{Place, Survey};
-
-use crate::crowd::{
+use throng_testing::crowd::{
     ATTRIBUTE_FRAGMENTS, Answered, ONE_HOT, REPORT_FRAGMENTS, everyone, ledger, release, side_by_side,
     survey, table, tally, tick, until, until_taken, waiting,
 };
-use crate::town::{Town, now_s, shuffler};
+use throng_testing::town::{Town, now_s};
+use throng_wire::{Place, Survey};
+
+use crate::THRONG;
 
 /// Three instances of two hops.
 fn three_instances(randomizer: &str, envelopes: u32) -> Survey {
@@ -21,7 +22,7 @@ fn three_instances(randomizer: &str, envelopes: u32) -> Survey {
 
 /// Everybody answers, a hop of instance 2 is killed before the tick, and the other two are released.
 fn without(killed: Place, survey: &Survey) -> (Town, Answered) {
-    let mut town = Town::of(survey, true, 9);
+    let mut town = Town::of(THRONG, survey, true, 9);
     town.start_all();
     town.start(Place::Analyzer, None);
     let answered = loop {
@@ -96,7 +97,7 @@ fn given_up() {
     let killed = Place::hop(2, 1);
     let (mut town, answered) = without(killed, &three_instances(ATTRIBUTE_FRAGMENTS, 9));
     let before = ledger(&town);
-    let reset = shuffler(&town.config(killed)).arg("--reset").output().unwrap();
+    let reset = THRONG.shuffler(&town.config(killed)).arg("--reset").output().unwrap();
     assert!(reset.status.success(), "{}", String::from_utf8_lossy(&reset.stderr));
     town.start(killed, None);
     // It goes on with the next epoch, which it closes and states.

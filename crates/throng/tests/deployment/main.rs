@@ -4,11 +4,12 @@
 
 mod booking;
 mod budgets;
-#[path = "../support/crowd.rs"]
-mod crowd;
 mod instances;
 mod restarts;
 mod rotation;
 mod surveys;
-#[path = "../support/town.rs"]
-mod town;
+
+use throng_testing::program::Program;
+
+/// Cargo tells tests of this package alone where the program is.
+const THRONG: Program = Program::at(env!("CARGO_BIN_EXE_throng"));

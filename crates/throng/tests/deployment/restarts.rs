@@ -1,12 +1,13 @@
 //! Processes that are killed in the middle of their work, and started again.
 
 use hyper::Method;
-use throng_wire::{Digest, Place};
-
-use crate::crowd::{
+use throng_testing::crowd::{
     everyone, ledger, one_instance, release, side_by_side, table, tally, tick, until, waiting,
 };
-use crate::town::Town;
+use throng_testing::town::Town;
+use throng_wire::{Digest, Place};
+
+use crate::THRONG;
 
 const FIRST: Place = Place::Hop { instance: 1, hop: 1 };
 const LAST: Place = Place::Hop { instance: 1, hop: 2 };
@@ -23,7 +24,7 @@ enum Stage {
 
 /// Whatever is killed, and when: everybody is counted once, with the same result.
 fn killed_at(stage: Stage) {
-    let mut town = Town::of(&one_instance(), true, 8);
+    let mut town = Town::of(THRONG, &one_instance(), true, 8);
     town.start_all();
     match stage {
         Stage::Intake | Stage::Tick => town.start(Place::Analyzer, None),
@@ -89,7 +90,7 @@ fn a_hop_that_is_killed_at_any_stage_changes_nothing() {
 
 /// The analyzer ends where its environment says, and after the next start everything is there once.
 fn analyzer_ends_when(place: &'static str) {
-    let mut town = Town::of(&one_instance(), true, 8);
+    let mut town = Town::of(THRONG, &one_instance(), true, 8);
     town.start_all();
     let answered = everyone(&mut town, 8, |_, _| {});
     let (epoch, route) = (answered.epoch, town.route(1, answered.epoch));

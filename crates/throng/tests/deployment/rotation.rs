@@ -1,13 +1,13 @@
 //! Layer keys that change while an epoch runs.
 
 use std::path::Path;
-use std::process::Command;
 
 use throng_host::bundle::Bundle;
+use throng_testing::crowd::{ATTRIBUTE_FRAGMENTS, ONE_HOT, everyone, release, survey, table, until_taken};
+use throng_testing::town::Town;
 use throng_wire::{Lifetime, Place};
 
-use crate::crowd::{ATTRIBUTE_FRAGMENTS, ONE_HOT, everyone, release, survey, table, until_taken};
-use crate::town::Town;
+use crate::THRONG;
 
 /// A new layer key of a party, which begins at once, and a new list, as an operator makes them.
 fn rotate(town: &Town, place: Place) {
@@ -21,7 +21,7 @@ fn rotate(town: &Town, place: Place) {
 }
 
 fn throng(first: &[&str], second: &[&str], paths: &[&Path]) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_throng"));
+    let mut command = THRONG.command();
     let output = command.args(first).args(second).args(paths).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
@@ -33,7 +33,7 @@ fn path(path: &Path) -> String {
 /// Respondents who have the old list and respondents who have the new one are counted in the same epoch.
 #[test]
 fn keys_can_be_rotated_while_an_epoch_runs() {
-    let mut town = Town::of(&survey(ONE_HOT, ATTRIBUTE_FRAGMENTS, 9, ""), true, 8);
+    let mut town = Town::of(THRONG, &survey(ONE_HOT, ATTRIBUTE_FRAGMENTS, 9, ""), true, 8);
     town.start_all();
     town.start(Place::Analyzer, None);
     let rotated = [Place::Analyzer, Place::hop(1, 1), Place::hop(1, 2)];

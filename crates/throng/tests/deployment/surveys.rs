@@ -7,10 +7,11 @@ use std::path::Path;
 use serde_json::json;
 use throng_dp::{Tally, Value};
 use throng_serve::analysis::TallyFiles;
+use throng_testing::crowd::{ATTRIBUTE_FRAGMENTS, ONE_HOT, REPORT_FRAGMENTS, side_by_side, survey};
+use throng_testing::town::{Town, sender};
 use throng_wire::{Place, Route, Survey};
 
-use crate::crowd::{ATTRIBUTE_FRAGMENTS, ONE_HOT, REPORT_FRAGMENTS, side_by_side, survey};
-use crate::town::{Town, sender};
+use crate::THRONG;
 
 /// Everybody answers in one epoch, with what seeds say, and everything is released. Returns the epoch, and what encoders in
 /// memory make of the same values and seeds, by label.
@@ -72,7 +73,7 @@ pub(crate) fn in_memory(survey: &Survey, tally: &Tally) -> Vec<String> {
 }
 
 fn a_full_epoch(survey: &Survey) {
-    let mut town = Town::of(survey, true, 8);
+    let mut town = Town::of(THRONG, survey, true, 8);
     town.start_all();
     town.start(Place::Analyzer, None);
     let (epoch, memory) = answered(&mut town, 8, 0);
@@ -114,7 +115,7 @@ fn records() {
     let record =
         r#"{ kind = "record", attributes = [{ name = "age", values = 5 }, { name = "sex", values = 3 }] }"#;
     let survey = survey(record, ATTRIBUTE_FRAGMENTS, 9, "");
-    let mut town = Town::of(&survey, true, 8);
+    let mut town = Town::of(THRONG, &survey, true, 8);
     town.start_all();
     town.start(Place::Analyzer, None);
     let value =
@@ -138,7 +139,7 @@ fn labelled_crowds_are_released_one_by_one() {
     let draft = survey(ONE_HOT, ATTRIBUTE_FRAGMENTS, 9, labels);
     let claim = throng_wire::survey::Claim { epsilon_central: 9.0, delta: 0.5, ..draft.claim.clone() };
     let crowd = throng_wire::survey::Crowd { respondents_min: 30, ..draft.crowd.clone() };
-    let mut town = Town::of(&Survey { claim, crowd, ..draft }, true, 80);
+    let mut town = Town::of(THRONG, &Survey { claim, crowd, ..draft }, true, 80);
     town.start_all();
     town.start(Place::Analyzer, None);
     let (number, _) = answered(&mut town, 80, 2);
@@ -186,7 +187,7 @@ fn labelled_crowds_are_released_one_by_one() {
 /// Below the crowd there is nothing, and the analyzer says so.
 #[test]
 fn a_crowd_that_is_too_small_is_destroyed_visibly() {
-    let mut town = Town::of(&survey(ONE_HOT, ATTRIBUTE_FRAGMENTS, 9, ""), true, 8);
+    let mut town = Town::of(THRONG, &survey(ONE_HOT, ATTRIBUTE_FRAGMENTS, 9, ""), true, 8);
     town.start_all();
     town.start(Place::Analyzer, None);
     let (epoch, _) = answered(&mut town, 5, 0);

@@ -4,19 +4,20 @@ use std::fs;
 
 use hyper::Method;
 use throng_host::net::client::SendError;
-use throng_wire::Place;
-
-use crate::crowd::{
+use throng_testing::crowd::{
     Answered, everyone, ledger, one_instance, release, side_by_side, table, tally, tick, until, until_taken,
 };
-use crate::town::{Town, sender};
+use throng_testing::town::{Town, sender};
+use throng_wire::Place;
+
+use crate::THRONG;
 
 const FIRST: Place = Place::Hop { instance: 1, hop: 1 };
 const LAST: Place = Place::Hop { instance: 1, hop: 2 };
 const DAY: i64 = 86_400;
 
 fn town() -> Town {
-    let mut town = Town::of(&one_instance(), true, 8);
+    let mut town = Town::of(THRONG, &one_instance(), true, 8);
     town.start_all();
     town.start(Place::Analyzer, None);
     town
@@ -43,7 +44,7 @@ fn is_released(town: &Town, answered: &Answered) {
 
 /// A first hop that is an epoch ahead closes early, but those behind it wait until the epoch is over for them, too.
 fn ahead_by_an_epoch() {
-    let mut town = Town::of(&one_instance(), true, 8);
+    let mut town = Town::of(THRONG, &one_instance(), true, 8);
     town.start_all();
     // The hop behind and the analyzer are far back, so that what they refuse does not depend on how fast this test is.
     let answered = everyone(&mut town, 8, |town, _| town.step_clock(LAST, -DAY));
@@ -66,7 +67,7 @@ fn ahead_by_an_epoch() {
 
     town.step_clock(LAST, 0);
     until("the last hop has it, once it is over", || is_decided(&town, LAST, epoch));
-    assert!(crate::town::now_s() >= (epoch + 1) * town.shape.epoch_s, "not before");
+    assert!(throng_testing::town::now_s() >= (epoch + 1) * town.shape.epoch_s, "not before");
     town.step_clock(Place::Analyzer, -DAY);
     town.start(Place::Analyzer, None);
     until("the analyzer does not take it", || {

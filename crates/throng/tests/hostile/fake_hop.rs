@@ -16,11 +16,10 @@ use throng_host::keygen::Party;
 use throng_host::net::server::Limits;
 use throng_host::net::{Outgoing, Problem, RoutePath, Server, Transport, Upload, paths};
 use throng_shuffle::Channel;
+use throng_testing::town::Town;
 use throng_wire::{Place, Route};
 use tokio::io::AsyncReadExt;
 use tokio::sync::oneshot;
-
-use crate::town::Town;
 
 /// A batch as it is served.
 #[derive(Clone, Debug)]

@@ -6,6 +6,10 @@ use throng_host::keygen::Party;
 use throng_host::net::client::{Client, Limits};
 use throng_host::net::{Outgoing, paths};
 use throng_shuffle::Channel;
+use throng_testing::crowd::{
+    batch, everyone, ledger, release, table, tally, two_instances, until, until_taken, waiting,
+};
+use throng_testing::town::Town;
 use throng_wire::peel::{open_body, peel};
 use throng_wire::statement::STATEMENT_LEN;
 use throng_wire::{
@@ -13,11 +17,8 @@ use throng_wire::{
     SigningKey, Stop,
 };
 
-use crate::crowd::{
-    batch, everyone, ledger, release, table, tally, two_instances, until, until_taken, waiting,
-};
+use crate::THRONG;
 use crate::fake_hop::{FakeHop, Served};
-use crate::town::Town;
 
 const BAD: Place = Place::Hop { instance: 1, hop: 2 };
 
@@ -91,7 +92,7 @@ fn envelopes(town: &Town, route: Route, value: u32) -> Vec<u8> {
 /// acknowledged; the reason is in the log, and the honest instance goes on.
 #[test]
 fn what_a_bad_hop_serves_is_not_counted() {
-    let mut town = two_instances();
+    let mut town = two_instances(THRONG);
     town.start_all();
     let answered = everyone(&mut town, 8, |_, _| {});
     let epoch = answered.epoch;
@@ -132,7 +133,7 @@ fn what_a_bad_hop_serves_is_not_counted() {
 /// made of the others.
 #[test]
 fn a_batch_that_is_gone_is_missing() {
-    let mut town = two_instances();
+    let mut town = two_instances(THRONG);
     town.start_all();
     let epoch = everyone(&mut town, 8, |_, _| {}).epoch;
     batch(&town, 1, epoch);
@@ -192,7 +193,7 @@ fn attacks(
     }
     let mut older = honest.clone();
     older.statements.iter_mut().for_each(|statement| statement.route.epoch -= 1);
-    let elsewhere = two_instances();
+    let elsewhere = two_instances(THRONG);
     let mut foreign = honest.clone();
     for statement in &mut foreign.statements {
         statement.route.survey = elsewhere.deployment.bundle.survey().hash();
@@ -284,7 +285,7 @@ fn counted_once_and_never_replaced(
 /// back; but nothing of what it puts in their place is counted.
 #[test]
 fn envelopes_of_another_survey_are_rejected_one_by_one() {
-    let mut town = two_instances();
+    let mut town = two_instances(THRONG);
     let elsewhere = town.elsewhere();
     town.start_all();
     let answered = everyone(&mut town, 8, |_, _| {});
@@ -317,13 +318,13 @@ fn envelopes_of_another_survey_are_rejected_one_by_one() {
 /// Who may take a batch: nobody but the analyzer whose certificate its address names.
 #[test]
 fn a_wrong_analyzer_gets_nothing() {
-    let mut town = two_instances();
+    let mut town = two_instances(THRONG);
     town.start_all();
     let answered = everyone(&mut town, 8, |_, _| {});
     let route = town.route(2, answered.epoch);
     let last = Place::hop(2, 2);
     batch(&town, 2, answered.epoch);
-    let elsewhere = two_instances();
+    let elsewhere = two_instances(THRONG);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let wrong = [
         Some(party(&elsewhere, Place::Analyzer).into_identity()),

@@ -3,10 +3,11 @@
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
 mod clocks;
-#[path = "../support/crowd.rs"]
-mod crowd;
 mod fake_hop;
 mod hops;
 mod respondents;
-#[path = "../support/town.rs"]
-mod town;
+
+use throng_testing::program::Program;
+
+/// Cargo tells tests of this package alone where the program is.
+const THRONG: Program = Program::at(env!("CARGO_BIN_EXE_throng"));

@@ -2,17 +2,18 @@
 
 use serde_json::json;
 use throng_host::net::client::SendError;
+use throng_testing::crowd::{Answered, everyone, release, sealed, tally, two_instances, until_taken};
+use throng_testing::town::{Town, sender};
 use throng_wire::{Place, Route};
 
-use crate::crowd::{Answered, everyone, release, sealed, tally, two_instances, until_taken};
-use crate::town::{Town, sender};
+use crate::THRONG;
 
 /// What a bad respondent sends besides: a body of somebody else, of another survey, epoch or instance, or sealed to keys
 /// that nobody has. Each is one respondent at most, and nothing is counted of it that is not its own. And one who fills all
 /// envelopes with one value: what is not for this instance is not counted, and the release says what one liar can do.
 #[test]
 fn what_a_bad_respondent_sends_is_counted_once_at_most() {
-    let mut town = two_instances();
+    let mut town = two_instances(THRONG);
     town.start_all();
     town.start(Place::Analyzer, None);
     let elsewhere = town.elsewhere();

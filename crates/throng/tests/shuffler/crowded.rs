@@ -8,9 +8,10 @@ use std::thread;
 use std::time::Duration;
 
 use throng_host::net::paths;
+use throng_testing::town::{Shape, Town, now_s};
 use throng_wire::Place;
 
-use crate::town::{Shape, Town, now_s};
+use crate::THRONG;
 
 const FIRST: Place = Place::Hop { instance: 1, hop: 1 };
 
@@ -38,7 +39,7 @@ fn status(stream: &mut TcpStream) -> Option<u16> {
 #[test]
 fn strangers_do_not_take_the_place_of_a_respondent() {
     let shape = Shape { instances: 1, hops: 1, epoch_s: 864_000, tls: false, labels: false };
-    let mut town = Town::new(shape, 1);
+    let mut town = Town::new(THRONG, shape, 1);
     let config = fs::read_to_string(town.config(FIRST)).unwrap();
     fs::write(town.config(FIRST), config.replacen("memory_mib", "connections_max = 8\nmemory_mib", 1))
         .unwrap();

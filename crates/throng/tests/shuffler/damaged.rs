@@ -7,16 +7,17 @@ use std::thread;
 use std::time::Duration;
 
 use hyper::Method;
+use throng_testing::town::{Shape, Town, sender};
 use throng_wire::{Place, Survey};
 
-use crate::town::{Shape, Town, analyzer, sender, shuffler};
+use crate::THRONG;
 
 const FIRST: Place = Place::Hop { instance: 1, hop: 1 };
 const SHAPE: Shape = Shape { instances: 1, hops: 1, epoch_s: 6, tls: false, labels: false };
 
 /// Two surveys of the same parties.
 fn two() -> (Town, Town) {
-    let one = Town::new(SHAPE, 8);
+    let one = Town::new(THRONG, SHAPE, 8);
     let survey = one.deployment.bundle.survey().survey();
     let two = one.second(&Survey { name: "another".into(), parties: None, ..survey.clone() });
     (one, two)
@@ -61,11 +62,11 @@ fn a_damaged_survey_does_not_stop_its_neighbour() {
         }
     }
     // A check reads what a server that runs has, and changes nothing.
-    assert_eq!(said(shuffler(&one.config(FIRST)), "--check").0, Some(0));
+    assert_eq!(said(THRONG.shuffler(&one.config(FIRST)), "--check").0, Some(0));
     one.kill(FIRST);
     flip(&two.data(FIRST).join(format!("0-{epoch}.uploads")), 70);
     let before = files(&one.path(FIRST, "data"));
-    let (code, text) = said(shuffler(&one.config(FIRST)), "--check");
+    let (code, text) = said(THRONG.shuffler(&one.config(FIRST)), "--check");
     assert!(
         code == Some(2) && text.contains("uploads file is damaged") && text.contains("second.toml"),
         "{text}"
@@ -102,7 +103,7 @@ fn a_damaged_survey_does_not_stop_its_neighbour() {
     // Where no survey is left to serve, there is no server.
     one.kill(FIRST);
     flip(&one.data(FIRST).join("journal"), 20);
-    let (code, text) = said(shuffler(&one.config(FIRST)), "--log-format=json");
+    let (code, text) = said(THRONG.shuffler(&one.config(FIRST)), "--log-format=json");
     assert!(code == Some(2) && text.contains("journal file is damaged"), "{text}");
 }
 
@@ -119,7 +120,7 @@ fn an_analyzer_goes_on_with_what_is_whole() {
     let whole = fs::read(&list).unwrap();
     fs::write(&list, "damaged").unwrap();
     let config = one.config(Place::Analyzer);
-    let (code, text) = said(analyzer(&config), "--check");
+    let (code, text) = said(THRONG.analyzer(&config), "--check");
     assert!(code == Some(2) && text.contains("second.toml"), "{text}");
     one.start(Place::Analyzer, None);
     let (status, text) = one.ask(Place::Analyzer, "/readyz");
@@ -132,9 +133,9 @@ fn an_analyzer_goes_on_with_what_is_whole() {
     }
     // A sealed batch that the disk has changed is found before anybody asks for it.
     fs::write(&list, whole).unwrap();
-    assert_eq!(said(analyzer(&config), "--check").0, Some(0));
+    assert_eq!(said(THRONG.analyzer(&config), "--check").0, Some(0));
     flip(&sealed, usize::MAX);
-    let (code, text) = said(analyzer(&config), "--check");
+    let (code, text) = said(THRONG.analyzer(&config), "--check");
     assert!(code == Some(2) && text.contains(".sealed"), "{text}");
     drop(two);
 }

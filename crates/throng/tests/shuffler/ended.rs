@@ -7,10 +7,11 @@ use std::process::Output;
 use std::thread;
 
 use throng_respondent::Respondent;
+use throng_testing::town::Town;
 use throng_wire::{Digest, Survey};
 
+use crate::THRONG;
 use crate::respond::{planned_for, throng};
-use crate::town::Town;
 
 /// What is on the disk of a respondent that could be sent, and what the ledger has.
 #[derive(Debug, PartialEq)]
@@ -46,7 +47,7 @@ fn left(state: &Path) -> Left {
 fn a_respondent_is_ended_in_every_operation() {
     // An epoch that is not over before the test is.
     let survey = Survey { epoch_s: 86_400 * 28, ..planned_for(200, 2) };
-    let town = Town::of(&survey, false, 1);
+    let town = Town::of(THRONG, &survey, false, 1);
     let dir = town.deployment.survey.parent().unwrap();
     let credential = dir.join("credential");
     fs::write(&credential, &*town.credentials[0].to_file()).unwrap();

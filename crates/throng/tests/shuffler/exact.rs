@@ -4,9 +4,10 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use throng_host::net::paths;
+use throng_testing::town::{Shape, Town, now_s, sender};
 use throng_wire::Place;
 
-use crate::town::{Shape, Town, now_s, sender};
+use crate::THRONG;
 
 const FIRST: Place = Place::Hop { instance: 1, hop: 1 };
 
@@ -23,7 +24,7 @@ fn answer(town: &Town, head: &str, body: &[u8]) -> String {
 #[test]
 fn what_is_not_exactly_as_described_is_refused_before_anything_is_done() {
     let shape = Shape { instances: 1, hops: 1, epoch_s: 864_000, tls: false, labels: false };
-    let mut town = Town::new(shape, 2);
+    let mut town = Town::new(THRONG, shape, 2);
     town.start_all();
     let route = town.route(1, now_s() / shape.epoch_s);
     let (path, statement) = (paths::path(&route, "body"), paths::path(&route, "statement"));

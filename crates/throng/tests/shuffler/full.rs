@@ -4,15 +4,19 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use throng_host::net::client::SendError;
+use throng_testing::town::{CROWD, Shape, Town, sender};
 use throng_wire::Place;
 
-use crate::town::{CROWD, Shape, Town, sender};
+use crate::THRONG;
 
 #[test]
 fn uploads_that_do_not_fit_are_refused_and_those_before_are_kept() {
     let respondents = 60;
-    let mut town =
-        Town::new(Shape { instances: 1, hops: 1, epoch_s: 10, tls: false, labels: false }, respondents);
+    let mut town = Town::new(
+        THRONG,
+        Shape { instances: 1, hops: 1, epoch_s: 10, tls: false, labels: false },
+        respondents,
+    );
     let first = Place::hop(1, 1);
     town.start_with_little_room(first, 8);
     let (sender, route) = (sender(), town.route(1, town.next_epoch()));

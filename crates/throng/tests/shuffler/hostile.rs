@@ -3,10 +3,11 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
+use throng_testing::logs;
+use throng_testing::town::{Shape, Town, sender};
 use throng_wire::Place;
 
-use crate::logs;
-use crate::town::{Shape, Town, sender};
+use crate::THRONG;
 
 /// Sends bytes to a hop over plain HTTP and reads what comes back, or nothing if the connection is closed.
 fn raw(town: &Town, bytes: &[u8]) -> String {
@@ -21,7 +22,8 @@ fn raw(town: &Town, bytes: &[u8]) -> String {
 
 #[test]
 fn hostile_bytes_are_answered_or_dropped_and_others_are_served() {
-    let mut town = Town::new(Shape { instances: 1, hops: 1, epoch_s: 5, tls: false, labels: false }, 6);
+    let mut town =
+        Town::new(THRONG, Shape { instances: 1, hops: 1, epoch_s: 5, tls: false, labels: false }, 6);
     town.start_all();
     let route = town.route(1, town.next_epoch());
     let path = throng_host::net::paths::path(&route, "body");

@@ -3,18 +3,19 @@
 use std::fs;
 
 use hyper::Method;
+use throng_testing::logs;
+use throng_testing::town::{Shape, Town};
 use throng_wire::{EpochStatement, Place, Signed};
 
-use crate::logs;
-use crate::town::{Shape, Town};
+use crate::THRONG;
 
 /// The sizes of a survey whose batches wait for one epoch.
 fn short(hops: u32) -> Town {
     let shape = Shape { instances: 1, hops, epoch_s: 3, tls: true, labels: false };
-    let mut survey = Town::new(shape, 0).deployment.bundle.survey().survey().clone();
+    let mut survey = Town::new(THRONG, shape, 0).deployment.bundle.survey().survey().clone();
     survey.parties = None;
     (survey.epoch_s, survey.delivery.keep_batches_s) = (shape.epoch_s, Some(shape.epoch_s));
-    Town::of(&survey, true, 6)
+    Town::of(THRONG, &survey, true, 6)
 }
 
 fn erased(town: &Town, place: Place) -> Option<u64> {
@@ -27,7 +28,7 @@ fn a_batch_that_the_analyzer_does_not_take_is_erased_and_its_statement_stays() {
     let (mut town, last) = (short(1), Place::hop(1, 1));
     town.start_all();
     let epoch = town.next_epoch();
-    let (route, sender) = (town.route(1, epoch), crate::town::sender());
+    let (route, sender) = (town.route(1, epoch), throng_testing::town::sender());
     for person in 0..6 {
         town.send(&sender, route, person, &town.body(route, person as u32)).unwrap();
     }

@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use rustls::{ClientConnection, NamedGroup, ServerConnection};
 use throng_host::keygen::Party;
 use throng_host::net::tls;
+use throng_testing::town::{Shape, Town, now_s, sender};
 use throng_wire::{Digest, Place};
 
-use crate::town::{Shape, Town, now_s, sender};
+use crate::THRONG;
 
 const SHAPE: Shape = Shape { instances: 2, hops: 2, epoch_s: 600, tls: true, labels: false };
 
@@ -51,7 +52,7 @@ fn socket(town: &Town, place: Place) -> SocketAddr {
 /// and a real hop is called, for its side.
 #[test]
 fn every_link_agrees_on_the_hybrid_key_exchange() {
-    let mut town = Town::new(SHAPE, 1);
+    let mut town = Town::new(THRONG, SHAPE, 1);
     let (first, last) = (Place::hop(1, 1), Place::hop(1, 2));
     let (calls, called) = mpsc::channel();
     listen(&town, last, calls.clone());

@@ -2,12 +2,6 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
-#[path = "../support/town.rs"]
-mod town;
-
-#[path = "../support/logs.rs"]
-mod logs;
-
 mod crowded;
 mod damaged;
 mod ended;
@@ -21,3 +15,8 @@ mod people;
 mod respond;
 mod restored;
 mod travel;
+
+use throng_testing::program::Program;
+
+/// Cargo tells tests of this package alone where the program is.
+const THRONG: Program = Program::at(env!("CARGO_BIN_EXE_throng"));

@@ -3,20 +3,20 @@
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::Command;
 
 use hyper::Method;
 use throng_host::bundle::Bundle;
+use throng_testing::town::{Shape, Town, sender};
 use throng_wire::{Outcome, Place};
 
-use crate::town::{Shape, Town, sender, shuffler};
+use crate::THRONG;
 
 const SHAPE: Shape = Shape { instances: 1, hops: 2, epoch_s: 8, tls: true, labels: false };
 const FIRST: Place = Place::Hop { instance: 1, hop: 1 };
 const SECOND: Place = Place::Hop { instance: 1, hop: 2 };
 
 fn keygen(town: &Town, step: &str, place: Place, more: &[&str]) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_throng"));
+    let mut command = THRONG.command();
     command.args(["keygen", step, "--place", &place.to_string(), "--survey"]).arg(&town.deployment.survey);
     let output = command.arg("--out").arg(&town.deployment.dirs[&place]).args(more).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -24,7 +24,7 @@ fn keygen(town: &Town, step: &str, place: Place, more: &[&str]) {
 
 fn bundle(town: &mut Town) {
     let dirs: Vec<&Path> = town.deployment.dirs.values().map(AsRef::as_ref).collect();
-    let epoch = crate::town::now_s() / town.shape.epoch_s;
+    let epoch = throng_testing::town::now_s() / town.shape.epoch_s;
     town.deployment.bundle = throng_host::keygen::bundle(&town.deployment.survey, &dirs, epoch).unwrap();
     assert!(Bundle::read(&town.deployment.survey).is_ok());
 }
@@ -40,7 +40,7 @@ fn answer_all(town: &Town, epoch: u64) {
 #[test]
 fn hops_take_over_addresses_and_the_analyzers_list() {
     // Long enough that the second hop begins in the same epoch: it takes no batch of an earlier one.
-    let mut town = Town::new(Shape { epoch_s: 20, ..SHAPE }, 8);
+    let mut town = Town::new(THRONG, Shape { epoch_s: 20, ..SHAPE }, 8);
     let config = fs::read_to_string(town.config(SECOND)).unwrap();
     let old = town.address(SECOND).url.rsplit_once(':').unwrap().1.to_owned();
     town.start(FIRST, None);
@@ -72,7 +72,7 @@ fn hops_take_over_addresses_and_the_analyzers_list() {
 /// Uploads that the disk has changed: the hop does not start, says why and for which survey, and a reset leads out of it.
 #[test]
 fn a_damaged_hop_can_be_reset() {
-    let mut town = Town::new(Shape { tls: false, ..SHAPE }, 8);
+    let mut town = Town::new(THRONG, Shape { tls: false, ..SHAPE }, 8);
     town.start_all();
     let epoch = town.next_epoch();
     answer_all(&town, epoch);
@@ -81,11 +81,11 @@ fn a_damaged_hop_can_be_reset() {
     let mut bytes = fs::read(&uploads).unwrap();
     bytes[70] ^= 1;
     fs::write(&uploads, bytes).unwrap();
-    let output = shuffler(&town.config(FIRST)).output().unwrap();
+    let output = THRONG.shuffler(&town.config(FIRST)).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(2) && said.contains("uploads file is damaged"), "{said}");
     assert!(said.contains("for instance-1-hop-1 of"), "{said}");
-    let output = shuffler(&town.config(FIRST)).arg("--reset").output().unwrap();
+    let output = THRONG.shuffler(&town.config(FIRST)).arg("--reset").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     town.start(FIRST, None);
     // It states nothing about what it gave up, and goes on with the next epoch, for which nobody has its new key yet.

@@ -9,11 +9,12 @@ use std::process::{Child, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use throng_testing::town::Town;
 use throng_wire::statement::check_cascade;
 use throng_wire::{Credential, CredentialList, Place, Survey};
 
+use crate::THRONG;
 use crate::respond::{planned, throng};
-use crate::town::Town;
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -35,7 +36,7 @@ fn write_private(path: &Path, text: &str) {
 /// hops, and one who handed in nothing does not. Nothing that was handed in, or made of it, has a secret in it.
 #[test]
 fn people_who_drew_their_own_secrets_answer_through_real_hops() {
-    let mut town = Town::of(&planned(), true, 0);
+    let mut town = Town::of(THRONG, &planned(), true, 0);
     let dir = town.deployment.survey.parent().unwrap().to_owned();
     let hash = town.deployment.bundle.survey().hash();
     let enrol = |person: usize| {
@@ -134,7 +135,7 @@ fn people_who_drew_their_own_secrets_answer_through_real_hops() {
 /// What is damaged, of another survey or hop, or there twice makes no list; nor does a list take another's place.
 #[test]
 fn whoever_enrols_takes_only_what_is_right() {
-    let town = Town::of(&planned(), true, 0);
+    let town = Town::of(THRONG, &planned(), true, 0);
     let other = town.elsewhere();
     let dir = town.deployment.survey.parent().unwrap();
     let elsewhere = other.deployment.survey.to_str().unwrap();
@@ -197,7 +198,7 @@ fn seen(child: &Child) -> (Vec<String>, Vec<String>) {
 #[test]
 #[cfg(target_os = "linux")]
 fn the_process_that_waits_has_no_answer_in_its_command_line() {
-    let town = Town::of(&Survey { epoch_s: 7200, ..planned() }, true, 1);
+    let town = Town::of(THRONG, &Survey { epoch_s: 7200, ..planned() }, true, 1);
     let dir = town.deployment.survey.parent().unwrap();
     write_private(&dir.join("credential"), &town.credentials[0].to_file());
     let mut all = Vec::new();
@@ -248,7 +249,7 @@ fn the_process_that_waits_has_no_answer_in_its_command_line() {
 fn a_person_at_a_terminal_is_asked() {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-    let town = Town::of(&planned(), true, 1);
+    let town = Town::of(THRONG, &planned(), true, 1);
     let dir = town.deployment.survey.parent().unwrap();
     write_private(&dir.join("credential"), &town.credentials[0].to_file());
     // What is typed into a terminal, what it shows, and what the command printed.

@@ -5,13 +5,14 @@ use std::fs;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
+use throng_testing::town::Town;
 use throng_wire::statement::check_cascade;
 use throng_wire::{Place, Survey};
 
-use crate::town::Town;
+use crate::THRONG;
 
 pub(crate) fn throng(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_throng"));
+    let mut command = THRONG.command();
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -37,7 +38,7 @@ pub(crate) fn planned_for(respondents: u32, fragments: u32) -> Survey {
 
 #[test]
 fn respondents_answer_through_real_hops_and_check_their_receipts() {
-    let mut town = Town::of(&planned(), true, 7);
+    let mut town = Town::of(THRONG, &planned(), true, 7);
     town.start_all();
     let dir = town.deployment.survey.parent().unwrap().to_owned();
     let survey = town.deployment.survey.to_str().unwrap().to_owned();
@@ -106,7 +107,7 @@ fn a_respondent_has_no_seed() {
 fn copies_of_a_respondent_never_share_randomness() {
     assert_eq!(size_of_val(&throng_host::entropy::system_rng().unwrap()), 0);
     const COPIES: usize = 8;
-    let town = Town::of(&planned(), true, 1);
+    let town = Town::of(THRONG, &planned(), true, 1);
     let dir = town.deployment.survey.parent().unwrap();
     let credential = dir.join("credential");
     secret(&credential, &town.credentials[0].to_file());

@@ -5,9 +5,10 @@ use std::process::Output;
 use std::{fs, thread};
 
 use hyper::Method;
+use throng_testing::town::{Shape, Town, sender};
 use throng_wire::{EpochStatement, Outcome, Place, Signed};
 
-use crate::town::{Shape, Town, sender, shuffler};
+use crate::THRONG;
 
 const FIRST: Place = Place::Hop { instance: 1, hop: 1 };
 const SECOND: Place = Place::Hop { instance: 1, hop: 2 };
@@ -42,7 +43,8 @@ fn statement(town: &Town, place: Place, epoch: u64) -> Option<Signed<EpochStatem
 
 #[test]
 fn a_hop_restored_from_a_copy_says_no_second_thing() {
-    let mut town = Town::new(Shape { instances: 1, hops: 2, epoch_s: 6, tls: false, labels: false }, 8);
+    let mut town =
+        Town::new(THRONG, Shape { instances: 1, hops: 2, epoch_s: 6, tls: false, labels: false }, 8);
     let (home, backup) = (town.deployment.dirs[&FIRST].clone(), tempfile::tempdir().unwrap());
     town.start_all();
     let (sender, epoch) = (sender(), town.next_epoch());
@@ -62,7 +64,7 @@ fn a_hop_restored_from_a_copy_says_no_second_thing() {
 
     // The data alone: the mark beside the keys is newer.
     copy(&backup.path().join("data"), &home.join("data"));
-    let output = shuffler(&town.config(FIRST)).output().unwrap();
+    let output = THRONG.shuffler(&town.config(FIRST)).output().unwrap();
     assert!(
         output.status.code() == Some(2) && said(&output).contains("do not belong together"),
         "{}",
@@ -70,7 +72,7 @@ fn a_hop_restored_from_a_copy_says_no_second_thing() {
     );
     // Without a journal.
     fs::remove_file(town.data(FIRST).join("journal")).unwrap();
-    let output = shuffler(&town.config(FIRST)).output().unwrap();
+    let output = THRONG.shuffler(&town.config(FIRST)).output().unwrap();
     assert!(
         output.status.code() == Some(2) && said(&output).contains("journal is missing"),
         "{}",
@@ -80,7 +82,7 @@ fn a_hop_restored_from_a_copy_says_no_second_thing() {
     // Keys, data and mark together: the next hop knows better.
     copy(backup.path(), &home);
     town.start(FIRST, None);
-    crate::logs::wait_for(&town, FIRST, |event| {
+    throng_testing::logs::wait_for(&town, FIRST, |event| {
         event["reason"].as_str().is_some_and(|reason| reason.contains("another party has a statement"))
     });
     assert_eq!(statement(&town, FIRST, epoch), None);
@@ -90,13 +92,14 @@ fn a_hop_restored_from_a_copy_says_no_second_thing() {
     town.kill(FIRST);
 
     // The way out. Another survey of this process would be left alone.
-    let output = shuffler(&town.config(FIRST)).args(["--reset", "--survey", "another"]).output().unwrap();
+    let output =
+        THRONG.shuffler(&town.config(FIRST)).args(["--reset", "--survey", "another"]).output().unwrap();
     assert!(output.status.code() == Some(2) && said(&output).contains("there is no survey another"));
     let name = town.deployment.bundle.survey().survey().name.clone();
-    let output = shuffler(&town.config(FIRST)).args(["--reset", "--survey", &name]).output().unwrap();
+    let output = THRONG.shuffler(&town.config(FIRST)).args(["--reset", "--survey", &name]).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
     town.start(FIRST, None);
-    let now = crate::town::now_s() / town.shape.epoch_s;
+    let now = throng_testing::town::now_s() / town.shape.epoch_s;
     let later = town.pull(town.route(1, now + 1));
     assert!(later.statements.iter().all(|one| one.outcome == Outcome::Destroyed), "it goes on");
     assert!(

@@ -4,11 +4,12 @@ use std::os::unix::fs::PermissionsExt;
 
 use hyper::Method;
 use throng_host::net::client::SendError;
+use throng_testing::logs;
+use throng_testing::town::{ENVELOPES, Shape, Town, sender};
 use throng_wire::statement::check_cascade;
 use throng_wire::{Credential, Digest, EpochStatement, Outcome, Place, Signed};
 
-use crate::logs;
-use crate::town::{ENVELOPES, Shape, Town, sender, shuffler};
+use crate::THRONG;
 
 const SHAPE: Shape = Shape { instances: 2, hops: 2, epoch_s: 8, tls: true, labels: false };
 
@@ -29,7 +30,7 @@ fn later(name: &str, epoch: u64) -> bool {
 
 #[test]
 fn fragments_travel_over_tls_and_leave_nothing_behind() {
-    let mut town = Town::new(SHAPE, 8);
+    let mut town = Town::new(THRONG, SHAPE, 8);
     town.start_all();
     let (sender, epoch) = (sender(), town.next_epoch());
     let mut lengths = Vec::new();
@@ -148,7 +149,8 @@ fn only_the_analyzer_takes_a_batch(town: &mut Town, instance: u32, epoch: u64, d
 
 #[test]
 fn a_crowd_that_is_too_small_is_destroyed_by_all_and_labels_are_thinned() {
-    let mut town = Town::new(Shape { instances: 1, tls: false, labels: true, epoch_s: 5, ..SHAPE }, 40);
+    let mut town =
+        Town::new(THRONG, Shape { instances: 1, tls: false, labels: true, epoch_s: 5, ..SHAPE }, 40);
     town.start_all();
     let (sender, epoch) = (sender(), town.next_epoch());
     let route = town.route(1, epoch);
@@ -194,10 +196,10 @@ fn logs_tell_no_counts(town: &Town) {
 
 #[test]
 fn a_configuration_is_checked_before_anything_runs() {
-    let town = Town::new(Shape { instances: 1, ..SHAPE }, 1);
+    let town = Town::new(THRONG, Shape { instances: 1, ..SHAPE }, 1);
     let (first, second) = (Place::hop(1, 1), Place::hop(1, 2));
     let check = |place: Place| {
-        let output = shuffler(&town.config(place)).args(["--check", "--json"]).output().unwrap();
+        let output = THRONG.shuffler(&town.config(place)).args(["--check", "--json"]).output().unwrap();
         (
             output.status.code(),
             String::from_utf8(output.stdout).unwrap() + &String::from_utf8_lossy(&output.stderr),
@@ -224,7 +226,7 @@ fn a_configuration_is_checked_before_anything_runs() {
     // Listening addresses that do not fit, and one that should be looked at.
     std::fs::write(town.config(first), &config).unwrap();
     let check_with = |name: &str, value: &str| {
-        let output = shuffler(&town.config(first)).env(name, value).arg("--check").output().unwrap();
+        let output = THRONG.shuffler(&town.config(first)).env(name, value).arg("--check").output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
     let listen = town.address(first).url.strip_prefix("https://").unwrap().to_owned();
@@ -261,16 +263,16 @@ fn a_configuration_is_checked_before_anything_runs() {
     let (code, text) = check(first);
     assert!(code == Some(2) && text.contains("without TLS"), "{text}");
     // Open to other machines without TLS.
-    let plain = Town::new(Shape { instances: 1, tls: false, ..SHAPE }, 1);
+    let plain = Town::new(THRONG, Shape { instances: 1, tls: false, ..SHAPE }, 1);
     let config = std::fs::read_to_string(plain.config(second)).unwrap();
     std::fs::write(plain.config(second), config.replace("127.0.0.1", "0.0.0.0")).unwrap();
-    let output = shuffler(&plain.config(second)).arg("--check").output().unwrap();
+    let output = THRONG.shuffler(&plain.config(second)).arg("--check").output().unwrap();
     assert!(String::from_utf8_lossy(&output.stderr).contains("plain HTTP is for one machine only"));
 }
 
 #[test]
 fn a_reset_hop_begins_with_new_keys() {
-    let mut town = Town::new(Shape { instances: 1, tls: false, epoch_s: 5, ..SHAPE }, 8);
+    let mut town = Town::new(THRONG, Shape { instances: 1, tls: false, epoch_s: 5, ..SHAPE }, 8);
     let first = Place::hop(1, 1);
     town.start_all();
     let (sender, epoch) = (sender(), town.next_epoch());
@@ -280,7 +282,7 @@ fn a_reset_hop_begins_with_new_keys() {
     }
     town.kill(first);
     let old = std::fs::read_to_string(town.path(first, "layer.keys")).unwrap();
-    let output = shuffler(&town.config(first)).arg("--reset").output().unwrap();
+    let output = THRONG.shuffler(&town.config(first)).arg("--reset").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let new = std::fs::read_to_string(town.path(first, "layer.keys")).unwrap();
     assert!(old.lines().skip(1).all(|line| !new.contains(line)), "no old key is left");

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use throng_account::planner::{self, Choice, Distribution, Question};
 use throng_dp::{Delta, Epsilon, Estimates};
-use throng_wire::envelope::body_len;
+use throng_wire::envelope::{INDEX_LEN, body_len};
 
 use crate::experiments::lab::{Lab, gaussian_sigma, one_hot};
 use throng_analyze::ranks;
@@ -62,7 +62,7 @@ impl Answers {
             threshold: hitters.threshold,
             hitters: hitters.values,
             fragments: plan.fragments,
-            bytes: u64::from(INSTANCES) * body_len(HOPS, plan.envelopes),
+            bytes: u64::from(INSTANCES) * body_len(INDEX_LEN, HOPS, plan.envelopes),
             estimates: measured.estimates,
         })
     }

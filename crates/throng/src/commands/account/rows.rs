@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 
-use super::questions;
+use crate::questions;
 
 /// Answers every line of a file, or of standard input for `-`. A question that has no answer gets its error in the
 /// same place; only a line that is not such a row stops.

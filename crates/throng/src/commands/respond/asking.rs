@@ -5,7 +5,7 @@ use std::io::{BufRead, IsTerminal, Write, stderr, stdin};
 use anyhow::{Context, Result, ensure};
 use throng_dp::{Epsilon, Value};
 use throng_wire::Survey;
-use throng_wire::survey::{Attribute, Encoding};
+use throng_wire::survey::{AnswerChanges, Attribute, Encoding};
 use zeroize::Zeroizing;
 
 use super::{VALUE_LEN_MAX, parse};
@@ -21,17 +21,23 @@ pub(super) fn limit(survey: &Survey) -> Result<Epsilon> {
     limit_from(survey, &mut stdin().lock(), &mut stderr().lock())
 }
 
-/// Asks for the answer.
-pub(super) fn value(survey: &Survey) -> Result<Value> {
-    value_from(survey, &mut stdin().lock(), &mut stderr().lock())
+/// Asks for the answer, after it was said what it costs.
+pub(super) fn value(survey: &Survey, costs: Option<&str>) -> Result<Value> {
+    value_from(survey, costs, &mut stdin().lock(), &mut stderr().lock())
+}
+
+/// What the first answer to a survey spends, and what later ones do.
+pub(super) fn spends(survey: &Survey) -> Result<String> {
+    let each = match survey.answer_changes() {
+        None => "each time that you answer",
+        Some(AnswerChanges::Allowed) => "for as long as your answer stays the same, and more if it changes",
+        Some(AnswerChanges::Never) => "once, for all that you ever send",
+    };
+    let floor = throng_survey::floor(survey)?.epsilon().value();
+    Ok(format!("This survey spends epsilon {:.4} {each}.", at_most(floor)))
 }
 
 fn limit_from(survey: &Survey, input: &mut impl BufRead, output: &mut impl Write) -> Result<Epsilon> {
-    let floor = throng_survey::floor(survey)?.epsilon().value();
-    let each = match survey.answer_changes() {
-        None => "each time that you answer",
-        Some(_) => "for as long as your answer stays the same, and more if it changes",
-    };
     writeln!(
         output,
         "Before your first answer: how much may all your answers, to all surveys, say about you together?\n\
@@ -42,9 +48,9 @@ fn limit_from(survey: &Survey, input: &mut impl BufRead, output: &mut impl Write
          of 404, 10 of 22,027. Smaller is more private; with 0 nothing is ever sent. While the others keep to the rules,\n\
          what is published says far less than that.\n\
          \n\
-         This survey spends epsilon {:.4} {each}. What would exceed your limit is refused. The limit is kept beside\n\
+         {} What would exceed your limit is refused. The limit is kept beside\n\
          your answers; throng respond --epsilon-limit E changes it.\n",
-        at_most(floor)
+        spends(survey)?
     )?;
     again(input, output, "Your limit, an epsilon: ", |line| {
         let limit = line.parse().ok().and_then(|limit: f64| Epsilon::new(limit).ok());
@@ -52,10 +58,18 @@ fn limit_from(survey: &Survey, input: &mut impl BufRead, output: &mut impl Write
     })
 }
 
-fn value_from(survey: &Survey, input: &mut impl BufRead, output: &mut impl Write) -> Result<Value> {
+fn value_from(
+    survey: &Survey,
+    costs: Option<&str>,
+    input: &mut impl BufRead,
+    output: &mut impl Write,
+) -> Result<Value> {
     writeln!(output, "{}: {}", survey.name, survey.question)?;
     for (number, name) in survey.values.iter().flat_map(|values| &values.names).enumerate() {
         writeln!(output, "  {number}  {name}")?;
+    }
+    if let Some(costs) = costs {
+        writeln!(output, "{costs}")?;
     }
     let prompt = match &survey.encoding {
         Encoding::OneHot { domain } | Encoding::Sketch { domain, .. } => {
@@ -108,22 +122,17 @@ fn again<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use throng_testing::survey::{SURVEY, with};
 
     fn survey(encoding: &str) -> Survey {
-        Survey::from_toml(&format!(
-            r#"
-version = 1
-name = "lunch"
-question = "Which dish?"
-epoch_s = 86400
-encoding = {encoding}
-randomizer = {{ kind = "attribute-fragments", epsilon_local = 5.25 }}
-crowd = {{ respondents_min = 3000, enrolment = "open" }}
-delivery = {{ instances = 3, hops = 2, envelopes = 24, cover = "chaff" }}
-claim = {{ epsilon_central = 1.0, delta = 1e-6, neighbors = "removal", bound = "exact" }}
-"#
-        ))
-        .unwrap()
+        let fields = [
+            ("name", r#""lunch""#),
+            ("question", r#""Which dish?""#),
+            ("encoding", encoding),
+            ("crowd", r#"{ respondents_min = 3000, enrolment = "open" }"#),
+            ("delivery", r#"{ instances = 3, hops = 2, envelopes = 24, cover = "chaff" }"#),
+        ];
+        Survey::from_toml(&with(SURVEY, &fields)).unwrap()
     }
 
     /// What a limit means is said before it is asked for, with what this survey spends; there is no default.
@@ -148,24 +157,48 @@ claim = {{ epsilon_central = 1.0, delta = 1e-6, neighbors = "removal", bound = "
         assert!(limit_from(&one_hot, &mut &b"\n"[..], &mut Vec::new()).is_err(), "no answer is no limit");
     }
 
+    /// A report spends again each time; a backstop for as long as the answer stays, or once where the first report counts.
+    #[test]
+    fn what_a_survey_spends_is_said_for_the_answers_that_it_allows() {
+        let mut survey = survey("{ kind = \"one-hot\", domain = 8 }");
+        assert_eq!(spends(&survey).unwrap(), "This survey spends epsilon 5.2500 each time that you answer.");
+        for (changes, each) in [
+            (None, "for as long as your answer stays the same, and more if it changes"),
+            (
+                Some(AnswerChanges::Allowed),
+                "for as long as your answer stays the same, and more if it changes",
+            ),
+            (Some(AnswerChanges::Never), "once, for all that you ever send"),
+        ] {
+            survey.randomizer = throng_wire::survey::Randomizer::ReportFragments {
+                epsilon_backstop: 5.25,
+                epsilon_fragment: 4.0,
+                fragments: 4,
+                answer_changes: changes,
+            };
+            assert_eq!(spends(&survey).unwrap(), format!("This survey spends epsilon 5.2500 {each}."));
+        }
+    }
+
     #[test]
     fn an_answer_is_asked_for_in_the_words_of_the_survey_and_not_repeated() {
         let mut said = Vec::new();
         let one_hot = survey("{ kind = \"one-hot\", domain = 8 }");
-        let value = value_from(&one_hot, &mut &b"x7777\n5\n"[..], &mut said).unwrap();
+        let value = value_from(&one_hot, Some("It costs."), &mut &b"x7777\n5\n"[..], &mut said).unwrap();
         assert_eq!(value.one(), Ok(5));
         let said = String::from_utf8(said).unwrap();
         assert!(
             said.contains("Which dish?") && said.contains("from 0 to 7") && !said.contains("7777"),
             "{said}"
         );
+        assert!(said.split("Your answer").next().unwrap().contains("It costs."), "{said}");
         let record = survey(
             "{ kind = \"record\", attributes = [{ name = \"age\", values = 9 }, { name = \"sex\", values = 2 }] }",
         );
         let mut said = Vec::new();
-        let value = value_from(&record, &mut &b"3,-\n"[..], &mut said).unwrap();
+        let value = value_from(&record, None, &mut &b"3,-\n"[..], &mut said).unwrap();
         assert_eq!(value.record(), Ok(&[Some(3), None][..]));
         assert!(String::from_utf8(said).unwrap().contains("age (0 to 8), sex (0 to 1)"));
-        assert!(value_from(&one_hot, &mut &b""[..], &mut Vec::new()).is_err());
+        assert!(value_from(&one_hot, None, &mut &b""[..], &mut Vec::new()).is_err());
     }
 }

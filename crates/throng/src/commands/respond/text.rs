@@ -42,7 +42,7 @@ fn short(text: &mut String, answer: &ShownAnswer) -> Result<()> {
     }
     writeln!(
         text,
-        "  whatever fails: epsilon {:.4}; what is released: epsilon_central {}, delta {:e} (removal)",
+        "  whatever fails, in one epoch: epsilon {:.4}; what is released: epsilon_central {}, delta {:e} (removal)",
         at_most(answer.epsilon_floor),
         answer.epsilon_central,
         answer.delta

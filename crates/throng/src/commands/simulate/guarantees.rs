@@ -9,7 +9,7 @@ use throng_dp::{
     BitRandomizer, Coins, CountSketch, Delta, Encoding, Epsilon, Mechanism, OneHot, SketchShape,
 };
 use throng_wire::Survey;
-use throng_wire::envelope::body_len;
+use throng_wire::envelope::{INDEX_LEN, body_len};
 
 use crate::cli::{EncodingArg, SimulateArgs};
 use crate::commands::plan::refusal;
@@ -56,7 +56,7 @@ impl Guarantees {
         let honest = honest(data, survey.honest_fraction());
         let delta = Delta::new(survey.claim.delta)?;
         let epsilon_central = central(bound, honest, &mechanism, delta)?;
-        let bytes = body_len(survey.delivery.hops, survey.delivery.envelopes);
+        let bytes = survey.body_len();
         let bytes_per_respondent = Some(u64::from(survey.delivery.instances) * bytes);
         Ok(Self { mechanism, epsilon_central, delta, bound: bound.name, honest, bytes_per_respondent })
     }
@@ -170,5 +170,5 @@ fn bytes(
     let bodies = data.respondents() as f64 * f64::from(args.instances);
     let miss = (delta.value() / 100.0 / (bodies * (1.0 + central.value().exp()))).min(1.0);
     let envelopes = traffic.envelopes(Delta::new(miss)?, ENVELOPES_MAX);
-    Ok(envelopes.ok().map(|envelopes| u64::from(args.instances) * body_len(args.hops, envelopes)))
+    Ok(envelopes.ok().map(|envelopes| u64::from(args.instances) * body_len(INDEX_LEN, args.hops, envelopes)))
 }
