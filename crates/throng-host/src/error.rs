@@ -5,7 +5,7 @@ use std::io;
 use thiserror::Error;
 use throng_account::Refusal;
 
-use crate::net::SendError;
+use crate::send_error::SendError;
 
 /// An error of the files, keys and network that every party runs on.
 ///

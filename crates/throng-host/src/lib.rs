@@ -29,5 +29,6 @@ pub mod page;
 pub mod private_dir;
 pub mod private_file;
 pub mod secrecy;
+mod send_error;
 
 pub use error::{Error, ErrorKind, Result};

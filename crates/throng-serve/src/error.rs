@@ -5,7 +5,7 @@ use throng_account::Refusal;
 use throng_host::ErrorKind;
 use throng_host::net::SendError;
 
-use crate::operate::reasons::Reason;
+use crate::reason::Reason;
 
 /// An error of a shuffler, an analyzer, its dashboard, or a check of what it published.
 ///

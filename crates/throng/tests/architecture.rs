@@ -201,6 +201,19 @@ fn the_command_line_is_in_the_program_alone() {
     }
 }
 
+/// Errors of libraries are typed: whoever embeds one can tell a refusal from a full disk.
+#[test]
+fn errors_without_a_type_are_in_programs_and_the_laboratory_alone() {
+    let lower = |name: &str| !LABORATORY.contains(&name) && !PROGRAMS.contains(&name);
+    for (name, _) in ARROWS.iter().filter(|(name, _)| lower(name)) {
+        let manifest = fs::read_to_string(crates().join(name).join("Cargo.toml")).unwrap();
+        assert!(!manifest.contains("\nanyhow"), "{name} depends on anyhow");
+        for (path, source) in sources(name) {
+            assert!(!source.contains("anyhow::"), "{} names anyhow", path.display());
+        }
+    }
+}
+
 #[test]
 fn parties_do_not_depend_on_the_laboratory() {
     let lower = |name: &str| !LABORATORY.contains(&name) && !PROGRAMS.contains(&name);
