@@ -63,8 +63,8 @@ impl Kept {
     pub(super) fn keep(&self, name: &str, identity: &Identity, result: &impl Serialize) -> Result<()> {
         let Some(folder) = &self.folder else { return Ok(()) };
         let entry = Entry { identity: identity.clone(), result };
-        OutDir::open(folder)?
-            .write(&[(format!("{name}.json"), (serde_json::to_string(&entry)? + "\n").into_bytes())])
+        let bytes = (serde_json::to_string(&entry)? + "\n").into_bytes();
+        Ok(OutDir::open(folder)?.write(&[(format!("{name}.json"), bytes)])?)
     }
 
     /// The networks whose features the finished runs learned from, each once.
