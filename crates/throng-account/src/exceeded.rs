@@ -2,14 +2,14 @@
 //!
 //! Let P and Q be the laws of what is seen with the respondent's answer and without it. Whoever sees x changes the odds
 //! between the two by the factor e^L, L = ln P(x)/Q(x). δ(ε) = E_P[(1 − e^(ε − L))₊] is a mean over how far e^ε is
-//! missed; Pr[L > ε] is larger, by a factor of 10 to 30 for ordinary surveys: docs/accounting.md, Section 2.
+//! missed; Pr\[L > ε\] is larger, by a factor of 10 to 30 for ordinary surveys: docs/accounting.md, Section 2.
 
 use throng_dp::{CentralGuarantee, Epsilon, Neighbors};
 
 /// The probability that the loss exceeds ε is at most this, if `smaller` holds, whose ε' is below ε.
 ///
 /// # Privacy
-/// Pr[L > ε] ≤ δ'/(1 − e^(ε' − ε)), proved: where L > ε, (1 − e^(ε' − L))₊ is more than 1 − e^(ε' − ε), and its mean
+/// Pr\[L > ε\] ≤ δ'/(1 − e^(ε' − ε)), proved: where L > ε, (1 − e^(ε' − L))₊ is more than 1 − e^(ε' − ε), and its mean
 /// is at most δ'. A guarantee has both directions, so this holds for the loss ln P/Q under P, of someone who answered,
 /// and for ln Q/P under Q, of someone who did not. Nothing else is asked of P and Q: it holds for whatever the
 /// guarantee does. Given one guarantee for each ε' it cannot be improved on, as all mass may lie just above ε.

@@ -97,7 +97,7 @@ impl Traffic {
         (best < 0.0).then(|| (best + 1e-9 * (1.0 + best.abs())).exp().min(1.0))
     }
 
-    /// What a release's delta grows by when bodies that overflow lose fragments: n K (1 + e^ε) Pr[overflow], where n is
+    /// What a release's delta grows by when bodies that overflow lose fragments: n K (1 + e^ε) Pr\[overflow\], where n is
     /// the crowd that the guarantee counts on. Whoever answers beyond that crowd changes nothing: what they send, cut or
     /// not, is independent of the others.
     pub fn overflow_delta(&self, envelopes: u32, respondents: u64, epsilon_central: Epsilon) -> Delta {

@@ -3,20 +3,20 @@
 //! This is the crate to audit first: every coin that protects a respondent is tossed here, every guarantee about a
 //! single report is computed here, and nothing here touches a file, a socket, a clock or the system's entropy.
 //!
-//! | idea | where |
+//! | question | type |
 //! |---|---|
-//! | epsilon, delta, removal and replacement | [`Epsilon`], [`Delta`], [`LocalGuarantee`] |
-//! | exact coins | [`sampling`] |
-//! | one yes-or-no question | [`Binary`] |
-//! | a histogram, one bit per value | [`OneHot`] |
-//! | a large domain, hashed | [`CountSketch`], [`PlainSketch`] |
-//! | several attributes, of which one is sampled | [`Record`], [`Attributes`] |
-//! | a set of values, sampled or with a split budget | [`SetValued`] |
-//! | several runs with a split budget | [`Repeated`] |
-//! | fragments behind a backstop, over epochs in which answers change | [`ReportFragments`], [`PermanentCoins`], [`AnswerSeries`] |
-//! | a gradient in 129 bits, or in 128 with less noise | [`Gradient`], [`PrivUnit`] |
-//! | whichever of these a survey names: encoding and coins, what it reads and what it gives | [`Mechanism`], [`Encoding`], [`Coins`], [`Value`], [`Fragments`] |
-//! | counts with their errors | [`Tally`], [`Estimates`], [`estimate`] |
+//! | how is a guarantee written: epsilon, delta, and between which neighbors? | [`Epsilon`], [`Delta`], [`LocalGuarantee`] |
+//! | how is a coin tossed exactly? | [`sampling`] |
+//! | how is one yes-or-no question answered? | [`Binary`] |
+//! | how is a histogram reported, one bit per value? | [`OneHot`] |
+//! | and a domain that is too large for that? | [`CountSketch`], [`PlainSketch`] |
+//! | and several attributes, of which one is sampled? | [`Record`], [`Attributes`] |
+//! | and a set of values, sampled or with a split budget? | [`SetValued`] |
+//! | what do several runs with a split budget give? | [`Repeated`] |
+//! | what is sent over many epochs, in which answers may change? | [`ReportFragments`], [`PermanentCoins`], [`AnswerSeries`] |
+//! | how is a gradient sent in 129 bits, or in 128 with less noise? | [`Gradient`], [`PrivUnit`] |
+//! | which of these does a survey name, what does it read and what does it give? | [`Mechanism`], [`Encoding`], [`Coins`], [`Value`], [`Fragments`] |
+//! | which counts follow, with which errors? | [`Tally`], [`Estimates`], [`estimate`] |
 
 mod assignment;
 #[cfg(test)]

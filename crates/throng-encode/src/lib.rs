@@ -9,7 +9,7 @@
 //! | when? | [`Schedule`] |
 //! | what is sent? | [`answer()`], [`Answer`] |
 //!
-//! Pure: randomness and time are arguments. Files, sockets and the clock are in `throng`.
+//! Pure: randomness and time are arguments. Files, sockets and the clock are in `throng-host` and `throng-respondent`.
 
 pub mod answer;
 pub mod backstop;

@@ -44,7 +44,9 @@ impl Bundle {
     /// `beside` says where they are.
     pub fn of_texts(mut texts: Vec<String>, beside: impl Fn(&str) -> String) -> Result<Self> {
         let names = if texts.len() > EXTENSIONS.len() { texts.pop() } else { None };
-        let texts = texts.try_into().map_err(|_| Error::Invalid("a survey has four files, and one with names".into()))?;
+        let texts = texts
+            .try_into()
+            .map_err(|_| Error::Invalid("a survey has four files, and one with names".into()))?;
         let missing = |file: &str| format!("{file}, which has the names of values, is missing");
         Self::assembled(texts, |file| names.ok_or_else(|| Error::Invalid(missing(file))), beside)
     }

@@ -1,6 +1,18 @@
 //! LDP-SGD: the randomized gradients of a crowd become the steps of a model (the paper's Section VI and VII.C).
 //!
-//! Pure: values in, values out; files are read by `throng`.
+//! | question | type |
+//! |---|---|
+//! | what is learned from? | [`Examples`], [`IdxPictures`], [`Cifar`], [`Table`] |
+//! | which features are computed first? | [`Hog`], [`ChannelScale`] |
+//! | what is learned, and how well does it do? | [`Network`], [`Judged`] |
+//! | what does a respondent send? | [`Mechanism`] (signs or PrivUnit) |
+//! | what is a training, step by step? | [`Training`], [`Settings`], [`State`] |
+//! | are reports drawn one by one, or all at once? | [`Simulation`] |
+//! | how fast does theory say that it learns? | [`Convergence`] |
+//! | who can tell whether an example was learned from? | [`membership`] |
+//! | where does a step's randomness come from? | [`Randomness`] |
+//!
+//! Pure: values in, values out; whoever calls reads the files.
 
 mod convergence;
 mod error;

@@ -13,6 +13,15 @@
 //! # }
 //! ```
 //!
+//! | question | type |
+//! |---|---|
+//! | how is a survey answered? | [`Respondent`] |
+//! | what has been spent, and what would the next epoch add? | [`PersonalLedger`], [`Spending`], [`NextEpoch`] |
+//! | how does a body reach its first hop? | [`Transport`], [`SendError`] |
+//! | what became of what was sent? | [`Pass`], [`Fate`] |
+//! | was it taken, and do all hops agree? | [`verify_receipt`], [`CheckedReceipt`], [`Verdict`] |
+//! | what does the person see of it? | [`ShownAnswer`], [`page`] |
+//!
 //! The directory has, for its owner alone: `ledger` (what was spent, over all surveys), `secret` (what files
 //! are named and authenticated by), `credential` (the person's own secret, where they enrolled with it or enrolment is
 //! open), `surveys/` (the files of those that were answered), `permanent/` (coins of backstops and randomized labels) and

@@ -3,16 +3,17 @@
 //! Pure: no file, socket or clock; what is kept goes through a [`Store`]. A shuffler sees envelopes as bytes of one
 //! length; this crate names no type that a plaintext could have.
 //!
-//! | idea | where |
+//! | question | type |
 //! |---|---|
-//! | a shuffler on a path, as a state machine | [`Hop`] |
-//! | one body of each respondent, while an epoch lasts | `intake.rs` |
-//! | the crowd, and randomized deletion | [`CrowdRule`] |
-//! | all that is done to a batch at once: opened, dropped, added, permuted | [`throng_batch::Engine`] |
-//! | what happened, for ever, and how far that has come | `journal.rs`, [`Mark`] |
-//! | files that nobody else can have written | `state_key.rs` |
-//! | randomness that is drawn once | `draw.rs` |
-//! | where all of that is kept | [`Store`] |
+//! | what does a shuffler on a path do, step by step? | [`Hop`] (a state machine) |
+//! | who has answered in this epoch, and with what? | `intake.rs`, [`Upload`], [`Taken`] |
+//! | is the crowd large enough, and whom does randomized deletion drop? | [`CrowdRule`] |
+//! | what is done to a whole batch: opened, dropped, added, permuted? | [`throng_batch::Engine`] |
+//! | what happened, for ever (write-ahead log), and how far has that come? | `journal.rs`, [`Mark`] |
+//! | which files can nobody else have written? | `state_key.rs` |
+//! | which randomness is drawn once? | `draw.rs` |
+//! | where is all of that kept? | [`Store`] |
+//! | why was something refused? | [`Refusal`] |
 
 mod channel;
 mod crowd;

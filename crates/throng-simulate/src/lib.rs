@@ -4,6 +4,7 @@
 //! |---|---|
 //! | what does a crowd hold? | [`dataset`] |
 //! | what does a survey make of it? | [`simulation`] |
+//! | which names does a person type for these? | [`Choice`], [`choices!`] |
 
 pub mod choice;
 pub mod dataset;

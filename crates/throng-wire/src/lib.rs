@@ -1,4 +1,16 @@
-//! What parties of a survey send one another, as bytes: signatures, keys, seals, envelopes, receipts and statements. docs/wire-format.md describes all of it for other languages.
+//! The wire format: what parties of a survey send one another, as bytes. docs/wire-format.md describes all of it for other languages.
+//!
+//! | question | type |
+//! |---|---|
+//! | who says so? | [`SigningKey`], [`Signature`], [`Signed`], [`SignedSurvey`] |
+//! | where is a party, and with which keys? | [`Address`], [`KeyList`] |
+//! | who can open a layer, and for how long? | [`LayerKeys`], [`LayerSecretKey`], [`Lifetime`] |
+//! | what is an envelope bound to? | [`Route`], [`Stop`], [`Channel`] |
+//! | how is a fragment wrapped for a path (onion), and opened? | [`Path`], [`Peeled`], [`Opened`], [`Rejection`] |
+//! | how long is it? | [`Layout`] |
+//! | who may answer? | [`Credential`], [`Token`], [`EnrolmentFile`] |
+//! | what does a respondent get for an upload? | [`Receipt`], [`SignedReceipt`], [`ReceiptTree`] (a Merkle tree) |
+//! | what does a hop state about an epoch? | [`EpochStatement`], [`Outcome`], [`BatchCount`] |
 //!
 //! Pure: no files, no sockets, no clock. Randomness is an argument.
 

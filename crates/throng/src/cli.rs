@@ -253,17 +253,6 @@ Questions for --rows, with their parameters:
 /// What a delta is, wherever one is asked for.
 pub(crate) const DELTA: &str = "The allowance beside epsilon_central: whatever is seen is at most e^epsilon times as probable with an answer as without, plus D";
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::CommandFactory;
-
-    #[test]
-    fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
-    }
-}
-
 /// What stands below the list of commands.
 fn help() -> String {
     let there = |of_the_lab: bool| !of_the_lab || cfg!(feature = "lab");
@@ -293,3 +282,14 @@ const EXAMPLES: &[(bool, &str)] = &[
     (false, "  throng verify --help         what anyone can check of a release"),
     (true, "  throng conform --help        a check of clients that other people write"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

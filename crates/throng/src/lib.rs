@@ -33,7 +33,7 @@
 //!
 //! | question | where |
 //! |---|---|
-//! | which parameters does a survey need? | [`plan`] |
+//! | which parameters does a survey need? | [`plan()`] |
 //! | what does a crowd guarantee? | [`account`] |
 //! | what would a survey say about a known truth? | [`simulate`] |
 //! | what does the program do? | [`commands`], [`cli`] |

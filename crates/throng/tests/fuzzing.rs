@@ -127,7 +127,9 @@ fn the_corpus_has_what_parsers_take() {
     // A release that holds but for the bytes of one file holds with its own.
     let published = folder.path().join("published");
     fs::create_dir(&published).unwrap();
-    throng_testing::fuzzing::product::PUBLISHED.iter().for_each(|(name, bytes)| fs::write(published.join(name), bytes).unwrap());
+    throng_testing::fuzzing::product::PUBLISHED
+        .iter()
+        .for_each(|(name, bytes)| fs::write(published.join(name), bytes).unwrap());
     let verdict = throng_serve::verify::verify(&published, None).unwrap();
     assert!(verdict.holds, "write it anew with `cargo test -p throng --test verify -- --ignored`: {verdict}");
     for (name, whole) in &throng_testing::fuzzing::product::PUBLISHED[..2] {

@@ -12,7 +12,7 @@ use crate::Error;
 /// # Privacy
 /// Proved, for any two randomizers, under the neighbor relation of the first (removal: compare with R_0). Let r and r' be the
 /// laws of the first report, and s(y) the probability that the second falls into S given y. Then the difference
-/// Pr[S] − e^ε·Pr'[S] = Σ_y (r(y) − e^ε·r'(y))·s(y). The positive terms of r − e^ε·r' add up to at most δ₁(ε), and all
+/// Pr\[S\] − e^ε·Pr'\[S\] = Σ_y (r(y) − e^ε·r'(y))·s(y). The positive terms of r − e^ε·r' add up to at most δ₁(ε), and all
 /// of them to 1 − e^ε, so it is at most δ₁(ε)·(c − d) − (e^ε − 1)·d, with c the largest s(y) and d the least. Both are
 /// probabilities with c ≤ e^ε₂·d + δ₂ and 1 − d ≤ e^ε₂·(1 − c) + δ₂; a linear function is largest in a corner of that
 /// polygon: at (δ₂, 0), at ((e^ε₂ + δ₂), (1 − δ₂))/(1 + e^ε₂), or where it is not positive. Two randomized bits, each of

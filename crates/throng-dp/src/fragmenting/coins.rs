@@ -13,7 +13,7 @@ use crate::{Epsilon, Error};
 
 /// A pair of responses for every attribute, permanent: r0 is sent on while the bit of an answer is 0, r1 while it is 1.
 ///
-/// With s the threshold of the coin and one uniform u in [0, 2^128) for each attribute, r0 = [u < s] and
+/// With s the threshold of the coin and one uniform u in [0, 2^128) for each attribute, r0 = \[u < s\] and
 /// r1 = [u < 2^128 − s]. So each of them alone is randomized response, and r1 = 1 wherever r0 = 1: another answer changes
 /// the bits of the old and the new value, and no other.
 ///

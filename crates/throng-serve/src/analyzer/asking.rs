@@ -52,7 +52,6 @@ impl Asking {
                     let (client, address) = (client.clone(), address.clone());
                     self.running.push(handle.spawn(async move {
                         let failing = reasons::answer(&address, asked(&client, &address, &route).await).err();
-                        let failing = failing;
                         contacts.note(route.survey, place, now_s(), failing);
                     }));
                 }

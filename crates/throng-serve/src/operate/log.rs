@@ -125,6 +125,7 @@ impl Entry<'_> {
     }
 
     /// Why: one of a closed set, with no count in it, and nothing that a respondent sent.
+    #[allow(clippy::needless_pass_by_value, reason = "a reason is made for its line")]
     pub fn reason(self, reason: Reason) -> Self {
         self.field("reason", reason.to_string())
     }

@@ -9,15 +9,15 @@ use std::path::{Path, PathBuf};
 
 use throng_analyze::{BatchHead, InstanceTally};
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
+use throng_host::clock::now_s;
 use throng_host::ensure;
+use throng_host::keygen::{self, Deployment, Party};
 use throng_serve::Result;
 use throng_serve::analysis::published::{LEDGER, RELEASE};
 use throng_serve::analysis::{
     self, DataKey, Opener, PublishedReleases, ReleaseLedger, ReleaseName, Released, SealedFiles, TallyFiles,
     Wanted,
 };
-use throng_host::clock::now_s;
-use throng_host::keygen::{self, Deployment, Party};
 use throng_serve::{AnalyzerConfig, AnalyzerServer, Shuffler, ShufflerConfig};
 use throng_testing::world::{ONE_HOT, World};
 use throng_wire::{

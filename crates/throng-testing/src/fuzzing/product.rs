@@ -5,16 +5,16 @@ use std::fs;
 use std::path::PathBuf;
 
 use hyper::StatusCode;
-use throng_serve::analysis::{DataKey, ReleaseLedger, SealedFiles};
-use throng_simulate::dataset::{Dataset, Labelled, Records};
-use throng_lab::learning::Checkpoint;
-use throng_host::net::{Problem, paths};
-use throng_respondent::{PersonalLedger, StoredAnswer};
-use throng_serve::{AnalyzerConfig, ShufflerConfig};
-use throng_serve::verify::verify;
 use throng_account::ledger::{Entry, Spending};
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
+use throng_host::net::{Problem, paths};
+use throng_lab::learning::Checkpoint;
 use throng_learn::{Cifar, CifarRecords, IdxPictures};
+use throng_respondent::{PersonalLedger, StoredAnswer};
+use throng_serve::analysis::{DataKey, ReleaseLedger, SealedFiles};
+use throng_serve::verify::verify;
+use throng_serve::{AnalyzerConfig, ShufflerConfig};
+use throng_simulate::dataset::{Dataset, Labelled, Records};
 use throng_wire::{Digest, Route, SigningKey, SurveyHash};
 
 use super::Target;
@@ -229,7 +229,7 @@ pub const PUBLISHED: [(&str, &[u8]); 7] = [
 ];
 
 /// A directory for readers that take one, which is removed again.
-pub(crate) struct Folder(pub(crate) PathBuf);
+pub struct Folder(pub PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Self {

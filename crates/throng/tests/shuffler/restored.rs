@@ -127,7 +127,8 @@ fn documented() -> Vec<String> {
 
 #[test]
 fn a_hop_begins_again_from_the_documented_backup() {
-    let mut town = Town::new(THRONG, Shape { instances: 1, hops: 2, epoch_s: 6, tls: true, labels: false }, 8);
+    let mut town =
+        Town::new(THRONG, Shape { instances: 1, hops: 2, epoch_s: 6, tls: true, labels: false }, 8);
     let (home, backup) = (town.deployment.dirs[&FIRST].clone(), tempfile::tempdir().unwrap());
     town.start_all();
     let (sender, epoch) = (sender(), town.next_epoch());

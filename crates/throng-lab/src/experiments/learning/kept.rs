@@ -1,7 +1,7 @@
 //! Finished runs, kept so that an experiment that was stopped goes on from there.
 
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -10,12 +10,13 @@ use serde::{Deserialize, Serialize};
 use throng_wire::Digest;
 
 use crate::learning::NetworkName;
-use throng_host::out_dir::OutDir;
 
-/// A directory of small JSON files, one for each finished run; or nothing, and every run is made anew.
+/// A file of JSON lines, one for each finished run; or nothing, and every run is made anew.
+///
+/// Lines are only ever appended, so that experiments that run beside one another lose nothing. The last line of a name counts.
 #[derive(Debug)]
 pub(super) struct Kept {
-    folder: Option<PathBuf>,
+    file: Option<PathBuf>,
 }
 
 /// All that decides a result: if anything here is another, it is another run.
@@ -33,57 +34,82 @@ pub(super) struct Identity {
     pub(super) network: Option<NetworkName>,
 }
 
-/// What is in a file.
+/// What is in a line.
 #[derive(Deserialize, Serialize)]
 struct Entry<T> {
+    name: String,
     identity: Identity,
     result: T,
 }
 
 impl Kept {
-    /// In a folder of a directory for results.
+    /// In a directory for results.
     pub(super) fn new(out: Option<&Path>) -> Self {
-        Self { folder: out.map(|out| out.join("runs")) }
+        Self { file: out.map(|out| out.join(RUNS)) }
     }
 
     /// The result of a run with this name and identity, if it is finished.
     pub(super) fn find<T: DeserializeOwned>(&self, name: &str, identity: &Identity) -> Result<Option<T>> {
-        let Some(folder) = &self.folder else { return Ok(None) };
-        let path = folder.join(format!("{name}.json"));
-        let bytes = match fs::read(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            bytes => bytes.with_context(|| format!("cannot read {}", path.display()))?,
-        };
-        // What an older program wrote is not ours to use, and is replaced.
-        let entry: Option<Entry<T>> = serde_json::from_slice(&bytes).ok();
+        // What an older program wrote is not ours to use, and the next line of its name replaces it.
+        let text = self.text()?;
+        let mut last = text.lines().rev().filter(|line| is_of(line, name));
+        let entry: Option<Entry<T>> = last.find_map(|line| serde_json::from_str(line).ok());
         Ok(entry.filter(|entry| entry.identity == *identity).map(|entry| entry.result))
     }
 
-    /// Keeps a result, whole or not at all.
+    /// Keeps a result: a line is whole, or it is not read.
     pub(super) fn keep(&self, name: &str, identity: &Identity, result: &impl Serialize) -> Result<()> {
-        let Some(folder) = &self.folder else { return Ok(()) };
-        let entry = Entry { identity: identity.clone(), result };
-        let bytes = (serde_json::to_string(&entry)? + "\n").into_bytes();
-        Ok(OutDir::open(folder)?.write(&[(format!("{name}.json"), bytes)])?)
+        let Some(path) = &self.file else { return Ok(()) };
+        let entry = Entry { name: name.to_owned(), identity: identity.clone(), result };
+        let mut line = serde_json::to_string(&entry)? + "\n";
+        // A line that was cut off stays a line of its own.
+        if self.text()?.ends_with(|c| c != '\n') {
+            line.insert(0, '\n');
+        }
+        let append = || -> std::io::Result<()> {
+            fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+            let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+            file.write_all(line.as_bytes())?;
+            file.sync_all()
+        };
+        append().with_context(|| format!("cannot write {}", path.display()))
     }
 
     /// The networks whose features the finished runs learned from, each once.
     pub(super) fn networks(&self) -> Result<Vec<NetworkName>> {
         let mut networks = Vec::new();
-        let Some(folder) = self.folder.as_deref().filter(|folder| folder.is_dir()) else {
-            return Ok(networks);
-        };
-        let unreadable = || format!("cannot read {}", folder.display());
-        for file in fs::read_dir(folder).with_context(unreadable)? {
-            let bytes = fs::read(file.with_context(unreadable)?.path()).unwrap_or_default();
-            let entry: Option<Entry<IgnoredAny>> = serde_json::from_slice(&bytes).ok();
+        for line in self.text()?.lines() {
+            let entry: Option<Entry<IgnoredAny>> = serde_json::from_str(line).ok();
             networks.extend(
                 entry.and_then(|entry| entry.identity.network).filter(|network| !networks.contains(network)),
             );
         }
         Ok(networks)
     }
+
+    /// All lines, or none where nothing was kept yet.
+    fn text(&self) -> Result<String> {
+        let Some(path) = &self.file else { return Ok(String::new()) };
+        match fs::read(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
+            // Bytes that are no text spoil their own line alone.
+            bytes => Ok(String::from_utf8_lossy(
+                &bytes.with_context(|| format!("cannot read {}", path.display()))?,
+            )
+            .into_owned()),
+        }
+    }
 }
+
+/// Whether a line is of the run with this name: `name` comes first in a line, so that the others need not be parsed.
+fn is_of(line: &str, name: &str) -> bool {
+    line.strip_prefix("{\"name\":\"")
+        .and_then(|rest| rest.strip_prefix(name))
+        .is_some_and(|rest| rest.starts_with('"'))
+}
+
+/// The file of finished runs in a directory for results.
+pub(super) const RUNS: &str = "runs.jsonl";
 
 #[cfg(test)]
 mod tests {
@@ -123,7 +149,22 @@ mod tests {
             assert!(known.contains(&network(weights)));
         }
 
-        fs::write(out.path().join("runs/a.json"), "{\"identity\":\"one\",\"res").unwrap();
+        // The last line of a name counts.
+        kept.keep("a", &Identity { numerics: 2, ..one.clone() }, &[0.75]).unwrap();
+        assert_eq!(kept.find::<Vec<f64>>("a", &one).unwrap(), None);
+        kept.keep("a", &one, &[0.25]).unwrap();
+        assert_eq!(kept.find::<Vec<f64>>("a", &one).unwrap().unwrap(), [0.25]);
+
+        // A line that was cut off is not read, and spoils no other.
+        let path = out.path().join(RUNS);
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(text.lines().count(), 6);
+        fs::write(&path, &text[..text.len() - 10]).unwrap();
+        assert_eq!(kept.find::<Vec<f64>>("a", &one).unwrap(), None);
+        assert_eq!(kept.networks().unwrap().len(), 2);
+        kept.keep("e", &one, &[1.0]).unwrap();
+        assert_eq!(kept.find::<Vec<f64>>("e", &one).unwrap().unwrap(), [1.0]);
+        fs::write(&path, "{\"name\":\"a\",\"identity\":\"one\",\"res").unwrap();
         assert_eq!(kept.find::<Vec<f64>>("a", &one).unwrap(), None);
         let nowhere = Kept::new(None);
         nowhere.keep("a", &one, &1).unwrap();
