@@ -15,7 +15,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use crate::error::{Context, Result};
 
 use crate::atomic_file::{PREFIX, PRIVATE, SUFFIX, parent, step, sync_directory};
 use crate::faults::{Step, abort_at};

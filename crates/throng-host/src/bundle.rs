@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, anyhow, ensure};
 use throng_wire::survey::{Shared, Warning};
 use throng_wire::{Address, Digest, KeyList, Place, Signed, SignedSurvey};
 
+use crate::ensure;
+use crate::error::{Context, Error, Result};
 use crate::net::endpoint::Endpoint;
 pub use key_lists::KeyLists;
 
@@ -29,7 +30,7 @@ pub struct Bundle {
 
 impl Bundle {
     /// Reads and checks the files beside a survey file.
-    pub fn read(survey: &Path) -> anyhow::Result<Self> {
+    pub fn read(survey: &Path) -> Result<Self> {
         let mut texts = [read(survey)?, String::new(), String::new(), String::new()];
         for (text, extension) in texts.iter_mut().zip(EXTENSIONS).skip(1) {
             *text = read(&survey.with_extension(extension))?;
@@ -41,18 +42,20 @@ impl Bundle {
 
     /// Checks the texts of files, as [`Self::files_after`] gives them, and after them [`Self::names_text`] where there is one;
     /// `beside` says where they are.
-    pub fn of_texts(mut texts: Vec<String>, beside: impl Fn(&str) -> String) -> anyhow::Result<Self> {
+    pub fn of_texts(mut texts: Vec<String>, beside: impl Fn(&str) -> String) -> Result<Self> {
         let names = if texts.len() > EXTENSIONS.len() { texts.pop() } else { None };
-        let texts = texts.try_into().map_err(|_| anyhow!("a survey has four files, and one with names"))?;
+        let texts = texts
+            .try_into()
+            .map_err(|_| Error::Invalid("a survey has four files, and one with names".into()))?;
         let missing = |file: &str| format!("{file}, which has the names of values, is missing");
-        Self::assembled(texts, |file| names.with_context(|| missing(file)), beside)
+        Self::assembled(texts, |file| names.ok_or_else(|| Error::Invalid(missing(file))), beside)
     }
 
     fn assembled(
         texts: [String; 4],
-        names: impl FnOnce(&str) -> anyhow::Result<String>,
+        names: impl FnOnce(&str) -> Result<String>,
         beside: impl Fn(&str) -> String,
-    ) -> anyhow::Result<Self> {
+    ) -> Result<Self> {
         let [_, signatures, addresses, keys] = &texts;
         let signed = SignedSurvey::from_files(&texts[0], signatures)?;
         let names = signed.survey().names_file().map(names).transpose()?;
@@ -73,17 +76,17 @@ impl Bundle {
     }
 
     /// Where a party answers.
-    pub fn address(&self, party: Place) -> anyhow::Result<&Address> {
+    pub fn address(&self, party: Place) -> Result<&Address> {
         self.addresses.get(&party).ok_or_else(|| {
-            anyhow!(
+            Error::invalid(format!(
                 "there is no address of {party}: add what it signed to the .addresses file beside the survey"
-            )
+            ))
         })
     }
 
     /// The files as they were read, each with its extension: to be kept beside what was answered. Key lists of a bundle that
     /// was seen before stay among them.
-    pub fn files_after(&self, seen: Option<&Self>) -> anyhow::Result<[(&'static str, String); 4]> {
+    pub fn files_after(&self, seen: Option<&Self>) -> Result<[(&'static str, String); 4]> {
         let mut texts = self.texts.clone();
         if let Some(seen) = seen {
             let mut lists = self.all_lists.clone();
@@ -116,12 +119,16 @@ impl Bundle {
 
     /// Refuses to follow a bundle of the same survey that was seen before, if it takes something back: an older address
     /// or key list, another one under the same serial, or another key under a number that is in use in `epoch`.
-    pub fn follows(&self, seen: &Self, epoch: u64) -> anyhow::Result<()> {
+    pub fn follows(&self, seen: &Self, epoch: u64) -> Result<()> {
         let advice = "fetch the survey's files again, and ask the operator if that does not help";
         for (place, old) in &seen.addresses {
             if let Some(new) = self.addresses.get(place) {
                 let same = new.serial > old.serial || new == old;
-                ensure!(same, "the address of {place} is not newer than one that was seen before; {advice}");
+                ensure!(
+                    same,
+                    Invalid,
+                    "the address of {place} is not newer than one that was seen before; {advice}"
+                );
             }
         }
         for old in &seen.keys {
@@ -153,7 +160,7 @@ impl Bundle {
 const EXTENSIONS: [&str; 4] = ["toml", "signatures", "addresses", "keys"];
 
 /// The address with the highest serial of each party. All are checked, also those that are superseded.
-fn newest_addresses(survey: &SignedSurvey, text: &str) -> anyhow::Result<BTreeMap<Place, Address>> {
+fn newest_addresses(survey: &SignedSurvey, text: &str) -> Result<BTreeMap<Place, Address>> {
     let mut newest: BTreeMap<Place, Address> = BTreeMap::new();
     for signed in Signed::<Address>::all_from_text(text)? {
         let address = signed.verify(survey)?;
@@ -161,6 +168,7 @@ fn newest_addresses(survey: &SignedSurvey, text: &str) -> anyhow::Result<BTreeMa
         match newest.get(&party) {
             Some(known) if known.serial == serial => ensure!(
                 known == address,
+                Invalid,
                 "{party} signed two addresses with the serial {serial}: ask its operator why"
             ),
             Some(known) if known.serial > serial => {}
@@ -172,6 +180,6 @@ fn newest_addresses(survey: &SignedSurvey, text: &str) -> anyhow::Result<BTreeMa
     Ok(newest)
 }
 
-fn read(path: &Path) -> anyhow::Result<String> {
+fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }

@@ -1,6 +1,6 @@
 //! The operating system's random numbers.
 
-use anyhow::{Context, Result};
+use crate::error::{Context, Result};
 use getrandom::SysRng;
 use getrandom::rand_core::{TryRng, UnwrapErr};
 

@@ -9,6 +9,7 @@
 //! | how is a directory replaced whole, by one rename? | [`atomic_dir`] |
 //! | who else may look into a file or directory? | [`private_file`], [`private_dir`] |
 //! | what time is it, and where does randomness come from? | [`clock`], [`entropy`] |
+//! | what went wrong, and what can be done about it? | [`Error`], [`ErrorKind`] |
 //! | what do tests do to a running party? | [`faults`] |
 //! | what are pages made of, and who may see them? | [`page`], [`operator_token`] |
 
@@ -17,6 +18,7 @@ pub mod atomic_file;
 pub mod bundle;
 pub mod clock;
 pub mod entropy;
+mod error;
 pub mod faults;
 pub mod keygen;
 pub mod memory;
@@ -27,3 +29,6 @@ pub mod page;
 pub mod private_dir;
 pub mod private_file;
 pub mod secrecy;
+mod send_error;
+
+pub use error::{Error, ErrorKind, Result};

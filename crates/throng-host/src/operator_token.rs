@@ -4,13 +4,14 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use chacha20::rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
+use crate::ensure;
+use crate::error::{Context, Result};
 use crate::{atomic_file, private_file};
 
 /// A token that is compared in a time that says nothing about it.
@@ -45,6 +46,7 @@ impl OperatorToken {
         let token = text.trim();
         ensure!(
             token.len() >= LEN_MIN && token.bytes().all(|byte| byte.is_ascii_graphic()),
+            Damaged,
             "{} has no token of at least {LEN_MIN} letters and digits: remove it, and a new one is made",
             path.display()
         );

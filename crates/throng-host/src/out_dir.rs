@@ -4,9 +4,8 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
-
 use crate::atomic_file::{RESULT, Unfinished, sync_directory};
+use crate::error::{Context, Result};
 
 /// A directory that can be written to.
 #[derive(Debug)]

@@ -5,9 +5,9 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
 
-use anyhow::{Context, Result, bail, ensure};
-
 use crate::atomic_file::{parent, sync_directory};
+use crate::error::{Context, Result};
+use crate::{bail, ensure};
 
 /// Who may not look into a directory, nor change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,7 @@ pub fn check(directory: &Path, others: Others) -> Result<()> {
     let path = directory.display();
     ensure!(
         mode & others.bits() == 0 || is_empty(directory)?,
+        Invalid,
         "others on this machine can look into {path} or change it: run `chmod {} {path}`, and if strangers were here, begin \
          with new keys and an empty directory",
         if others == Others::Everyone { "700" } else { "o-rwx" },
@@ -66,6 +67,7 @@ fn refuse_links(directory: &Path) -> Result<()> {
         };
         if kind.is_symlink() {
             bail!(
+                Invalid,
                 "{} is a symbolic link, and such a directory holds none: put what it leads to in its place",
                 entry.path().display()
             );

@@ -5,10 +5,11 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
 use zeroize::Zeroizing;
 
 use crate::atomic_file::parent;
+use crate::ensure;
+use crate::error::{Context, Result};
 
 /// A private file's text. One that every user of the machine can read or change is refused: whoever has read it is the
 /// party. A group may have it, since service managers and containers hand keys over that way.
@@ -18,6 +19,7 @@ pub fn read(path: &Path) -> Result<Zeroizing<String>> {
     let metadata = file.metadata().with_context(advice)?;
     ensure!(
         metadata.permissions().mode() & 0o007 == 0,
+        Invalid,
         "{0} is a secret that everyone on this machine can read or change: run `chmod 600 {0}`, and make a new one if \
          strangers were here",
         path.display()
@@ -29,12 +31,13 @@ pub fn read(path: &Path) -> Result<Zeroizing<String>> {
 }
 
 /// The text of a file that is no secret, and that decides something: one that every user of the machine can change is refused.
-pub(crate) fn read_own(path: &Path) -> Result<String> {
+pub fn read_own(path: &Path) -> Result<String> {
     let advice = || format!("cannot read {}", path.display());
     let mut file = File::open(path).with_context(advice)?;
     let mode = file.metadata().with_context(advice)?.permissions().mode();
     ensure!(
         mode & 0o002 == 0,
+        Invalid,
         "everyone on this machine can change {0}: run `chmod o-w {0}`, and make it anew if strangers were here",
         path.display()
     );
@@ -53,6 +56,7 @@ fn refuse_open_directory(path: &Path) -> Result<()> {
         .mode();
     ensure!(
         mode & 0o002 == 0 || mode & 0o1000 != 0,
+        Invalid,
         "everyone on this machine can change what is in {0}: run `chmod o-w {0}`, and make new keys and lists if strangers \
          were here",
         directory.display()

@@ -1,6 +1,7 @@
 //! Drawings of releases, and crowds to try a plan on: pictures and distributions, simulated at once.
 
 use anyhow::{Result, bail, ensure};
+use throng_account::Refusal;
 use throng_analyze::{Picture, log_spaced, ranks, rmse};
 use throng_host::net::Problem;
 use throng_plot::Png;
@@ -84,8 +85,17 @@ impl Sample for NamedCrowd {
     }
 
     fn tried(&self, trial: &Trial<'_>) -> Result<Tried, Problem> {
-        self.crowd.tried(&self.name, trial).map_err(|error| problem(&error))
+        self.crowd.tried(&self.name, trial).map_err(told)
     }
+}
+
+/// What the dashboard says of a trial that failed.
+fn told(error: anyhow::Error) -> Problem {
+    let refused = |error: anyhow::Error| match error.downcast::<Refusal>() {
+        Ok(refusal) => refusal.into(),
+        Err(error) => throng_host::Error::invalid(format!("{error:#}")).into(),
+    };
+    error.downcast::<Problem>().unwrap_or_else(|error| problem(&refused(error)))
 }
 
 impl Crowd {

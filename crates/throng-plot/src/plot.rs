@@ -114,8 +114,8 @@ impl Plot {
         };
         let name = path.file_name().and_then(|name| name.to_str());
         let name = name.with_context(|| format!("choose a name in UTF-8 instead of {}", path.display()))?;
-        OutDir::open(path.parent().filter(|parent| *parent != "").unwrap_or(Path::new(".")))?
-            .write(&[(name, bytes)])
+        let parent = path.parent().filter(|parent| *parent != "").unwrap_or(Path::new("."));
+        Ok(OutDir::open(parent)?.write(&[(name, bytes)])?)
     }
 
     /// The plot as strokes and texts, from top to bottom: title, legend, curves over their grid, axis labels.

@@ -1,6 +1,5 @@
 //! Enrolment: a secret that the person draws themself, and that never leaves the state directory.
 
-use anyhow::{Result, ensure};
 use getrandom::rand_core::CryptoRng;
 use throng_survey::CheckedClaim;
 use throng_wire::survey::Enrolment;
@@ -9,7 +8,9 @@ use throng_wire::{Credential, EnrolmentFile, SurveyHash};
 use super::outbox::Outbox;
 use super::state_dir::SURVEYS;
 use super::{CREDENTIAL, Respondent, complete, refusal};
+use crate::error::Result;
 use throng_host::bundle::Bundle;
+use throng_host::ensure;
 
 impl Respondent {
     /// What each first hop of a survey has to know so that this person may answer. Their secret is drawn if there is none;
@@ -22,6 +23,7 @@ impl Respondent {
         let (survey, hash) = (bundle.survey().survey(), bundle.survey().hash());
         ensure!(
             survey.crowd.enrolment == Enrolment::Credential,
+            Invalid,
             "the enrolment of {} is open: answer without it",
             survey.name
         );
@@ -58,6 +60,7 @@ impl Respondent {
         let enrolled = self.state.names(SURVEYS)?.iter().any(|name| name.ends_with(ENROLLED));
         ensure!(
             !answered && !enrolled,
+            Damaged,
             "{} is missing, with which you enrolled or answered; put back a copy of it. With another one you would be \
              counted twice, or not at all",
             self.state.path(CREDENTIAL).display()

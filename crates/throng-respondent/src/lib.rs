@@ -1,7 +1,7 @@
 //! The sending API: from a survey and a value to an answer that is sent once, and can be accounted for.
 //!
 //! ```no_run
-//! # fn example(transport: &impl crate::Transport) -> anyhow::Result<()> {
+//! # fn example(transport: &impl throng_respondent::Transport) -> throng_respondent::Result<()> {
 //! use throng_host::bundle::Bundle;
 //! use throng_respondent::Respondent;
 //!
@@ -29,6 +29,7 @@
 //! is to be kept like the values themselves, and to be backed up as a whole.
 
 mod enrolling;
+mod error;
 mod outbox;
 pub mod page;
 mod permanent;
@@ -43,7 +44,6 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
 use getrandom::rand_core::CryptoRng;
 pub use throng_dp::Value;
 use throng_dp::{Epsilon, Mechanism};
@@ -61,12 +61,15 @@ use throng_host::bundle::Bundle;
 use throng_host::entropy::system_rng;
 use throng_host::private_file;
 
+use crate::error::Context;
+pub use error::{Error, Result};
 pub use outbox::{StoredAnswer, StoredBody};
 pub use personal_ledger::{Entry, Given, NextEpoch, Permanent, PersonalLedger, Spending};
 pub use receipts::{CheckedBody, CheckedReceipt, Verdict, verify_receipt};
 pub use sending::{Fate, Pass};
 pub use shown::{ShownAnswer, ShownBody};
 pub use throng_encode::When;
+use throng_host::{bail, ensure};
 pub use transport::{Clock, SendError, SystemClock, Transport};
 
 /// A person who answers surveys, with everything that has to be remembered for it.
@@ -152,6 +155,7 @@ impl Respondent {
                 (secret, ledger)
             }
             _ => bail!(
+                Damaged,
                 "ledger or secret is missing in the state directory, and something was answered with it; put back a copy of \
                  the whole directory. A fresh ledger would forget what was spent"
             ),
@@ -167,6 +171,7 @@ impl Respondent {
         secret.iter().for_each(|secret| state.authenticate_by(secret));
         let (Some(secret), Some(ledger)) = (secret, PersonalLedger::read(&state)?) else {
             bail!(
+                Damaged,
                 "ledger or secret is missing in the state directory; put back a copy of the whole directory"
             );
         };
@@ -261,7 +266,7 @@ impl Respondent {
     pub fn update(&mut self, bundle: &Bundle, now_ms: u64) -> Result<()> {
         let survey = bundle.survey();
         let answered = self.ledger.entries().iter().any(|entry| entry.survey == survey.hash());
-        ensure!(answered, "{} was not answered with this state directory", survey.survey().name);
+        ensure!(answered, Invalid, "{} was not answered with this state directory", survey.survey().name);
         complete(bundle)?;
         self.remember(bundle, survey.survey().epoch_at(now_ms / 1000))
     }
@@ -321,14 +326,15 @@ impl Respondent {
         let name = survey_file(survey);
         let path = self.state.path(&name);
         let read = || -> Result<Bundle> {
-            let texts = self.state.read_checked(&name, SURVEY)?.context("it is missing")?;
+            let texts =
+                self.state.read_checked(&name, SURVEY)?.ok_or_else(|| Error::damaged("it is missing"))?;
             let bundle = Bundle::of_texts(serde_json::from_slice(&texts)?, |part| format!("in its {part}"))?;
             complete(&bundle).map(|()| bundle)
         };
-        let bundle = read().with_context(|| {
+        let bundle = read().damaged(|| {
             format!("{} has the files of a survey that was answered; put back a copy of it", path.display())
         })?;
-        ensure!(bundle.survey().hash() == *survey, "{} is another survey", path.display());
+        ensure!(bundle.survey().hash() == *survey, Damaged, "{} is another survey", path.display());
         Ok(bundle)
     }
 
@@ -353,6 +359,7 @@ impl Respondent {
             (Enrolment::Credential, None) => {
                 ensure!(
                     self.has_enrolled(hash)?,
+                    Invalid,
                     "this survey is for those who are enrolled: draw a secret of your own with --enrol DIR and hand in the \
                      files, or name the file of a credential that you were given with --credential"
                 );
@@ -366,8 +373,11 @@ impl Respondent {
     fn credential(&self, path: Option<&Path>) -> Result<Credential> {
         let Some(path) = path else {
             let text = self.state.read_checked(CREDENTIAL, CREDENTIAL)?;
-            let text = text.context("the state directory has lost its credential; put back a copy of it")?;
-            return Ok(Credential::from_file(str::from_utf8(&text)?)?);
+            let text = text.ok_or_else(|| {
+                Error::damaged("the state directory has lost its credential; put back a copy of it")
+            })?;
+            let text = str::from_utf8(&text).map_err(|error| Error::damaged(error.to_string()))?;
+            return Ok(Credential::from_file(text)?);
         };
         let path = self.credential.as_deref().unwrap_or(path);
         let advice = "there is no credential to answer with; name its file with --credential";
@@ -381,7 +391,10 @@ impl Respondent {
 fn complete(bundle: &Bundle) -> Result<()> {
     for place in bundle.survey().survey().places() {
         if bundle.key_list_digest(place).is_none() {
-            bail!("there is no key list of {place}: add what it signed to the .keys file beside the survey");
+            bail!(
+                Invalid,
+                "there is no key list of {place}: add what it signed to the .keys file beside the survey"
+            );
         }
         if matches!(place, Place::Hop { hop: 1, .. }) {
             bundle.address(place)?;
@@ -419,7 +432,7 @@ fn epsilon_label(survey: &Survey) -> Option<f64> {
 }
 
 /// A survey that does not keep what it claims is refused by a rule; anything else is a failure.
-fn refusal(error: throng_survey::Error) -> anyhow::Error {
+fn refusal(error: throng_survey::Error) -> Error {
     match error {
         throng_survey::Error::Claim(_) => Refusal(error.to_string()).into(),
         other => other.into(),

@@ -8,13 +8,14 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::{Deserialize, Serialize};
 use throng_encode::Answer;
 use throng_wire::{Digest, Place, Route, SurveyHash};
 
 use super::personal_ledger::PersonalLedger;
 use super::state_dir::{OUTBOX, StateDir};
+use crate::error::{Context, Error, Result};
+use throng_host::{bail, ensure};
 
 /// One answer: what was made for an epoch of a survey.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,8 +66,11 @@ impl StoredAnswer {
         credential: Option<PathBuf>,
         key_lists: BTreeMap<Place, Digest>,
     ) -> Result<Self> {
-        let Route { survey, label, epoch, .. } =
-            answer.bodies.first().context("an answer has a body for each instance")?.route;
+        let Route { survey, label, epoch, .. } = answer
+            .bodies
+            .first()
+            .ok_or_else(|| Error::invalid("an answer has a body for each instance"))?
+            .route;
         let bodies = answer
             .bodies
             .into_iter()
@@ -96,7 +100,10 @@ impl StoredAnswer {
     #[doc(hidden)]
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let manifest = serde_json::to_vec(self)?;
-        let mut bytes = u32::try_from(manifest.len())?.to_be_bytes().to_vec();
+        let mut bytes = u32::try_from(manifest.len())
+            .map_err(|_| Error::invalid("it is too long"))?
+            .to_be_bytes()
+            .to_vec();
         bytes.extend(manifest);
         self.bodies.iter().for_each(|body| bytes.extend(&body.bytes));
         Ok(bytes)
@@ -105,17 +112,21 @@ impl StoredAnswer {
     /// Reads what `to_bytes` wrote. For whoever tries all kinds of bytes on it: files have a checksum around this.
     #[doc(hidden)]
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let (length, rest) = bytes.split_first_chunk::<4>().context("it is too short")?;
-        let (manifest, mut rest) =
-            rest.split_at_checked(u32::from_be_bytes(*length) as usize).context("it is too short")?;
+        let (length, rest) =
+            bytes.split_first_chunk::<4>().ok_or_else(|| Error::damaged("it is too short"))?;
+        let (manifest, mut rest) = rest
+            .split_at_checked(u32::from_be_bytes(*length) as usize)
+            .ok_or_else(|| Error::damaged("it is too short"))?;
         let mut answer: Self = serde_json::from_slice(manifest)?;
         for body in answer.bodies.iter_mut().filter(|body| body.kept) {
-            let (bytes, after) =
-                rest.split_at_checked(usize::try_from(body.length)?).context("it is too short")?;
-            ensure!(Digest::of(bytes) == body.digest, "a body has another hash");
+            let length = usize::try_from(body.length).ok();
+            let (bytes, after) = length
+                .and_then(|length| rest.split_at_checked(length))
+                .ok_or_else(|| Error::damaged("it is too short"))?;
+            ensure!(Digest::of(bytes) == body.digest, Damaged, "a body has another hash");
             (body.bytes, rest) = (bytes.to_vec(), after);
         }
-        ensure!(rest.is_empty(), "it is too long");
+        ensure!(rest.is_empty(), Damaged, "it is too long");
         Ok(answer)
     }
 }
@@ -148,6 +159,7 @@ impl Outbox<'_> {
                 .and_then(|(survey, epoch)| ledger.entry(&survey.parse().ok()?, epoch.parse().ok()?));
             ensure!(
                 known.is_some(),
+                Damaged,
                 "{} is an answer that the ledger does not know; put back the newest copy of the ledger. An older one has \
                  forgotten what was spent",
                 self.0.path(&format!("{OUTBOX}/{name}{ANSWER}")).display()
@@ -155,7 +167,8 @@ impl Outbox<'_> {
         }
         for name in self.0.names(OUTBOX)?.iter().filter(|name| name.ends_with(DRAFT)) {
             let draft = format!("{OUTBOX}/{name}");
-            let bytes = self.0.read_checked(&draft, KIND)?.context("a draft has gone")?;
+            let bytes =
+                self.0.read_checked(&draft, KIND)?.ok_or_else(|| Error::damaged("a draft has gone"))?;
             let answer = self.parse(&draft, &bytes)?;
             match ledger.entry(&answer.survey, answer.epoch) {
                 None => self.0.remove(&draft)?,
@@ -163,6 +176,7 @@ impl Outbox<'_> {
                     self.0.rename(&draft, &file(&answer.survey, answer.epoch, ANSWER))?;
                 }
                 Some(_) => bail!(
+                    Damaged,
                     "{} is not the answer that the ledger has for this epoch; put back a copy of the \
                      directory",
                     self.0.path(&draft).display()
@@ -216,7 +230,8 @@ impl Outbox<'_> {
             .filter(|name| name.ends_with(ANSWER))
             .map(|name| {
                 let name = format!("{OUTBOX}/{name}");
-                let bytes = self.0.read_checked(&name, KIND)?.context("an answer has gone")?;
+                let bytes =
+                    self.0.read_checked(&name, KIND)?.ok_or_else(|| Error::damaged("an answer has gone"))?;
                 self.parse(&name, &bytes)
             })
             .chain(gone)
@@ -258,10 +273,11 @@ impl Outbox<'_> {
 
     fn parse(self, name: &str, bytes: &[u8]) -> Result<StoredAnswer> {
         let path = || format!("{} cannot be read; put back a copy of it", self.0.path(name).display());
-        let answer = StoredAnswer::from_bytes(bytes).with_context(path)?;
+        let answer = StoredAnswer::from_bytes(bytes).damaged(path)?;
         let names = [ANSWER, DRAFT].map(|suffix| file(&answer.survey, answer.epoch, suffix));
         ensure!(
             names.iter().any(|own| own == name),
+            Damaged,
             "{} has another answer's name",
             self.0.path(name).display()
         );
@@ -270,12 +286,12 @@ impl Outbox<'_> {
 }
 
 /// An answer that the ledger knows and the disk does not.
-fn lost(state: &StateDir, name: &str) -> anyhow::Error {
-    anyhow!(
+fn lost(state: &StateDir, name: &str) -> Error {
+    Error::damaged(format!(
         "{} is missing, which the ledger says was made; put back a copy of it, or answer in another epoch. It is not made \
          anew, because that would randomize again",
         state.path(name).display()
-    )
+    ))
 }
 
 /// What a refusal is authenticated as.

@@ -11,7 +11,6 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Result;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
@@ -25,6 +24,7 @@ use throng_dp::Epsilon;
 
 use super::personal_ledger::difference;
 use super::{CheckedBody, CheckedReceipt, Respondent, ShownAnswer};
+use crate::error::{Error, Result};
 use throng_host::net::exact::Heads;
 use throng_host::net::server::Limits;
 use throng_host::net::{LoopbackHosts, Problem, Server, Transport, Upload};
@@ -60,7 +60,7 @@ impl RespondentPage {
 
     /// Serves until `shutdown` is over.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) -> Result<()> {
-        self.server.serve(router(self.site), shutdown).await
+        Ok(self.server.serve(router(self.site), shutdown).await?)
     }
 }
 
@@ -202,7 +202,7 @@ async fn answered<T: Serialize>(
     let found = tokio::task::spawn_blocking(text).await.unwrap_or_else(|error| Err(error.into()));
     // The only reader is the person whose files these are: they are told which one is wrong.
     let failed =
-        |error: anyhow::Error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "state", format!("{error:#}"));
+        |error: Error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "state", format!("{error:#}"));
     Ok(([(CONTENT_TYPE, "application/json")], found.map_err(failed)?).into_response())
 }
 

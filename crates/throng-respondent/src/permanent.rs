@@ -2,7 +2,6 @@
 //! the backstop of the first one alone), and the randomized label of each survey and label. Drawn again, each would
 //! spend again.
 
-use anyhow::{Context, Result, bail};
 use getrandom::rand_core::CryptoRng;
 use throng_dp::{Mechanism, Value};
 use throng_encode::{StoredBackstop, StoredCoins, label};
@@ -12,6 +11,8 @@ use zeroize::Zeroizing;
 
 use super::personal_ledger::PersonalLedger;
 use super::state_dir::{NamingSecret, PERMANENT, StateDir};
+use crate::error::{Error, Result};
+use throng_host::bail;
 
 /// Where permanent things are, under which names, and which of them were used.
 #[derive(Clone, Copy, Debug)]
@@ -114,7 +115,8 @@ impl Drawer<'_> {
         let label = name.unwrap_or_default().as_bytes();
         let id = self.secret.name(&[b"throng-v1 label\0", hash.as_bytes(), label]);
         if let Some(bytes) = self.find(&id)? {
-            let bytes = bytes[..].try_into().context("a stored label has another length")?;
+            let bytes =
+                bytes[..].try_into().map_err(|_| Error::damaged("a stored label has another length"))?;
             return Ok(Kept { id, what: u32::from_be_bytes(bytes), new: None });
         }
         let what = label::draw(survey, name, rng)?;
@@ -126,6 +128,7 @@ impl Drawer<'_> {
         let found = self.state.read_checked(&path(id), KIND)?;
         if found.is_none() && self.ledger.has_used(id) {
             bail!(
+                Damaged,
                 "{} is missing, from which earlier answers were drawn; put back a copy of it. It is not made \
                  anew, because that would randomize again",
                 self.state.path(&path(id)).display()

@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use throng_dp::{AnswerSeries, Epsilon};
 use throng_wire::{Digest, SurveyHash};
 
 use super::state_dir::StateDir;
+use crate::error::{Context, Result};
 use throng_account::Refusal;
 use throng_account::rounding::{at_least, at_most};
+use throng_host::ensure;
 
 /// The local guarantees of everything that was answered, added up (removal): what is left whatever fails.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -126,16 +127,17 @@ impl PersonalLedger {
         struct Versioned {
             version: Option<u32>,
         }
-        let Versioned { version } = serde_json::from_slice(&bytes).with_context(unreadable)?;
+        let Versioned { version } = serde_json::from_slice(&bytes).damaged(unreadable)?;
         ensure!(
             version == Some(VERSION),
+            Invalid,
             "{} was written by another version of this program, whose backstops are not those of this one: go on with that \
              version, or answer with another directory for --state",
             state.path(LEDGER).display()
         );
-        let ledger: Self = serde_json::from_slice(&bytes).with_context(unreadable)?;
-        ledger.spent().with_context(unreadable)?;
-        ledger.epsilon_limit.map(Epsilon::new).transpose().with_context(unreadable)?;
+        let ledger: Self = serde_json::from_slice(&bytes).damaged(unreadable)?;
+        ledger.spent().damaged(unreadable)?;
+        ledger.epsilon_limit.map(Epsilon::new).transpose().damaged(unreadable)?;
         Ok(Some(ledger))
     }
 
@@ -278,7 +280,7 @@ fn total<'a>(all: impl Iterator<Item = &'a Spending>) -> Result<Epsilon> {
             let series = given.series()?;
             let (of_coins, epochs, answers) =
                 shared.entry(&given.coins).or_insert_with(|| (series, 0, BTreeMap::new()));
-            ensure!(*of_coins == series, "answers from one survey's coins have other parameters");
+            ensure!(*of_coins == series, Damaged, "answers from one survey's coins have other parameters");
             *epochs += 1;
             if let Some(answer) = &given.answer {
                 *answers.entry(answer).or_default() += 1;
@@ -390,7 +392,7 @@ mod tests {
         assert_eq!((after, ledger.left().unwrap()), (vec![3.5, 7.5, 11.5, 11.5, 15.5], 4.5));
         assert!(ledger.has_used("a") && !ledger.has_used("c"));
         let refused = ledger.check(&entry(6, 5.0, &[]).spending).unwrap_err();
-        assert!(refused.is::<Refusal>());
+        assert!(refused.refusal().is_some());
         assert!(
             refused.to_string().contains("spends epsilon 5.0000")
                 && refused.to_string().contains("only 4.5000 is left")

@@ -1,6 +1,5 @@
 //! Receipts: what hop 1 signed for a body, and whether the hops' statements about the epoch fit to it.
 
-use anyhow::{Result, ensure};
 use serde::Serialize;
 use throng_wire::receipt_tree::SIGNED_RECEIPT_LEN;
 use throng_wire::statement::check_cascade;
@@ -11,8 +10,10 @@ use throng_wire::{
 
 use super::Respondent;
 use super::outbox::StoredAnswer;
+use crate::error::Result;
 use throng_host::bundle::Bundle;
 use throng_host::clock::rfc3339;
+use throng_host::ensure;
 
 /// Checks that a receipt is for this body: signed by hop 1 of its instance, with its route and hash, in its
 /// epoch.
@@ -23,12 +24,12 @@ pub fn verify_receipt(
     receipt: &[u8],
 ) -> Result<Receipt> {
     let receipt = *SignedReceipt::from_bytes(receipt)?.verify(survey)?;
-    ensure!(receipt.route == *route, "the receipt is for another survey, label, epoch or instance");
-    ensure!(receipt.body == *body, "the receipt is for other bytes");
+    ensure!(receipt.route == *route, Invalid, "the receipt is for another survey, label, epoch or instance");
+    ensure!(receipt.body == *body, Invalid, "the receipt is for other bytes");
     let (start_s, end_s) =
         (route.epoch.saturating_mul(survey.survey().epoch_s), survey.survey().epoch_end_s(route.epoch));
     let first = throng_wire::receipt::time_bucket(survey.survey(), start_s);
-    ensure!((first..end_s).contains(&receipt.time_bucket), "the receipt's time is not in its epoch");
+    ensure!((first..end_s).contains(&receipt.time_bucket), Invalid, "the receipt's time is not in its epoch");
     Ok(receipt)
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, bail};
 use getrandom::rand_core::CryptoRng;
 use throng_dp::sampling::below;
 use throng_wire::{Place, Receipt, SurveyHash};
@@ -11,6 +10,7 @@ use super::Respondent;
 use super::outbox::{Outbox, StoredAnswer, StoredBody};
 use super::receipts::verify_receipt;
 use super::transport::{Clock, SendError, SystemClock, Transport};
+use crate::error::{Context, Error, Result};
 use throng_host::bundle::Bundle;
 use throng_host::clock::rfc3339;
 use throng_host::entropy::system_rng;
@@ -42,7 +42,7 @@ pub struct Pass {
     /// Bodies that are given up, since the last pass: refused, or late.
     pub lost: Vec<String>,
     /// Answers that could not be worked on.
-    pub problems: Vec<anyhow::Error>,
+    pub problems: Vec<Error>,
 }
 
 impl Pass {
@@ -51,7 +51,7 @@ impl Pass {
         match self.problems.into_iter().next() {
             Some(problem) => Err(problem),
             None if self.lost.is_empty() => Ok(()),
-            None => bail!("not everything could be sent: {}", self.lost.join("; ")),
+            None => Err(Error::Lost(self.lost.join("; "))),
         }
     }
 }
@@ -201,7 +201,9 @@ impl Respondent {
     ) -> Result<Tried> {
         let hop = Place::hop(body.instance, 1);
         let token = self.credential(answer.credential.as_deref())?.token(&answer.survey, hop);
-        let bytes = body.bytes().context("the bytes of an answer were dropped before its epoch was over")?;
+        let bytes = body
+            .bytes()
+            .ok_or_else(|| Error::damaged("the bytes of an answer were dropped before its epoch was over"))?;
         let route = answer.route(body);
         let outbox = Outbox(&self.state);
         match transport.send(bundle.address(hop)?, &route, &token, bytes) {
@@ -246,7 +248,7 @@ impl Respondent {
         let outbox = Outbox(&self.state);
         if let Some(bytes) = outbox.receipt(answer, body.instance)? {
             let receipt = verify_receipt(bundle.survey(), &answer.route(body), &body.digest, &bytes);
-            return Ok(Fate::Acknowledged(receipt.with_context(|| {
+            return Ok(Fate::Acknowledged(receipt.damaged(|| {
                 format!("the stored receipt of instance {} is damaged; put back a copy of it", body.instance)
             })?));
         }

@@ -1,6 +1,5 @@
 //! What was sent, when and under which guarantee: for the person who answered.
 
-use anyhow::{Context, Result};
 use serde::Serialize;
 use throng_survey::{CheckedClaim, Promise};
 use throng_wire::{Digest, Layout, Place, SurveyHash};
@@ -8,6 +7,7 @@ use throng_wire::{Digest, Layout, Place, SurveyHash};
 use super::outbox::{StoredAnswer, StoredBody};
 use super::sending::Fate;
 use super::{NextEpoch, Respondent};
+use crate::error::{Error, Result};
 use throng_account::rounding::at_most;
 use throng_host::bundle::Bundle;
 use throng_host::clock::rfc3339;
@@ -108,9 +108,11 @@ impl Respondent {
         let start_s = answer.epoch.saturating_mul(survey.epoch_s);
         let mut bodies = Vec::new();
         for body in &answer.bodies {
-            let party =
-                survey.party(Place::hop(body.instance, 1)).context("the survey has no such instance")?;
-            let envelopes = Layout::of(survey).envelopes_in(usize::try_from(body.length)?);
+            let party = survey
+                .party(Place::hop(body.instance, 1))
+                .ok_or_else(|| Error::invalid("the survey has no such instance"))?;
+            let length = usize::try_from(body.length).ok();
+            let envelopes = length.and_then(|length| Layout::of(survey).envelopes_in(length));
             let (fate, fate_in_words) = match self.fate(bundle, answer, body, now_ms) {
                 Ok(fate) => (fate.word(), fate.in_words(body)),
                 Err(error) => ("damaged", format!("{error:#}")),
@@ -118,7 +120,8 @@ impl Respondent {
             bodies.push(ShownBody {
                 instance: body.instance,
                 operator: format!("{} ({})", party.operator, party.jurisdiction),
-                envelopes: envelopes.context("a body has a length that the survey does not have")?,
+                envelopes: envelopes
+                    .ok_or_else(|| Error::damaged("a body has a length that the survey does not have"))?,
                 bytes: body.length,
                 sha256: body.digest,
                 first_bytes: first_bytes(body),

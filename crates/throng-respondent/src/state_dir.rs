@@ -11,15 +11,16 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
 use aws_lc_rs::hmac;
 use getrandom::rand_core::CryptoRng;
 use throng_wire::{Digest, Mac};
 use zeroize::Zeroizing;
 
+use crate::error::{Context, Error, Result};
 use throng_host::atomic_file::{self, PRIVATE, Unfinished};
 use throng_host::faults::Crash;
 use throng_host::private_dir::{self, Others};
+use throng_host::{bail, ensure};
 
 /// An open state directory. No other process can open it at the same time, but to look at it.
 #[derive(Debug)]
@@ -57,6 +58,7 @@ impl StateDir {
     pub(super) fn look_at(path: &Path) -> Result<Self> {
         ensure!(
             path.join(LOCK).is_file(),
+            Invalid,
             "{} is no state directory: name the one that you answer with",
             path.display()
         );
@@ -163,6 +165,7 @@ impl StateDir {
         match content {
             Some(content) => Ok(Some(Zeroizing::new(content.to_vec()))),
             None => bail!(
+                Damaged,
                 "{} is damaged, or of another state directory; put back a copy of it. It is not made anew, because \
                  that would randomize again",
                 self.path(name).display()
@@ -202,6 +205,7 @@ impl NamingSecret {
         let Some(secret) = state.read_checked(SECRET, SECRET)? else { return Ok(None) };
         ensure!(
             secret.len() == SECRET_LEN,
+            Damaged,
             "{} is damaged; put back a copy of it",
             state.path(SECRET).display()
         );
@@ -240,7 +244,7 @@ fn take(lock: &File) -> Result<()> {
             Err(fs::TryLockError::Error(error)) => return Err(error.into()),
         }
     }
-    bail!("another process uses it; wait until it is done")
+    Err(Error::Busy)
 }
 
 fn unusable(path: &Path) -> impl Fn() -> String {

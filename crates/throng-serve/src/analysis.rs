@@ -28,7 +28,6 @@ pub use tally_files::TallyFiles;
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
 use throng_account::TO_THE_END;
 use throng_account::ledger::Entry;
 use throng_account::terms::Kept;
@@ -36,12 +35,13 @@ use throng_analyze::{Crowd, Release};
 use throng_survey::terms;
 use throng_wire::SignedSurvey;
 
+use crate::error::Result;
 use throng_account::Refusal;
 use throng_host::private_dir::{self, Others};
 
 /// Makes a directory of an analyzer's data. Service managers and containers may let a group see it, and nobody else.
 pub(crate) fn create_private(directory: &Path) -> Result<()> {
-    private_dir::create(directory, Others::Strangers)
+    Ok(private_dir::create(directory, Others::Strangers)?)
 }
 
 /// Makes a release of one epoch of a channel: works out what the crowd that hops have signed guarantees, writes that into the
@@ -62,7 +62,7 @@ pub fn promised(survey: &SignedSurvey, crowd: &Crowd) -> Result<(Kept, Entry)> {
     let terms = terms(survey.survey(), crowd.route.label)?;
     let planned = survey.survey().crowd.respondents_min;
     let kept = terms.guarantee_at_least(crowd.respondents, planned, TO_THE_END).map_err(|error| {
-        anyhow!(Refusal(format!("nothing is guaranteed of a crowd of {}: {error}", crowd.respondents)))
+        Refusal(format!("nothing is guaranteed of a crowd of {}: {error}", crowd.respondents))
     })?;
     let (survey, epoch) = (survey.hash().to_string(), crowd.route.epoch);
     Ok((kept, Entry { survey, epoch, spending: terms.spending(&kept) }))

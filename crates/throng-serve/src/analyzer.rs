@@ -11,7 +11,6 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
 use axum::Router;
 use throng_wire::{LayerKeys, Place, Route};
 use tokio::runtime::Handle;
@@ -20,6 +19,7 @@ use tokio::time::timeout;
 
 use crate::analysis::{ReleaseLedger, SealedFiles, TallyFiles, create_private};
 use crate::dashboard::{self, Dashboard, Shown};
+use crate::error::{Context, Error, Result};
 use crate::operate::about::{self, unique_name};
 use crate::operate::contacts::Contacts;
 use crate::operate::damage::Damage;
@@ -27,6 +27,7 @@ use crate::operate::directory::ensure_writable;
 use crate::operate::layer_keys::LayerKeyFiles;
 use crate::operate::log::Log;
 use crate::operate::operator_port::{OperatorPort, is_for_one_machine};
+use crate::operate::reasons::Reason;
 use crate::operate::survey_files::SurveyFiles;
 use crate::operate::vitals::Vitals;
 use crate::operate::work_loop::{self, WorkLoop};
@@ -37,6 +38,7 @@ use puller::{Puller, Watched};
 use throng_host::atomic_file::parent;
 use throng_host::bundle::Bundle;
 use throng_host::clock::now_s;
+use throng_host::ensure;
 use throng_host::entropy::system_rng;
 use throng_host::keygen::Party;
 use throng_host::net::{Client, client};
@@ -75,6 +77,7 @@ impl AnalyzerServer {
             .context("the mark of the ledger is kept there: say with ledger_mark where it may be")?;
         ensure!(
             !parent(&mark).starts_with(&config.data),
+            Invalid,
             "ledger_mark is in the data directory, and would be lost with the ledger: keep it apart"
         );
         // A ledger that cannot be gone on with is found out now, and not when somebody waits for a release.
@@ -89,7 +92,7 @@ impl AnalyzerServer {
                 }
             };
             let same = |other: &Analyzed| other.bundle.survey().hash() == prepared.bundle.survey().hash();
-            ensure!(!surveys.iter().any(same), "{} is listed twice", survey.survey.display());
+            ensure!(!surveys.iter().any(same), Invalid, "{} is listed twice", survey.survey.display());
             surveys.push(prepared);
         }
         if surveys.is_empty() {
@@ -139,7 +142,9 @@ impl AnalyzerServer {
         shutdown: impl Future<Output = ()>,
         ready: impl FnOnce(Option<&str>),
     ) -> Result<()> {
-        self.warnings().into_iter().for_each(|warning| log.warn("warning").reason(warning).write());
+        self.warnings()
+            .into_iter()
+            .for_each(|warning| log.warn("warning").reason(Reason::Warning(warning)).write());
         let Self { config, party, surveys, mut damages } = self;
         let (vitals, contacts) = (Vitals::new(), Contacts::default());
         let has_dashboard = config.operator_listen.is_some_and(is_for_one_machine);
@@ -218,7 +223,7 @@ impl AnalyzerServer {
         tokio::select! {
             () = shutdown => {}
             // Whoever watches over the process starts it again.
-            _ = ends.recv() => bail!("a thread of the analyzer has panicked"),
+            _ = ends.recv() => return Err(Error::Panicked("a thread of the analyzer has panicked")),
         }
         vitals.stop();
         log.info("stopping").write();
@@ -292,14 +297,17 @@ impl Analyzed {
     fn new(files: &AnalyzedSurvey, config: &AnalyzerConfig, party: &Party) -> Result<Self> {
         let (public, bundle) = SurveyFiles::read(&files.survey)?;
         let survey = bundle.survey().survey();
-        let pinned = survey.party(Place::Analyzer).ok_or_else(|| anyhow!("the survey has no analyzer"))?;
+        let pinned =
+            survey.party(Place::Analyzer).ok_or_else(|| Error::invalid("the survey has no analyzer"))?;
         ensure!(
             pinned.signing_key == party.signing_key().public(),
+            Invalid,
             "the survey pins another signing key for its analyzer than the identity has"
         );
         let own = bundle.address(Place::Analyzer)?;
         ensure!(
             own.certificate.is_none_or(|certificate| certificate == party.identity().digest()),
+            Invalid,
             "the address names another certificate than the identity has: sign it with `throng keygen address`"
         );
         for instance in 1..=survey.delivery.instances {

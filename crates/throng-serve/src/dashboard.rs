@@ -17,7 +17,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
 use axum::Router;
 use axum::extract::{FromRequestParts, Path, Request, State};
 use axum::http::StatusCode;
@@ -34,6 +33,7 @@ use throng_wire::SignedSurvey;
 use tokio::sync::Semaphore;
 
 use crate::analysis::{DataKey, PublishedReleases};
+use crate::error::{Error, Result};
 use crate::operate::{Contacts, Vitals};
 use crate::studio::Studio;
 use throng_account::Refusal;
@@ -229,11 +229,8 @@ pub fn too_much(detail: impl Into<String>) -> Problem {
 }
 
 /// A rule that says no is 422, with its sentence; what cannot be read is 500, with what to look at.
-pub fn problem(error: &anyhow::Error) -> Problem {
-    if let Some(problem) = error.downcast_ref::<Problem>() {
-        return problem.clone();
-    }
-    match error.downcast_ref::<Refusal>() {
+pub fn problem(error: &Error) -> Problem {
+    match error.refusal() {
         Some(Refusal(sentence)) => {
             Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", sentence.clone())
         }

@@ -12,7 +12,6 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
 use axum::Router;
 use throng_account::deletion::Deletion;
 use throng_dp::{Delta, Epsilon};
@@ -21,6 +20,7 @@ use throng_wire::survey::Enrolment;
 use throng_wire::{CredentialList, Digest, LayerKeys, Place, SigningKey, Survey, SurveyHash};
 use tokio::runtime::Handle;
 
+use crate::error::{Context, Error, Result};
 use crate::file_store::{FileStore, MarkFile, ShadowMark, ShadowStore};
 use crate::operate::about::{self, unique_name};
 use crate::operate::damage::Damage;
@@ -28,6 +28,7 @@ use crate::operate::directory::ensure_writable;
 use crate::operate::layer_keys::LayerKeyFiles;
 use crate::operate::log::{Log, Seldom};
 use crate::operate::operator_port::OperatorPort;
+use crate::operate::reasons::Reason;
 use crate::operate::survey_files::SurveyFiles;
 use crate::operate::vitals::{Counter, Vitals};
 use crate::operate::work_loop::{self, WorkLoop};
@@ -42,6 +43,7 @@ use throng_host::net::server::Limits;
 use throng_host::net::{Client, Server, Transport, client, open_files};
 use throng_host::private_dir::{self, Others};
 use throng_host::private_file;
+use throng_host::{bail, ensure};
 use worker::{Counts, HopWorker};
 
 /// A shuffler whose files were read and found to be right.
@@ -84,11 +86,13 @@ impl Shuffler {
         let party = Party::read(&config.identity)?;
         ensure!(
             config.listen.ip().is_loopback() || !config.plain_http,
+            Invalid,
             "plain HTTP is for one machine only, and {} can be reached from others: listen on 127.0.0.1, or use TLS",
             config.listen
         );
         ensure!(
             config.listen.port() == 0 || config.operator_listen.is_none_or(|listen| listen != config.listen),
+            Invalid,
             "operator_listen is {}, as listen is: give the operator a port of its own",
             config.listen
         );
@@ -107,7 +111,7 @@ impl Shuffler {
         }
         for (index, one) in surveys.iter().enumerate() {
             let same = |other: &Prepared| other.key() == one.key();
-            ensure!(!surveys[..index].iter().any(same), "a survey and instance is listed twice");
+            ensure!(!surveys[..index].iter().any(same), Invalid, "a survey and instance is listed twice");
         }
         Ok(Self { config, party, surveys, damages })
     }
@@ -147,7 +151,7 @@ impl Shuffler {
         if self.surveys.is_empty() {
             // It may be one that cannot be read.
             Damage::none(damages)?;
-            bail!("there is no survey {name} here, but {}", names.join(", "));
+            bail!(Invalid, "there is no survey {name} here, but {}", names.join(", "));
         }
         Ok(())
     }
@@ -186,7 +190,9 @@ impl Shuffler {
         shutdown: impl Future<Output = ()>,
         ready: impl FnOnce(&str),
     ) -> Result<()> {
-        self.warnings().into_iter().for_each(|warning| log.warn("warning").reason(warning).write());
+        self.warnings()
+            .into_iter()
+            .for_each(|warning| log.warn("warning").reason(Reason::Warning(warning)).write());
         let Self { config, party, surveys, mut damages } = self;
         private_dir::create(&config.data, Others::Strangers)?;
         let vitals = Vitals::new();
@@ -219,8 +225,7 @@ impl Shuffler {
         let files = open_files::allow((connections + OPEN_FILES) as u64).saturating_sub(OPEN_FILES as u64);
         let connections_max = connections.min(usize::try_from(files).unwrap_or(usize::MAX)).max(1);
         if connections_max < connections {
-            let reason = "the system allows fewer open files than connections_max needs: raise its limit (LimitNOFILE)";
-            log.warn("warning").reason(reason).write();
+            log.warn("warning").reason(Reason::OpenFiles).write();
         }
         let limits =
             Limits { connections_max, requests_per_s_max: config.requests_per_s_max, ..Limits::default() };
@@ -247,7 +252,7 @@ impl Shuffler {
             drop(stop);
             tokio::task::spawn_blocking(move || worker.join())
                 .await?
-                .map_err(|_| anyhow!("a hop's own thread panicked"))?;
+                .map_err(|_| Error::Panicked("a hop's own thread panicked"))?;
         }
         tokio::task::spawn_blocking(move || hops.iter().try_for_each(|hop| hop.sync())).await??;
         port.close().await?;
@@ -286,31 +291,36 @@ struct Running {
 impl Prepared {
     fn new(config: &SurveyConfig, shuffler: &ShufflerConfig, party: &Party) -> Result<Self> {
         let Place::Hop { instance, hop } = config.place else {
-            bail!("a shuffler's place is a hop, for example instance-1-hop-1");
+            bail!(Invalid, "a shuffler's place is a hop, for example instance-1-hop-1");
         };
         let (public, bundle) = SurveyFiles::read(&config.survey)?;
         let survey = bundle.survey().survey();
-        let pinned =
-            survey.party(config.place).ok_or_else(|| anyhow!("the survey has no {}", config.place))?;
+        let pinned = survey
+            .party(config.place)
+            .ok_or_else(|| Error::invalid(format!("the survey has no {}", config.place)))?;
         ensure!(
             pinned.signing_key == party.signing_key().public(),
+            Invalid,
             "the survey pins another signing key for {} than the identity has",
             config.place
         );
         let own = bundle.address(config.place)?;
         ensure!(
             own.url.starts_with("https://") != shuffler.plain_http,
+            Invalid,
             "the address {} does not fit plain_http = {}",
             own.url,
             shuffler.plain_http
         );
         ensure!(
             own.certificate.is_none_or(|certificate| certificate == party.identity().digest()),
+            Invalid,
             "the address names another certificate than the identity has: sign it with `throng keygen address`"
         );
         let peers = Peers::of(&bundle, (instance, hop), shuffler.plain_http)?;
         ensure!(
             bundle.key_list_digest(Place::Analyzer).is_some(),
+            Invalid,
             "there is no key list of the analyzer: add what it signed to the .keys file beside the survey"
         );
         let credentials = match (&config.credentials, hop, survey.crowd.enrolment) {
@@ -318,8 +328,12 @@ impl Prepared {
                 let text = private_file::read_own(path)?;
                 Some(CredentialList::from_file(&text).with_context(|| format!("in {}", path.display()))?)
             }
-            (None, 1, Enrolment::Credential) => bail!("credentials are missing: the list of who may answer"),
-            (Some(_), ..) => bail!("credentials belong to a first hop of a survey without open enrolment"),
+            (None, 1, Enrolment::Credential) => {
+                bail!(Invalid, "credentials are missing: the list of who may answer")
+            }
+            (Some(_), ..) => {
+                bail!(Invalid, "credentials belong to a first hop of a survey without open enrolment")
+            }
             (None, ..) => None,
         };
         let rule = crowd_rule(survey)?;
@@ -467,11 +481,8 @@ impl Prepared {
 fn tell_cut(log: &Log, cut: Cut) {
     let entry = log.warn("tail-cut");
     match cut {
-        Cut::Journal => entry.reason("the journal ended in an unfinished record, which was never acted on"),
-        Cut::Uploads(channel) => {
-            let reason = "uploads ended in a group that was not synced: nobody was given a receipt for it, unless the disk has lost it since";
-            entry.epoch(channel.epoch).label(channel.label).reason(reason)
-        }
+        Cut::Journal => entry.reason(Reason::JournalCut),
+        Cut::Uploads(channel) => entry.epoch(channel.epoch).label(channel.label).reason(Reason::UploadsCut),
     }
     .write();
 }
@@ -513,7 +524,7 @@ fn watch(hop: &Arc<Hop>, intake: &GroupCommit, vitals: &Vitals) {
 pub fn crowd_rule(survey: &Survey) -> Result<CrowdRule> {
     let deletion = survey.labels.as_ref().map(|labels| {
         let (epsilon, delta) = (Epsilon::new(labels.epsilon_deletion)?, Delta::new(labels.delta_deletion)?);
-        anyhow::Ok(Deletion::new(epsilon, delta)?.noise()?)
+        Ok::<_, Error>(Deletion::new(epsilon, delta)?.noise()?)
     });
     Ok(CrowdRule::new(survey.crowd.respondents_min, deletion.transpose()?))
 }

@@ -9,13 +9,14 @@ mod verdict;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
 use serde_json::{Map, Value};
 use throng_survey::CheckedClaim;
 use throng_wire::{SignedSurvey, SurveyHash};
 
 use crate::analysis::published::{KEYS, LEDGER, RELEASE, SIGNATURES, STATEMENTS, SURVEY, TABLE};
+use crate::error::{Context, Error, Result};
 use throng_host::bundle::KeyLists;
+use throng_host::ensure;
 pub use verdict::{Check, Mark, Verdict};
 
 /// A release as it was published: the texts of its files. One that is missing is checked as such.
@@ -41,6 +42,7 @@ impl Files {
         };
         let text = |name: &str| {
             String::from_utf8(bytes(name)?)
+                .map_err(|error| Error::invalid(error.to_string()))
                 .with_context(|| format!("{} is no text", dir.join(name).display()))
         };
         let release = serde_json::from_slice(&bytes(RELEASE)?).with_context(|| {
@@ -95,7 +97,7 @@ fn check_survey(files: &Files, trusted: Option<SurveyHash>, verdict: &mut Verdic
         let [survey, signatures, names] =
             [&files.survey, &files.signatures, &files.names].map(|text| match text {
                 Ok(text) => Ok(text.as_str()),
-                Err(error) => Err(anyhow::anyhow!("{error:#}")),
+                Err(error) => Err(Error::invalid(format!("{error:#}"))),
             });
         let survey = SignedSurvey::from_files(survey?, signatures?)?;
         if survey.survey().names_file().is_some() { Ok(survey.with_names(names?)?) } else { Ok(survey) }
@@ -150,6 +152,7 @@ pub fn hash_of(survey: &Path) -> Result<SurveyHash> {
 pub fn parse_hash(text: &str) -> Result<SurveyHash> {
     ensure!(
         text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit()),
+        Invalid,
         "{text:?} is no survey hash: it has 64 hexadecimal digits"
     );
     let lower = serde_json::Value::String(text.to_ascii_lowercase());

@@ -51,7 +51,7 @@ impl Desk {
     }
 
     /// The same with another state directory.
-    pub fn open_at(&self, state: &Path) -> anyhow::Result<Respondent> {
+    pub fn open_at(&self, state: &Path) -> throng_respondent::Result<Respondent> {
         let mut respondent = Respondent::open_with(state, &mut rng(1))?;
         if respondent.ledger().epsilon_limit().is_none() {
             respondent.set_epsilon_limit(Epsilon::new(50.0)?)?;
@@ -67,7 +67,7 @@ impl Desk {
         value: Option<u64>,
         now_ms: u64,
         seed: u8,
-    ) -> anyhow::Result<Answered> {
+    ) -> throng_respondent::Result<Answered> {
         respondent.answer_with(&self.bundle(), value, &How::default(), now_ms, &mut rng(seed))
     }
 }

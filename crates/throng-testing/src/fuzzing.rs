@@ -4,7 +4,7 @@
 
 pub mod hop_files;
 #[cfg(feature = "fuzzing-product")]
-mod product;
+pub mod product;
 mod stages;
 mod wire;
 

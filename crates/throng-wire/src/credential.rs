@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_list_in_which_any_bit_is_another_is_refused() {
-        let (survey, place) = (SurveyHash::ZERO, Place::hop(1, 1));
+        let (survey, place) = (SurveyHash::new([0; 32]), Place::hop(1, 1));
         let whole = CredentialList::new([&credential(1), &credential(2)], &survey, place).to_file();
         for at in 0..8 * whole.len() {
             let mut bytes = whole.clone().into_bytes();

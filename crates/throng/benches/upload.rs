@@ -315,10 +315,10 @@ fn serve(kind: &str, dir: &Path) -> Result<()> {
         let server = Server::bind(any, Transport::Plain, unlimited).await?;
         println!("http://{}", server.address()?);
         match kind {
-            "limited" => server.serve(bare, std::future::pending()).await,
+            "limited" => Ok(server.serve(bare, std::future::pending()).await?),
             "durable" => {
                 let intake = Arc::new(Intake::open(dir, &home)?);
-                server.serve_with(Uploads(intake), Router::new(), std::future::pending()).await
+                Ok(server.serve_with(Uploads(intake), Router::new(), std::future::pending()).await?)
             }
             _ => bail!("there is no server {kind}"),
         }

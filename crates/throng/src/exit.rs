@@ -25,7 +25,14 @@ impl std::error::Error for Broken {}
 
 /// The exit code of an error, whatever context was added to it.
 pub fn code(error: &anyhow::Error) -> u8 {
-    if error.is::<Refusal>() || error.is::<Broken>() { REFUSED } else { FAILED }
+    let refused = |error: &(dyn std::error::Error + 'static)| {
+        error.is::<Refusal>()
+            || error.is::<Broken>()
+            || error.downcast_ref::<throng_host::Error>().is_some_and(|error| error.refusal().is_some())
+            || error.downcast_ref::<throng_serve::Error>().is_some_and(|error| error.refusal().is_some())
+            || error.downcast_ref::<throng_respondent::Error>().is_some_and(|error| error.refusal().is_some())
+    };
+    if error.chain().any(refused) { REFUSED } else { FAILED }
 }
 
 #[cfg(test)]
@@ -36,6 +43,11 @@ mod tests {
     fn a_refusal_is_not_a_failure() {
         let refusal = || anyhow::Error::new(Refusal("90 respondents where the survey asks for 100".into()));
         assert_eq!(code(&refusal()), REFUSED);
+        let typed =
+            || throng_host::Error::from(Refusal("90 respondents where the survey asks for 100".into()));
+        assert_eq!(code(&typed().into()), REFUSED);
+        assert_eq!(code(&anyhow::Error::new(typed()).context("the epoch was destroyed")), REFUSED);
+        assert_eq!(code(&throng_host::Error::invalid("give at least 1").into()), FAILED);
         assert_eq!(code(&refusal().context("the epoch was destroyed")), REFUSED);
         assert_eq!(code(&anyhow::Error::new(Broken("a report says more than it claims".into()))), REFUSED);
         assert_eq!(code(&anyhow::anyhow!("the disk is full")), FAILED);

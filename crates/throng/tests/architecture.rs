@@ -201,6 +201,19 @@ fn the_command_line_is_in_the_program_alone() {
     }
 }
 
+/// Errors of libraries are typed: whoever embeds one can tell a refusal from a full disk.
+#[test]
+fn errors_without_a_type_are_in_programs_and_the_laboratory_alone() {
+    let lower = |name: &str| !LABORATORY.contains(&name) && !PROGRAMS.contains(&name);
+    for (name, _) in ARROWS.iter().filter(|(name, _)| lower(name)) {
+        let manifest = fs::read_to_string(crates().join(name).join("Cargo.toml")).unwrap();
+        assert!(!manifest.contains("\nanyhow"), "{name} depends on anyhow");
+        for (path, source) in sources(name) {
+            assert!(!source.contains("anyhow::"), "{} names anyhow", path.display());
+        }
+    }
+}
+
 #[test]
 fn parties_do_not_depend_on_the_laboratory() {
     let lower = |name: &str| !LABORATORY.contains(&name) && !PROGRAMS.contains(&name);
@@ -228,10 +241,8 @@ fn the_operators_program_neither_draws_nor_trains() {
 }
 
 /// Top-level modules that still depend on one another in a circle, by crate. A circle that is mended leaves this list.
-const CIRCLES: &[(&str, &[&str])] = &[
-    ("throng-analyze", &["batch", "instance_tally"]),
-    ("throng-survey", &["error", "place"]),
-];
+const CIRCLES: &[(&str, &[&str])] =
+    &[("throng-analyze", &["batch", "instance_tally"]), ("throng-survey", &["error", "place"])];
 
 /// The top-level modules of a crate form no circle: each can be read with those that it uses, and without those that use it.
 /// Tests do not count.

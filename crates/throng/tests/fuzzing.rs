@@ -122,15 +122,17 @@ fn the_corpus_has_what_parsers_take() {
         let whole = [bytes, Digest::of(bytes).as_bytes()].concat();
         throng_lab::learning::Checkpoint::read(&file(&whole)).ok()??.state
     });
-    let mark = product::marked_ledger().2;
+    let mark = throng_testing::fuzzing::product::marked_ledger().2;
     taken("ledger_mark", |bytes| (bytes == mark).then_some(()));
     // A release that holds but for the bytes of one file holds with its own.
     let published = folder.path().join("published");
     fs::create_dir(&published).unwrap();
-    product::PUBLISHED.iter().for_each(|(name, bytes)| fs::write(published.join(name), bytes).unwrap());
+    throng_testing::fuzzing::product::PUBLISHED
+        .iter()
+        .for_each(|(name, bytes)| fs::write(published.join(name), bytes).unwrap());
     let verdict = throng_serve::verify::verify(&published, None).unwrap();
     assert!(verdict.holds, "write it anew with `cargo test -p throng --test verify -- --ignored`: {verdict}");
-    for (name, whole) in &product::PUBLISHED[..2] {
+    for (name, whole) in &throng_testing::fuzzing::product::PUBLISHED[..2] {
         taken("published", |bytes| (&bytes[1..] == *whole).then_some(name));
     }
 }
@@ -294,7 +296,7 @@ fn of_product(add: &mut Add<'_>) {
     let analyzer = "identity = \"keys\"\ndata = \"data\"\nmemory_mib = 16\n[budget]\nepsilon_central = 20\ndelta = 0.01\n\
         [[surveys]]\nsurvey = \"survey.toml\"\npopulation = \"people\"\n";
     add("config_files", "analyzer".into(), analyzer.into());
-    add("ledger_mark", "one".into(), product::marked_ledger().2);
+    add("ledger_mark", "one".into(), throng_testing::fuzzing::product::marked_ledger().2);
     // The target puts the checksum behind it.
     let note = format!("throng-v1 erased batch\n{}\n", Digest::of(b"batch"));
     add("erased_note", "note".into(), note.into_bytes());
@@ -305,10 +307,10 @@ fn of_product(add: &mut Add<'_>) {
     let length = u16::try_from(pictures.len()).unwrap().to_be_bytes();
     add("labelled", "idx".into(), [&length[..], &pictures, &labels].concat());
     add("labelled", "cifar".into(), [[3; 3073], [4; 3073]].concat());
-    let checkpoint = throng::learning::Checkpoint {
+    let checkpoint = throng_lab::learning::Checkpoint {
         identity: BTreeMap::from([("program".to_owned(), "1".to_owned())]),
         seeds: vec![[5; 32], [6; 32]],
-        done: vec![vec![throng::learning::Point {
+        done: vec![vec![throng_lab::learning::Point {
             step: 3,
             accuracy: 0.5,
             loss: 0.25,

@@ -108,7 +108,7 @@ fn nothing_is_answered_without_a_limit_of_ones_own() {
     let mut respondent = Respondent::open_with(&desk.state(), &mut rng(1)).unwrap();
     respondent.use_credential(&desk.folder.path().join("credential")).unwrap();
     assert_eq!((respondent.ledger().epsilon_limit(), respondent.ledger().left().unwrap()), (None, 0.0));
-    let refused = desk.answer(&mut respondent, Some(7), NOW_MS, 2).unwrap_err();
+    let refused = anyhow::Error::from(desk.answer(&mut respondent, Some(7), NOW_MS, 2).unwrap_err());
     assert_eq!(throng::exit::code(&refused), throng::exit::REFUSED);
     let said = refused.to_string();
     assert!(said.contains("5.2500") && said.contains("--epsilon-limit"), "{said}");

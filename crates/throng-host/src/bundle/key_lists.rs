@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Result, ensure};
+use crate::ensure;
+use crate::error::Result;
 use throng_wire::{Digest, KeyList, Place, Signed, SignedSurvey};
 
 /// Key lists by party and serial. Their signatures were checked by whoever put them here.
@@ -27,6 +28,7 @@ impl KeyLists {
         let there = self.0.entry((party, serial)).or_insert_with(|| list.clone());
         ensure!(
             there.digest() == list.digest(),
+            Invalid,
             "{party} signed two key lists with the serial {serial}: ask its operator why"
         );
         Ok(())

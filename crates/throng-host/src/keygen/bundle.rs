@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
 use throng_wire::signed::TextDocument;
 use throng_wire::{Address, Approval, KeyList, Place, Signed, SignedSurvey, Survey};
 
 use super::files::{KeyDir, NewFile, read};
 use super::signer::{ADDRESS, APPROVAL, KEY_LIST};
 use crate::bundle::{Bundle, KeyLists};
+use crate::error::{Context, Error, Result};
+use crate::{bail, ensure};
 
 /// Checks what the parties signed and writes it beside the survey, as `Bundle::read` reads it. Each party's directory needs
 /// its three public documents only. Refused where a document is older than one that is there already; key lists that were
@@ -21,7 +22,7 @@ pub fn bundle(survey: &Path, dirs: &[impl AsRef<Path>], epoch: u64) -> Result<Bu
         let documents = Documents::read(dir.as_ref())?;
         let place = documents.approval.claimed_party();
         if let Some(Documents { dir: other, .. }) = parties.get(&place) {
-            bail!("{} and {} are both of {place}", other.display(), dir.as_ref().display());
+            bail!(Invalid, "{} and {} are both of {place}", other.display(), dir.as_ref().display());
         }
         parties.insert(place, documents);
     }
@@ -62,6 +63,7 @@ impl Documents {
         let (address, keys) = (self.address.verify(survey)?, self.keys.verify(survey)?);
         ensure!(
             (address.party, keys.party) == (place, place),
+            Invalid,
             "the documents are of different parties: {place}, {} and {}",
             address.party,
             keys.party
@@ -72,6 +74,7 @@ impl Documents {
         {
             ensure!(
                 address.serial > before.serial,
+                Invalid,
                 "the address is not newer than the one beside the survey"
             );
         }
@@ -97,7 +100,10 @@ fn write(
     let parent = survey.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let file = |extension: &str, text: String| {
         let path = survey.with_extension(extension);
-        let name = path.file_name().and_then(|name| name.to_str()).context("the survey's name is no text")?;
+        let name = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .ok_or_else(|| Error::invalid("the survey's name is no text"))?;
         Ok(NewFile::public(name, text))
     };
     let files: Result<Vec<NewFile>> = [

@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
 use getrandom::rand_core::CryptoRng;
 use rayon::prelude::*;
 use throng_wire::survey::Enrolment;
@@ -11,6 +10,8 @@ use throng_wire::{Credential, CredentialList, Place, Survey};
 
 use super::files::{KeyDir, NewFile, sync};
 use crate::atomic_file::{self, PRIVATE, Unfinished};
+use crate::ensure;
+use crate::error::{Context, Result};
 
 /// Makes credentials for a survey: `respondents/000001.credential` and so on, each for one respondent, and
 /// `instance-I-hop-1.credentials` for each first hop. Refused where there are some already.
@@ -23,9 +24,10 @@ pub fn credentials(
     rng: &mut (impl CryptoRng + ?Sized),
 ) -> Result<Vec<Credential>> {
     survey.ready()?;
-    ensure!(count > 0, "there should be at least one credential");
+    ensure!(count > 0, Invalid, "there should be at least one credential");
     ensure!(
         survey.crowd.enrolment == Enrolment::Credential,
+        Invalid,
         "the survey's enrolment is open: respondents make credentials of their own"
     );
     let (out, hash) = (KeyDir::open(dir)?, survey.hash()?);

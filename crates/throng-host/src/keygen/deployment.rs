@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
 use getrandom::rand_core::CryptoRng;
 use throng_wire::survey::{Instance, Parties, Party as Named};
 use throng_wire::{Place, Survey};
@@ -11,6 +10,7 @@ use throng_wire::{Place, Survey};
 use super::files::{KeyDir, NewFile};
 use super::{Party, Schedule, Signer, bundle};
 use crate::bundle::Bundle;
+use crate::error::Result;
 
 /// A survey with all its parties, on disk.
 #[derive(Debug)]

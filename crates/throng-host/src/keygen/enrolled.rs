@@ -5,11 +5,12 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
 use throng_wire::survey::Enrolment;
 use throng_wire::{CredentialList, Digest, EnrolmentFile, Place, Survey};
 
 use super::files::{KeyDir, NewFile};
+use crate::error::{Context, Error, Result};
+use crate::{bail, ensure};
 
 /// Makes the list of a first hop, or of all, from enrolment files, and says how many respondents are on each. Files of another
 /// survey or hop, damaged ones and respondents who are there twice are refused, before anything is written.
@@ -22,6 +23,7 @@ pub fn enrolled(
     survey.ready()?;
     ensure!(
         survey.crowd.enrolment == Enrolment::Credential,
+        Invalid,
         "the survey's enrolment is open: nobody has to be enrolled"
     );
     let first_hops: Vec<Place> =
@@ -32,6 +34,7 @@ pub fn enrolled(
     };
     ensure!(
         wanted.iter().all(|place| first_hops.contains(place)),
+        Invalid,
         "--place is the first hop of an instance, {} for example",
         Place::hop(1, 1)
     );
@@ -40,11 +43,19 @@ pub fn enrolled(
         wanted.iter().map(|&place| (place, BTreeMap::new())).collect();
     for path in files(handed_in)? {
         let file = read(&path)?;
-        ensure!(*file.survey() == hash, "{} is for another survey than {}", path.display(), survey.name);
+        ensure!(
+            *file.survey() == hash,
+            Invalid,
+            "{} is for another survey than {}",
+            path.display(),
+            survey.name
+        );
         let names = found.get_mut(&file.party());
-        let names = names.with_context(|| format!("{} is for {}", path.display(), file.party()))?;
+        let names =
+            names.ok_or_else(|| Error::invalid(format!("{} is for {}", path.display(), file.party())))?;
         if let Some(other) = names.insert(*file.id(), path.clone()) {
-            anyhow::bail!(
+            bail!(
+                Invalid,
                 "{} and {} enrol the same respondent: take one of them away",
                 other.display(),
                 path.display()
@@ -56,9 +67,11 @@ pub fn enrolled(
     for (place, names) in found {
         ensure!(
             !names.is_empty(),
+            Invalid,
             "nobody is enrolled at {place}: is its directory among those that are named?"
         );
-        let list = CredentialList::of_names(names.into_keys()).context("a respondent is there twice")?;
+        let list = CredentialList::of_names(names.into_keys())
+            .ok_or_else(|| Error::invalid("a respondent is there twice"))?;
         counts.insert(place, list.len() as u64);
         lists.push(NewFile::public(&format!("{place}.credentials"), list.to_file()));
     }

@@ -4,10 +4,11 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
 use zeroize::Zeroizing;
 
 use crate::atomic_file::{Complete, PRIVATE, PUBLIC, Unfinished, sync_directory};
+use crate::bail;
+use crate::error::{Context, Result};
 
 /// A directory for keys.
 pub(super) struct KeyDir(PathBuf);
@@ -60,6 +61,7 @@ impl KeyDir {
             let path = self.path(name);
             if fs::symlink_metadata(&path).is_ok() {
                 bail!(
+                    Invalid,
                     "{} is there already; keys are never overwritten: choose another directory",
                     path.display()
                 );

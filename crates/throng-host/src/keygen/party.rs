@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
 use getrandom::rand_core::CryptoRng;
 use throng_wire::SigningKey;
 
 use super::files::{KeyDir, NewFile};
+use crate::error::{Context, Result};
 use crate::net::Identity;
 use crate::private_file;
 
@@ -38,7 +38,7 @@ impl Party {
         let path = dir.join(SIGNING_KEY);
         let advice = || format!("{} has no identity: make one with `throng keygen --out`", dir.display());
         let text = private_file::read(&path).with_context(advice)?;
-        SigningKey::from_file(&text).with_context(|| format!("in {}", path.display()))
+        SigningKey::from_file(&text).damaged(|| format!("in {}", path.display()))
     }
 
     /// Reads what `create` wrote.

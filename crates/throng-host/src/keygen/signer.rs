@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, ensure};
 use getrandom::rand_core::CryptoRng;
 use throng_wire::signed::TextDocument;
 use throng_wire::{
@@ -11,6 +10,8 @@ use throng_wire::{
 
 use super::files::{KeyDir, NewFile, read};
 use super::{Party, Schedule};
+use crate::ensure;
+use crate::error::{Context, Error, Result};
 use crate::net::endpoint::Endpoint;
 use crate::private_file;
 
@@ -27,10 +28,12 @@ impl<'a> Signer<'a> {
     /// Refused where the survey is a draft, or pins another key for this place.
     pub fn new(party: &'a Party, survey: &'a Survey, place: Place) -> Result<Self> {
         survey.ready()?;
-        let pinned = survey.party(place).ok_or_else(|| anyhow!("the survey names no {place}"))?;
+        let pinned =
+            survey.party(place).ok_or_else(|| Error::invalid(format!("the survey names no {place}")))?;
         let own = party.signing_key().public();
         ensure!(
             pinned.signing_key == own,
+            Invalid,
             "the survey pins the signing key {} for {place}, and this identity has {own}: use the directory of \
              {place}, or correct the survey",
             pinned.signing_key
@@ -50,11 +53,15 @@ impl<'a> Signer<'a> {
     ) -> Result<(Address, KeyList)> {
         let out = KeyDir::open(dir)?;
         out.refuse_existing(Self::FILES).context("change what was signed with `address` or `rotate`")?;
-        ensure!(schedule.overlap < schedule.epochs, "the overlap has to be shorter than a key lives");
+        ensure!(
+            schedule.overlap < schedule.epochs,
+            Invalid,
+            "the overlap has to be shorter than a key lives"
+        );
         let last_epoch = first_epoch
             .checked_add(schedule.epochs - 1)
             .filter(|&last| last <= INTEGER_MAX)
-            .ok_or_else(|| anyhow!("the key would live beyond the last epoch there is"))?;
+            .ok_or_else(|| Error::invalid("the key would live beyond the last epoch there is"))?;
         let mut keys = LayerKeys::new();
         keys.add(LayerSecretKey::generate(0, Lifetime { first_epoch, last_epoch }, rng)?)?;
         let list = keys.list(self.hash, self.place, 1);
@@ -93,7 +100,11 @@ impl<'a> Signer<'a> {
             Some(last) if last >= epoch => drop(keys.rotate(schedule.epochs, schedule.overlap, rng)?),
             _ => add_key(&mut keys, &old, epoch, schedule, rng)?,
         }
-        ensure!(keys.last_epoch() <= Some(INTEGER_MAX), "the key would live beyond the last epoch there is");
+        ensure!(
+            keys.last_epoch() <= Some(INTEGER_MAX),
+            Invalid,
+            "the key would live beyond the last epoch there is"
+        );
         let list = keys.list(self.hash, self.place, old.serial + 1);
         list.follows(&old, epoch)?;
         self.replace_keys(dir, &keys, &list)?;
@@ -116,9 +127,9 @@ impl<'a> Signer<'a> {
         let there = path.try_exists().with_context(|| format!("cannot read {}", path.display()))?;
         let own: Option<KeyList> = there.then(|| self.own(&path)).transpose()?;
         // The serial goes up from the highest that anybody has seen.
-        let mut old = own.iter().chain(published).max_by_key(|list| list.serial).cloned().with_context(|| {
+        let mut old = own.iter().chain(published).max_by_key(|list| list.serial).cloned().ok_or_else(|| {
             let path = path.display();
-            format!("neither {path} nor a published key list of {} is there: add the newest that it signed to the .keys file beside the survey", self.place)
+            Error::Invalid(format!("neither {path} nor a published key list of {} is there: add the newest that it signed to the .keys file beside the survey", self.place))
         })?;
         old.keys = own.iter().chain(published).flat_map(|list| list.keys.iter().copied()).collect();
         let mut keys = LayerKeys::new();
@@ -140,7 +151,7 @@ impl<'a> Signer<'a> {
         let certificate = url.starts_with("https://").then(|| self.party.identity().digest());
         let address =
             Address { survey: self.hash, party: self.place, serial, url: url.to_owned(), certificate };
-        Endpoint::new(&address)?;
+        Endpoint::new(&address).map_err(|error| Error::invalid(error.to_string()))?;
         Ok(address)
     }
 
@@ -153,10 +164,11 @@ impl<'a> Signer<'a> {
         let text = read(path)?;
         let advice = || format!("in {}", path.display());
         let document =
-            T::from_canonical(text.lines().next().unwrap_or_default().as_bytes()).with_context(advice)?;
+            T::from_canonical(text.lines().next().unwrap_or_default().as_bytes()).damaged(advice)?;
         let ours = document.survey() == self.hash && document.party() == self.place;
         ensure!(
             ours && self.signed(document.clone())? == text,
+            Damaged,
             "{} is not what {} signed for this survey",
             path.display(),
             self.place
@@ -178,7 +190,7 @@ fn add_key(
 ) -> Result<()> {
     let taken: Vec<u8> = old.keys.iter().chain(&keys.public()).map(|key| key.id).collect();
     let id = (0..=u8::MAX).find(|id| !taken.contains(id));
-    let id = id.context("all 256 numbers of layer keys are taken")?;
+    let id = id.ok_or_else(|| Error::invalid("all 256 numbers of layer keys are taken"))?;
     let last_epoch = first_epoch.saturating_add(schedule.epochs - 1);
     Ok(keys.add(LayerSecretKey::generate(id, Lifetime { first_epoch, last_epoch }, rng)?)?)
 }
@@ -186,7 +198,7 @@ fn add_key(
 /// The private layer keys in a directory that `Signer::sign` has written to.
 pub fn read_layer_keys(dir: &Path) -> Result<LayerKeys> {
     let path = dir.join(LAYER_KEYS);
-    LayerKeys::from_file(&private_file::read(&path)?).with_context(|| format!("in {}", path.display()))
+    LayerKeys::from_file(&private_file::read(&path)?).damaged(|| format!("in {}", path.display()))
 }
 
 /// Erases the private layer keys that are for epochs before `epoch` only.

@@ -11,7 +11,6 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER};
 use hyper::{HeaderMap, Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
-use thiserror::Error;
 use throng_wire::{Address, Digest, Route, Token};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
@@ -22,57 +21,7 @@ use super::body::OCTETS;
 use super::endpoint::Endpoint;
 use super::watched::{Side, Watched};
 use super::{Identity, Outgoing, Problem, paths, tls};
-
-/// Why something was not delivered.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum SendError {
-    /// It would be refused again: something has to change first.
-    #[error("{0}")]
-    Refused(String),
-    /// It may work later, with the same bytes.
-    #[error("{0}")]
-    Unreachable(String),
-    /// The same, but not before so many seconds are over.
-    #[error("{reason}")]
-    Later {
-        /// What it said.
-        reason: String,
-        /// Its `Retry-After`.
-        after_s: u64,
-    },
-    /// By the clock of whoever was asked, this is not the time for it.
-    #[error("{reason}")]
-    WrongTime {
-        /// What it said.
-        reason: String,
-        /// Which time it is there: seconds since 1970-01-01T00:00:00Z.
-        their_s: u64,
-        /// Too late, for good; otherwise too early.
-        over: bool,
-    },
-}
-
-impl SendError {
-    /// What an answer with this problem means to whoever asked.
-    fn of(problem: &Problem) -> Self {
-        let reason = problem.to_string();
-        match (problem.time_s, problem.retry_after_s) {
-            (Some(their_s), _) => Self::WrongTime { reason, their_s, over: !problem.is_passing() },
-            (None, Some(after_s)) if problem.is_passing() => Self::Later { reason, after_s },
-            _ if problem.is_passing() => Self::Unreachable(reason),
-            _ => Self::Refused(reason),
-        }
-    }
-
-    /// Whether the same bytes may be taken later.
-    pub fn is_passing(&self) -> bool {
-        match self {
-            Self::Refused(_) => false,
-            Self::Unreachable(_) | Self::Later { .. } => true,
-            Self::WrongTime { over, .. } => !over,
-        }
-    }
-}
+pub use crate::send_error::SendError;
 
 /// How long a client waits, and how much it reads.
 #[derive(Clone, Copy, Debug)]
@@ -224,7 +173,7 @@ impl Reply {
         if self.status.is_success() {
             return Ok(self);
         }
-        Err(SendError::of(&self.problem().await?))
+        Err(send_error(&self.problem().await?))
     }
 
     /// The problem that an answer with an error status tells of.
@@ -349,6 +298,17 @@ impl Shared {
         if connections.len() < self.limits.idle_connections_max && !connection.is_closed() {
             connections.push(Idle { connection, since: Instant::now() });
         }
+    }
+}
+
+/// What an answer with this problem means to whoever asked.
+fn send_error(problem: &Problem) -> SendError {
+    let reason = problem.to_string();
+    match (problem.time_s, problem.retry_after_s) {
+        (Some(their_s), _) => SendError::WrongTime { reason, their_s, over: !problem.is_passing() },
+        (None, Some(after_s)) if problem.is_passing() => SendError::Later { reason, after_s },
+        _ if problem.is_passing() => SendError::Unreachable(reason),
+        _ => SendError::Refused(reason),
     }
 }
 

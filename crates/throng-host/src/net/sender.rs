@@ -1,10 +1,10 @@
 //! The blocking face of the client, for programs of respondents that have no runtime of their own.
 
-use anyhow::Context;
 use throng_wire::{Address, Route, Token};
 use tokio::runtime::{Builder, Runtime};
 
 use super::client::{Client, Limits, SendError};
+use crate::error::{Context, Result};
 
 /// Sends bodies, one call after another or from several threads. Not for use inside an asynchronous runtime, which has
 /// the `Client`.
@@ -16,7 +16,7 @@ pub struct Sender {
 
 impl Sender {
     /// A sender with one thread of its own, which looks after its connections.
-    pub fn new(limits: Limits) -> anyhow::Result<Self> {
+    pub fn new(limits: Limits) -> Result<Self> {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.context("the operating system gives no thread for the network")?;
         Ok(Self { client: Client::new(None, limits), runtime })

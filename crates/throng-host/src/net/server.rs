@@ -6,7 +6,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
 use axum::Router;
 use axum::http::StatusCode;
 use hyper::Request;
@@ -31,6 +30,8 @@ use super::rate::Rate;
 use super::shortcut::{Answer, NoShortcut, Shortcut};
 use super::tls::{self, Identity};
 use super::watched::{Side, Watched};
+use crate::ensure;
+use crate::error::{Context, Result};
 
 /// What a server puts up with.
 #[derive(Clone, Copy, Debug)]
@@ -127,6 +128,7 @@ impl Server {
             Transport::Plain => {
                 ensure!(
                     address.ip().is_loopback(),
+                    Invalid,
                     "plain HTTP is for one machine only, and {address} can be reached from others: listen on \
                      127.0.0.1, or use TLS"
                 );

@@ -7,7 +7,6 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
@@ -21,12 +20,13 @@ use rustls::server::NoServerSessionStorage;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::version::TLS13;
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName as IssuerName, Error,
-    ServerConfig, SignatureScheme,
+    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName as IssuerName,
+    Error as TlsError, ServerConfig, SignatureScheme,
 };
 use throng_wire::Digest;
 use zeroize::Zeroizing;
 
+use crate::error::{Context, Error, Result};
 use crate::private_file;
 
 /// A party's certificate and its private key. The key is never shown.
@@ -61,10 +61,10 @@ impl Identity {
     /// Reads the text of PEM files, and refuses a key that is not the certificate's.
     pub fn from_pem(certificate: &str, key: &str) -> Result<Self> {
         let certificate = CertificateDer::from_pem_slice(certificate.as_bytes())
-            .map_err(|error| anyhow!("not a certificate in PEM: {error}"))?;
+            .map_err(|error| Error::invalid(format!("not a certificate in PEM: {error}")))?;
         // The text of this error could quote the file, so it is left out.
-        let key =
-            PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|_| anyhow!("not a private key in PEM"))?;
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes())
+            .map_err(|_| Error::invalid("not a private key in PEM"))?;
         let identity = Self { certificate, key };
         server_config(&identity)?;
         Ok(identity)
@@ -84,7 +84,7 @@ impl Identity {
     pub fn key_pem(&self) -> Result<Zeroizing<String>> {
         match &self.key {
             PrivateKeyDer::Pkcs8(key) => Ok(pem("PRIVATE KEY", key.secret_pkcs8_der())),
-            _ => Err(anyhow!("the TLS key is not in PKCS #8 form")),
+            _ => Err(Error::invalid("the TLS key is not in PKCS #8 form")),
         }
     }
 }
@@ -157,7 +157,7 @@ impl ClientCertVerifier for AnyClient {
         _: &CertificateDer<'_>,
         _: &[CertificateDer<'_>],
         _: UnixTime,
-    ) -> Result<ClientCertVerified, Error> {
+    ) -> Result<ClientCertVerified, TlsError> {
         Ok(ClientCertVerified::assertion())
     }
 
@@ -166,8 +166,8 @@ impl ClientCertVerifier for AnyClient {
         _: &[u8],
         _: &CertificateDer<'_>,
         _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Err(Error::General("TLS 1.2 is not spoken here".into()))
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        Err(TlsError::General("TLS 1.2 is not spoken here".into()))
     }
 
     fn verify_tls13_signature(
@@ -175,7 +175,7 @@ impl ClientCertVerifier for AnyClient {
         message: &[u8],
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
+    ) -> Result<HandshakeSignatureValid, TlsError> {
         verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
     }
 
@@ -199,7 +199,7 @@ impl ServerCertVerifier for Pinned {
         _: &ServerName<'_>,
         _: &[u8],
         _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
+    ) -> Result<ServerCertVerified, TlsError> {
         if Digest::of(certificate) == self.pinned {
             Ok(ServerCertVerified::assertion())
         } else {
@@ -212,8 +212,8 @@ impl ServerCertVerifier for Pinned {
         _: &[u8],
         _: &CertificateDer<'_>,
         _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Err(Error::General("TLS 1.2 is not spoken here".into()))
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        Err(TlsError::General("TLS 1.2 is not spoken here".into()))
     }
 
     fn verify_tls13_signature(
@@ -221,7 +221,7 @@ impl ServerCertVerifier for Pinned {
         message: &[u8],
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
+    ) -> Result<HandshakeSignatureValid, TlsError> {
         let algorithms = &self.provider.signature_verification_algorithms;
         verify_tls13_signature(message, certificate, signature, algorithms)
     }

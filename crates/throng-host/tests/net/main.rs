@@ -478,7 +478,7 @@ struct Running {
     socket: SocketAddr,
     requests: Arc<AtomicUsize>,
     stop: oneshot::Sender<()>,
-    task: JoinHandle<anyhow::Result<()>>,
+    task: JoinHandle<throng_host::Result<()>>,
 }
 
 enum Kind {

@@ -30,7 +30,7 @@ pub(crate) fn seen(path: &Path, origin: Digest, make: impl FnOnce() -> Result<Bo
 fn keep(path: &Path, bytes: Vec<u8>) {
     let write = || -> Result<()> {
         let name = path.file_name().and_then(|name| name.to_str()).context("a file needs a name")?;
-        OutDir::open(path.parent().unwrap_or(Path::new(".")))?.write(&[(name, bytes)])
+        Ok(OutDir::open(path.parent().unwrap_or(Path::new(".")))?.write(&[(name, bytes)])?)
     };
     if let Err(error) = write() {
         eprintln!("features are computed again the next time: {error:#}");

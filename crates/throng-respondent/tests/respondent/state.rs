@@ -21,7 +21,7 @@ fn damaged_files_are_an_error_and_nothing_is_made_anew() {
     desk.open().send_with(&hops, &clock, |_, _| (), &mut rng(3)).unwrap();
     let sent = files(&state);
     assert_eq!(sent.len(), waiting.len() + 3);
-    let use_all = || -> anyhow::Result<()> {
+    let use_all = || -> throng_respondent::Result<()> {
         let mut respondent = desk.open_at(&state)?;
         desk.answer(&mut respondent, Some(7), NOW_MS, 4)?;
         desk.answer(&mut respondent, Some(7), NOW_MS + EPOCH_MS, 5)?;
@@ -156,13 +156,13 @@ fn find_rot(steps: impl Fn(usize, bool) -> (usize, usize)) {
     desk.open().send_with(&Hops::honest(&desk.world, &clock), &clock, |_, _| (), &mut rng(3)).unwrap();
     desk.answer(&mut desk.open(), Some(8), NOW_MS + EPOCH_MS, 4).unwrap();
     let whole = files(&state);
-    let looked_at = || -> anyhow::Result<(String, usize)> {
+    let looked_at = || -> throng_respondent::Result<(String, usize)> {
         let respondent = desk.open_at(&state)?;
         let checked = respondent.check(&[])?;
         let contradictions = checked.iter().filter(|body| body.contradiction).count();
         Ok((format!("{:?} {checked:?}", respondent.ledger()), contradictions))
     };
-    let answered = || -> anyhow::Result<(String, usize)> {
+    let answered = || -> throng_respondent::Result<(String, usize)> {
         let mut respondent = desk.open_at(&state)?;
         let more = desk.answer(&mut respondent, Some(7), NOW_MS + 2 * EPOCH_MS, 5)?;
         Ok((format!("{more:?}"), 0))
@@ -177,7 +177,8 @@ fn find_rot(steps: impl Fn(usize, bool) -> (usize, usize)) {
     for (name, bytes) in &whole {
         kinds.insert(name.split(['/', '.']).next().unwrap());
         let drawn = name.starts_with("permanent") || name == "credential";
-        let read: &dyn Fn() -> anyhow::Result<(String, usize)> = if drawn { &answered } else { &looked_at };
+        let read: &dyn Fn() -> throng_respondent::Result<(String, usize)> =
+            if drawn { &answered } else { &looked_at };
         let before = read().unwrap();
         put_back();
         let (step, cut_step) = steps(bytes.len(), drawn);

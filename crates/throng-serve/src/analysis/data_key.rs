@@ -4,9 +4,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use anyhow::Result;
 use throng_wire::{Digest, Mac, SigningKey};
 
+use crate::error::Result;
 use throng_host::keygen::Party;
 
 /// A key that is derived from the analyzer's signing key, and where the mark of its ledger is: apart from the data, so that one

@@ -1,6 +1,8 @@
 //! A line of the ledger of releases, as it is written and published.
 
-use anyhow::Result;
+use std::num::ParseFloatError;
+
+use crate::error::{Error, Result};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use throng_account::ledger::{Entry, Hiding, Spending};
@@ -129,7 +131,7 @@ impl StoredSpending {
 
 impl StoredCrowd {
     fn read(self) -> Result<Hiding> {
-        Ok(Hiding { honest: self.honest, miss: Delta::new(self.miss.parse()?)? })
+        Ok(Hiding { honest: self.honest, miss: Delta::new(number(&self.miss)?)? })
     }
 }
 
@@ -142,10 +144,14 @@ impl StoredGuarantee {
     }
 
     fn read(self) -> Result<CentralGuarantee<Removal>> {
-        Ok(CentralGuarantee::new(epsilon(&self.epsilon)?, Delta::new(self.delta.parse()?)?))
+        Ok(CentralGuarantee::new(epsilon(&self.epsilon)?, Delta::new(number(&self.delta)?)?))
     }
 }
 
 fn epsilon(text: &str) -> Result<Epsilon> {
-    Ok(Epsilon::new(text.parse()?)?)
+    Ok(Epsilon::new(number(text)?)?)
+}
+
+fn number(text: &str) -> Result<f64> {
+    text.parse().map_err(|error: ParseFloatError| Error::damaged(error.to_string()))
 }

@@ -6,11 +6,12 @@
 use std::fs;
 use std::io::ErrorKind;
 
-use anyhow::{Context, Result, ensure};
 use throng_wire::Digest;
 
 use super::DataKey;
+use crate::error::{Context, Result};
 use throng_host::atomic_file;
+use throng_host::ensure;
 
 /// How many lines there were, and what the last one is authenticated by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +38,7 @@ impl LedgerMark {
             mark.map(|mark| mark.text(key)).transpose()?.is_some_and(|whole| whole.as_bytes() == text);
         ensure!(
             whole,
+            Damaged,
             "{} is damaged, or of another analyzer: put back the newest copy of it. {WAY_OUT}",
             path.display()
         );

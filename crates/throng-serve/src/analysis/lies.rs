@@ -1,12 +1,12 @@
 //! What a release says about lies: what one liar can do, what cannot come from the crowd, and what stands with some liars.
 
-use anyhow::Result;
 use indicatif::HumanCount;
 use serde::{Deserialize, Serialize};
 use throng_analyze::Release;
 use throng_analyze::plausible::{FALSE_ALARM, Mark};
 use throng_wire::survey::Survey;
 
+use crate::error::Result;
 pub use throng_survey::liar::{OneLiarShown, up_to_tenths};
 
 /// What is said of lies in a release. The names are stable. All of it follows from what is released and from public numbers.

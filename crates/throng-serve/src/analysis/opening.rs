@@ -12,7 +12,6 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
 use throng_account::ledger::Recorded;
 use throng_account::terms::Kept;
 use throng_analyze::{Announced, BatchCounter, BatchHead, Crowd, InstanceTally};
@@ -22,9 +21,11 @@ use throng_survey::CheckedClaim;
 use throng_wire::{KeyList, LayerKeys, Route, Signed, SignedSurvey, Survey};
 
 use super::{DataKey, ReleaseLedger, SealedFiles, TallyFiles, promised};
+use crate::error::{Context, Result};
 use throng_account::Refusal;
 use throng_host::faults::abort_at;
 use throng_host::keygen::read_layer_keys;
+use throng_host::{bail, ensure};
 
 /// Who opens epochs of which survey, and at whose expense.
 #[derive(Clone, Copy, Debug)]
@@ -135,7 +136,7 @@ impl Opener<'_> {
         let keys = self.keys_for(&there.sealed)?;
         let Delivered { mut tallies, mut sealed, .. } = there.clone();
         let ((kept, recorded), refused) = match self.book(&there.announced()) {
-            Err(error) if error.is::<Refusal>() && !sealed.is_empty() => {
+            Err(error) if error.refusal().is_some() && !sealed.is_empty() => {
                 // What is open already has its entry, and costs nothing more.
                 let opened = self.book(&there.opened()).map_err(|_| error)?;
                 (opened, sealed.drain(..).map(|head| head.route().instance).collect())
@@ -167,7 +168,7 @@ impl Opener<'_> {
     fn check(&self, all: &Delivered, (label, epoch): (u32, u64)) -> Result<()> {
         let survey = self.survey.survey();
         // A survey that does not keep what it claims is not answered, and not released either.
-        CheckedClaim::check(survey).map_err(|error| anyhow!(Refusal(error.to_string())))?;
+        CheckedClaim::check(survey).map_err(|error| Refusal(error.to_string()))?;
         let announced = all.announced();
         if announced.is_empty() && !all.erased.is_empty() {
             let sentence = format!(
@@ -182,7 +183,7 @@ impl Opener<'_> {
             known.extend(SealedFiles::new(self.data, hash).epochs(label)?);
             let known: Vec<String> = known.iter().map(u64::to_string).collect();
             let known = if known.is_empty() { "none yet".into() } else { known.join(", ") };
-            bail!("no batch of epoch {epoch} has come; there are batches of epochs: {known}");
+            bail!(Invalid, "no batch of epoch {epoch} has come; there are batches of epochs: {known}");
         }
         // Whoever keeps to the label's trust profile sends fragments to these alone.
         let receiving = survey.receiving(label);
@@ -190,6 +191,7 @@ impl Opener<'_> {
         if inside.peek().is_none() {
             let receiving: Vec<String> = receiving.iter().map(u32::to_string).collect();
             bail!(
+                Invalid,
                 "no batch of epoch {epoch} has come from the instances that fragments under this label go to: {}",
                 receiving.join(", ")
             );
@@ -216,6 +218,7 @@ impl Opener<'_> {
         };
         ensure!(
             sealed.iter().all(covers),
+            Damaged,
             "there is no layer key for this epoch: put back a copy of layer.keys"
         );
         Ok(keys)
@@ -227,10 +230,11 @@ impl Opener<'_> {
         let path = self.keys.join("key-list");
         let Ok(text) = fs::read_to_string(&path) else { return Ok(()) };
         let damaged = || format!("{}: put back a copy of it", path.display());
-        let list = Signed::<KeyList>::from_text(&text).with_context(damaged)?;
-        let listed = list.verify(self.survey).with_context(damaged)?;
+        let list = Signed::<KeyList>::from_text(&text).damaged(damaged)?;
+        let listed = list.verify(self.survey).damaged(damaged)?;
         ensure!(
             keys.public().iter().all(|key| listed.keys.contains(key)),
+            Damaged,
             "layer.keys and {} do not name the same keys: put back copies of both",
             path.display()
         );

@@ -7,12 +7,13 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use throng_wire::{Digest, SurveyHash};
 
 use super::{DataKey, Released};
+use crate::error::{Context, Error, Result};
 use throng_host::atomic_dir::{AtomicDir, OpenDir};
+use throng_host::{bail, ensure};
 
 /// The published releases of an analyzer, in its data directory. Whoever reads them reads no tally, and spends nothing.
 #[derive(Clone, Debug)]
@@ -127,19 +128,21 @@ impl Published {
         let text = format!("{list}{}\n", self.tag(&list)?);
         let mut all = files.to_vec();
         all.push((LIST, text.into_bytes()));
-        self.dir.write(&all)
+        Ok(self.dir.write(&all)?)
     }
 
     /// Opens it, for one who reads more than one of its files. It is not published again meanwhile.
     pub fn open(&self) -> Result<PublishedFiles> {
         let dir = self.dir.open().with_context(|| format!("cannot read {}", self.dir().display()))?;
-        let dir = dir.with_context(|| format!("cannot read {}: it is not there", self.dir().display()))?;
+        let dir = dir.ok_or_else(|| {
+            Error::damaged(format!("cannot read {}: it is not there", self.dir().display()))
+        })?;
         let path = dir.path().join(LIST);
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let authentic = text.strip_suffix('\n').and_then(|text| text.rsplit_once('\n'));
-        let Some((hashes, tag)) = authentic else { bail!("{} is damaged: {AGAIN}", path.display()) };
+        let Some((hashes, tag)) = authentic else { bail!(Damaged, "{} is damaged: {AGAIN}", path.display()) };
         let tag_expected = self.tag(&format!("{hashes}\n"))?.to_string();
-        ensure!(tag == tag_expected, "{} is damaged: {AGAIN}", path.display());
+        ensure!(tag == tag_expected, Damaged, "{} is damaged: {AGAIN}", path.display());
         Ok(PublishedFiles { dir, list: text })
     }
 
@@ -194,14 +197,14 @@ impl PublishedFiles {
         let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let line = format!("{} {name}", Digest::of(&bytes));
         let published = self.list.lines().skip(1).any(|known| known == line);
-        ensure!(published, "{} is not what was published: {AGAIN}", path.display());
+        ensure!(published, Damaged, "{} is not what was published: {AGAIN}", path.display());
         Ok(bytes)
     }
 
     /// What `release.json` says.
     pub fn release(&self) -> Result<Released> {
         let read = serde_json::from_slice(&self.read(RELEASE)?);
-        read.with_context(|| format!("in {}: {AGAIN}", self.dir.path().join(RELEASE).display()))
+        read.damaged(|| format!("in {}: {AGAIN}", self.dir.path().join(RELEASE).display()))
     }
 
     /// The lines of its table, by value.

@@ -9,7 +9,6 @@ use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
 use throng_account::ledger::{Entry, Ledger, Recorded};
 use throng_dp::{CentralGuarantee, Removal};
 use throng_wire::Digest;
@@ -18,9 +17,11 @@ use super::ledger_line::LedgerLine;
 use super::ledger_mark::{LedgerMark, WAY_OUT};
 use super::published::{LEDGER, PublishedReleases, ReleaseName};
 use super::{DataKey, create_private};
+use crate::error::{Context, Error, Result};
 use throng_account::Refusal;
 use throng_host::atomic_file::{append, truncate};
 use throng_host::faults::abort_at;
+use throng_host::{bail, ensure};
 
 /// The ledger of an analyzer, for as long as it is open its alone.
 pub struct ReleaseLedger {
@@ -60,6 +61,7 @@ impl ReleaseLedger {
         match ledger.written.mark() {
             Some(mark) => mark.write(key)?,
             None => bail!(
+                Damaged,
                 "{} has no line: nothing is spent by it. Put back a copy, or begin with an empty data directory and a new \
                  ledger_mark; what was spent before has to come off the budget then",
                 ledger.path.display()
@@ -112,7 +114,7 @@ impl ReleaseLedger {
 
     /// A ledger of lines as they were published.
     pub fn of_excerpt(lines: &str, budget: CentralGuarantee<Removal>) -> Result<Ledger> {
-        ensure!(lines.is_empty() || lines.ends_with('\n'), "its last line is not finished");
+        ensure!(lines.is_empty() || lines.ends_with('\n'), Damaged, "its last line is not finished");
         let mut ledger = Ledger::new(budget);
         for (number, line) in (1..).zip(lines.lines()) {
             restore(&mut ledger, line).with_context(|| format!("the ledger, line {number}"))?;
@@ -132,7 +134,7 @@ impl ReleaseLedger {
         // Memory follows the disk: what could not be written is not recorded.
         let mut ledger = self.ledger().clone();
         let recorded = ledger.record(population, entry).map_err(|error| match error {
-            throng_account::Error::Refused(reason) => anyhow!(Refusal(reason)),
+            throng_account::Error::Refused(reason) => Error::from(Refusal(reason)),
             other => other.into(),
         })?;
         if ledger.entries(population) != before {
@@ -175,10 +177,11 @@ impl Written {
             let damaged =
                 || format!("{}, line {number}: put back the newest copy of the file", path.display());
             let line = line.strip_suffix(b"\n").and_then(|line| str::from_utf8(line).ok());
-            let (line, tag) = line.and_then(|line| line.rsplit_once(' ')).with_context(damaged)?;
+            let (line, tag) =
+                line.and_then(|line| line.rsplit_once(' ')).ok_or_else(|| Error::damaged(damaged()))?;
             let expected = written.tag(line, key)?;
             if tag != expected.to_string() {
-                return Err(anyhow!("it is not what was written there")).with_context(damaged);
+                return Err(Error::damaged("it is not what was written there")).damaged(damaged);
             }
             written.push(line.to_owned(), expected);
         }
@@ -216,6 +219,7 @@ impl Written {
         let known = mark.map_or(0, |mark| mark.lines);
         if lines < known {
             bail!(
+                Damaged,
                 "{path} has {lines} lines, and {marked} says that it had {known}: releases that were made are forgotten. Put back \
                  the newest copy of {path}. Without one the budget cannot be kept: `throng serve analyzer --accept-ledger` \
                  takes what is there, and what is missing has to come off the budget in the analyzer's file by hand"
@@ -223,6 +227,7 @@ impl Written {
         }
         if lines > known + 1 {
             bail!(
+                Damaged,
                 "{path} has {lines} lines, and {marked} knows of {known}: it is lost, or of an earlier day. Put back the newest \
                  copy of it. {WAY_OUT}"
             );
@@ -231,6 +236,7 @@ impl Written {
         let fits = |mark: LedgerMark| self.tags.get(mark.lines as usize - 1) == Some(&mark.last);
         ensure!(
             mark.is_none_or(fits),
+            Damaged,
             "{path} is not the ledger that {marked} is of: put back the newest copies of both"
         );
         Ok(())
@@ -253,6 +259,7 @@ impl Written {
             for name in &names {
                 ensure!(
                     booked.contains(&(hash.as_str(), name.epoch)),
+                    Damaged,
                     "{} was published, and is not in the ledger: {advice}",
                     releases.at(survey, *name).dir().display()
                 );
@@ -264,6 +271,7 @@ impl Written {
             {
                 ensure!(
                     String::from_utf8_lossy(&excerpt).lines().all(|line| lines.contains(line)),
+                    Damaged,
                     "{} has lines that are not in the ledger: {advice}",
                     releases.at(survey, *longest).dir().join(LEDGER).display()
                 );
@@ -552,7 +560,7 @@ mod tests {
         let mut ledger = open(0.25);
         ledger.record("people", one.clone()).unwrap();
         let error = ledger.record("people", two.clone()).unwrap_err();
-        assert!(error.is::<Refusal>(), "{error:#}");
+        assert!(error.refusal().is_some(), "{error:#}");
         drop(ledger);
         let mut smaller = open(0.1);
         assert_eq!(smaller.ledger().entries("people"), [one]);

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::path::Path;
 
-use anyhow::Result;
 use indicatif::HumanCount;
 use serde::{Deserialize, Serialize};
 use throng_analyze::plausible::Mark;
@@ -14,6 +13,7 @@ use throng_wire::survey::{Cover, Enrolment, Survey};
 
 use super::lies::{Lies, interval_with_liars, liars, mark_of};
 use super::published::{PICTURE, TABLE};
+use crate::error::{Error, Result};
 use crate::studio::{RankPlot, Studio};
 use throng_account::rounding::at_most;
 use throng_analyze::Picture;
@@ -249,8 +249,8 @@ impl Released {
             let mark = mark_of(release, &self.lies, value, self.noise_threshold);
             table.write_record([&value.to_string(), &name, &count, &error, &significant, mark])?;
         }
-        let mut files = vec![(TABLE, table.into_inner()?)];
-        let drawing = |error| anyhow::anyhow!("cannot be drawn: {error}");
+        let mut files = vec![(TABLE, table.into_inner().map_err(|error| error.into_error())?)];
+        let drawing = |error| Error::invalid(format!("cannot be drawn: {error}"));
         match (studio, picture) {
             (None, _) => {}
             (Some(studio), Some(picture)) => files.push((PICTURE, studio.png(picture).map_err(drawing)?)),

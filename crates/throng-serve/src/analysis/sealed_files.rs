@@ -9,14 +9,15 @@ use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
 use throng_analyze::{BatchCheck, BatchHead};
 use throng_wire::batch_count::BATCH_COUNT_LEN;
 use throng_wire::statement::STATEMENT_LEN;
 use throng_wire::{BatchCount, Digest, EpochStatement, Route, Signed, SignedSurvey, SurveyHash};
 
 use super::create_private;
+use crate::error::{Context, Error, Result};
 use throng_host::atomic_file::{self, PRIVATE, Unfinished};
+use throng_host::ensure;
 
 /// The sealed batches of one survey. A file is there whole or not at all.
 #[derive(Clone, Debug)]
@@ -112,18 +113,15 @@ impl SealedFiles {
             let hops = survey.survey().delivery.hops as usize;
             let mut bytes = vec![0; MAGIC.len() + hops * STATEMENT_LEN + BATCH_COUNT_LEN];
             reader.read_exact(&mut bytes)?;
-            let (statements, count) = bytes.split_last_chunk().context("it is too short")?;
-            let statements = statements.strip_prefix(MAGIC).context("it is no sealed batch")?;
+            let (statements, count) =
+                bytes.split_last_chunk().ok_or_else(|| Error::damaged("it is too short"))?;
+            let statements =
+                statements.strip_prefix(MAGIC).ok_or_else(|| Error::damaged("it is no sealed batch"))?;
             let statements: Result<Vec<Signed<EpochStatement>>, _> =
                 statements.chunks_exact(STATEMENT_LEN).map(Signed::from_bytes).collect();
-            Ok::<_, anyhow::Error>(BatchHead::check(
-                survey,
-                *route,
-                &statements?,
-                BatchCount::from_bytes(count),
-            )?)
+            Ok::<_, Error>(BatchHead::check(survey, *route, &statements?, BatchCount::from_bytes(count))?)
         })();
-        let head = head.with_context(|| format!("{}: put back a copy of it", path.display()))?;
+        let head = head.damaged(|| format!("{}: put back a copy of it", path.display()))?;
         Ok(Some((head, reader)))
     }
 
@@ -171,7 +169,7 @@ impl SealedFiles {
         let text = str::from_utf8(&bytes).ok().and_then(|text| text.strip_prefix(ERASED_HEADER));
         let batch = text.and_then(|text| text.lines().next()).and_then(|line| line.parse::<Digest>().ok());
         let whole = batch.filter(|batch| erased(route, batch).as_bytes() == bytes);
-        ensure!(whole.is_some(), "{} is damaged: put back a copy of it", path.display());
+        ensure!(whole.is_some(), Damaged, "{} is damaged: put back a copy of it", path.display());
         Ok(whole.map(|batch| Erased { batch }))
     }
 

@@ -5,13 +5,14 @@ use std::fs;
 use std::io::{BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
 use throng_analyze::{HEAD_LEN, InstanceTally};
 use throng_wire::statement::STATEMENT_LEN;
 use throng_wire::{Digest, EpochStatement, Hasher, Route, Signed, SignedSurvey, Survey, SurveyHash};
 
 use super::create_private;
+use crate::error::{Context, Error, Result};
 use throng_host::atomic_file;
+use throng_host::{bail, ensure};
 
 /// The tallies of one survey. A file is there whole or not at all, and is never changed.
 #[derive(Clone, Debug)]
@@ -46,18 +47,23 @@ impl TallyFiles {
     pub fn statements(&self, survey: &SignedSurvey, route: &Route) -> Result<Vec<Signed<EpochStatement>>> {
         let path = self.statements_path(route);
         let damaged = || format!("{}: put back a copy of it", path.display());
-        let bytes = fs::read(&path).with_context(damaged)?;
+        let bytes = fs::read(&path).damaged(damaged)?;
         let statements: Result<Vec<Signed<EpochStatement>>, _> =
             bytes.chunks(STATEMENT_LEN).map(Signed::from_bytes).collect();
-        let statements = statements.with_context(damaged)?;
+        let statements = statements.damaged(damaged)?;
         let hops = survey.survey().delivery.hops;
         for (hop, signed) in (1..).zip(&statements) {
-            let said = signed.verify(survey).with_context(damaged)?;
+            let said = signed.verify(survey).damaged(damaged)?;
             if said.route != *route || said.hop != hop {
-                bail!("it is about another batch or hop: {}", damaged());
+                bail!(Damaged, "it is about another batch or hop: {}", damaged());
             }
         }
-        ensure!(statements.len() as u64 == u64::from(hops), "there is not one of each hop: {}", damaged());
+        ensure!(
+            statements.len() as u64 == u64::from(hops),
+            Damaged,
+            "there is not one of each hop: {}",
+            damaged()
+        );
         Ok(statements)
     }
 
@@ -74,8 +80,8 @@ impl TallyFiles {
             bytes => bytes.with_context(|| format!("cannot read {}", path.display()))?,
         };
         let tally = InstanceTally::from_bytes(survey, &bytes)
-            .with_context(|| format!("{}: put back a copy of it", path.display()))?;
-        ensure!(tally.route == *route, "{} is the tally of another batch", path.display());
+            .damaged(|| format!("{}: put back a copy of it", path.display()))?;
+        ensure!(tally.route == *route, Damaged, "{} is the tally of another batch", path.display());
         Ok(Some(tally))
     }
 
@@ -86,11 +92,11 @@ impl TallyFiles {
         let damaged = || format!("{}: put back a copy of it", path.display());
         let head = match fs::File::open(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            file => file.and_then(|file| whole_head(BufReader::new(file))).with_context(damaged)?,
+            file => file.and_then(|file| whole_head(BufReader::new(file))).damaged(damaged)?,
         };
-        let head = head.with_context(damaged)?;
-        let (of, counted) = InstanceTally::head(&head).with_context(damaged)?;
-        ensure!(of == *route, "{} is the tally of another batch", path.display());
+        let head = head.ok_or_else(|| Error::damaged(damaged()))?;
+        let (of, counted) = InstanceTally::head(&head).damaged(damaged)?;
+        ensure!(of == *route, Damaged, "{} is the tally of another batch", path.display());
         Ok(Some(counted))
     }
 

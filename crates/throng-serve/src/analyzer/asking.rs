@@ -6,15 +6,15 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
 use hyper::{HeaderMap, Method};
 use throng_wire::{Address, Place, Route};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use super::Analyzed;
+use crate::error::Result;
 use crate::operate::contacts::Contacts;
-use crate::operate::reasons;
+use crate::operate::reasons::{self, Reason};
 use throng_host::clock::now_s;
 use throng_host::net::{Client, Outgoing, Problem, SendError, paths};
 
@@ -47,12 +47,11 @@ impl Asking {
         for place in (1..signed.survey().delivery.hops).map(|hop| Place::hop(instance, hop)) {
             let contacts = contacts.clone();
             match survey.bundle.address(place) {
-                Err(error) => contacts.note(signed.hash(), place, now_s(), Some(reasons::of(&error))),
+                Err(error) => contacts.note(signed.hash(), place, now_s(), Some(Reason::of(&error.into()))),
                 Ok(address) => {
                     let (client, address) = (client.clone(), address.clone());
                     self.running.push(handle.spawn(async move {
                         let failing = reasons::answer(&address, asked(&client, &address, &route).await).err();
-                        let failing = failing.as_ref().map(reasons::of);
                         contacts.note(route.survey, place, now_s(), failing);
                     }));
                 }

@@ -3,11 +3,11 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
 use serde::Deserialize;
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
 
 use crate::analysis::DataKey;
+use crate::error::{Context, Result};
 use crate::operate::config_file;
 
 /// What an analyzer is told. Paths are relative to the file's directory.

@@ -9,7 +9,6 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
 use hyper::{HeaderMap, Method, StatusCode};
 use throng_analyze::{BatchHead, InstanceTally};
 use throng_dp::{CentralGuarantee, Removal};
@@ -21,13 +20,15 @@ use tokio::runtime::Handle;
 
 use super::{Analyzed, Asking, Open};
 use crate::analysis::{DataKey, Delivered, Opener};
+use crate::error::{Context, Error, Result};
 use crate::operate::about::unique_name;
 use crate::operate::contacts::Contacts;
 use crate::operate::log::Log;
-use crate::operate::reasons;
+use crate::operate::reasons::{self, Reason};
 use crate::operate::vitals::{Counter, Vitals};
 use crate::operate::work_loop::{Failures, Kind, WorkLoop, Worker};
 use throng_host::clock::now_s;
+use throng_host::ensure;
 use throng_host::faults::abort_at;
 use throng_host::net::client::{Client, Reply, SendError};
 use throng_host::net::{Outgoing, paths};
@@ -160,7 +161,7 @@ impl Worker for Puller {
         }
         if self.work_loop.is_due(Work::Take, None) {
             let taken = self.take_waiting(stop);
-            let failing = taken.as_ref().err().map(reasons::of);
+            let failing = taken.as_ref().err().map(Reason::of);
             let signed = self.survey.bundle.survey();
             let last = Place::hop(self.instance, signed.survey().delivery.hops);
             self.contacts.note(signed.hash(), last, now_s(), failing);
@@ -189,7 +190,7 @@ impl Puller {
         let path = paths::waiting(signed.hash(), instance);
         let list = self.call(Method::GET, &path, &[])?;
         let (channels, rest) = list.as_chunks::<12>();
-        ensure!(rest.is_empty(), "the last hop's list of batches has another length");
+        ensure!(rest.is_empty(), Invalid, "the last hop's list of batches has another length");
         let listed: BTreeSet<Channel> = channels.iter().map(paths::channel).collect();
         self.missing.borrow_mut().retain(|channel| listed.contains(channel));
         // One that cannot be taken does not keep the others waiting.
@@ -212,9 +213,13 @@ impl Puller {
     /// became of it since, and never stored again.
     fn take(&self, route: Route) -> Result<()> {
         let survey = &self.survey;
-        ensure!(survey.has_label(route.label), "the survey has no such label");
+        ensure!(survey.has_label(route.label), Invalid, "the survey has no such label");
         let current = survey.bundle.survey().survey().epoch_at(now_s());
-        ensure!(route.epoch < current, "it is released before it is over by the clock of this machine");
+        ensure!(
+            route.epoch < current,
+            Invalid,
+            "it is released before it is over by the clock of this machine"
+        );
         let batch = match self.taken(&route)? {
             Some(batch) => batch,
             None => match self.begin(route)? {
@@ -251,6 +256,7 @@ impl Puller {
         let covers = survey.layers.public().iter().any(|key| key.lifetime.covers(route.epoch));
         ensure!(
             covers || head.is_empty(),
+            Damaged,
             "there is no layer key for this epoch: put back a copy of layer.keys"
         );
         let mut arriving = survey.sealed.begin(head, &statements, &count)?;
@@ -282,9 +288,8 @@ impl Puller {
 
     /// A batch that its last hop has erased does not come any more: its epoch is without this instance.
     fn note_missing(&self, route: &Route) {
-        let reason = "the last hop has erased it: this instance is missing from the epoch, for good";
         let entry = self.watched.log.warn("batch-missing").instance(route.instance).epoch(route.epoch);
-        entry.label(route.label).reason(reason).write();
+        entry.label(route.label).reason(Reason::ErasedThere).write();
         self.missing.borrow_mut().insert(Channel { label: route.label, epoch: route.epoch });
     }
 
@@ -312,12 +317,16 @@ impl Puller {
             let opened = opener.open((label, epoch), &mut |_, _| ()).and_then(|booked| {
                 let log = self.watched.log.info("epoch-opened").epoch(epoch).label(label);
                 log.instance(instance).write();
-                ensure!(!booked.refused.contains(&instance), "the ledger refuses a batch that came late");
+                ensure!(
+                    !booked.refused.contains(&instance),
+                    Invalid,
+                    "the ledger refuses a batch that came late"
+                );
                 Ok(())
             });
             // A sketch whose cells are not all there says nothing yet.
-            let opened = opened.or_else(|error| match error.downcast_ref() {
-                Some(throng_analyze::Error::Waiting(_)) => Ok(()),
+            let opened = opened.or_else(|error| match error.root() {
+                Error::Estimate(throng_analyze::Error::Waiting(_)) => Ok(()),
                 _ => Err(error),
             });
             result = result.and(opened.with_context(|| format!("epoch {epoch} of label {label}")));
@@ -346,9 +355,7 @@ impl Puller {
                 self.watched.erased.add();
                 let entry =
                     self.watched.log.warn("batch-erased").instance(instance).epoch(epoch).label(label);
-                entry
-                    .reason("it waited sealed for longer than the survey allows, and was never opened")
-                    .write();
+                entry.reason(Reason::NeverOpened).write();
             }
         }
         Ok(())
@@ -382,7 +389,8 @@ impl Puller {
         });
         let Some((mut head, reply)) = reasons::answer(to, opened)? else { return Ok(None) };
         let first = head.split_off(len);
-        let (statements, count) = head.split_last_chunk().context("the batch has no number of envelopes")?;
+        let (statements, count) =
+            head.split_last_chunk().ok_or_else(|| Error::invalid("the batch has no number of envelopes"))?;
         let statements: Result<Vec<Signed<EpochStatement>>, _> =
             statements.chunks_exact(STATEMENT_LEN).map(Signed::from_bytes).collect();
         let (statements, count) = (statements?, BatchCount::from_bytes(count));
@@ -401,7 +409,7 @@ impl Puller {
                 false => Err(reply.problem().await?),
             })
         });
-        reasons::answer(to, sent)
+        Ok(reasons::answer(to, sent)?)
     }
 }
 
@@ -424,7 +432,8 @@ impl Analyzed {
     }
 
     fn last_hop(&self, instance: u32) -> Result<&Address> {
-        self.bundle.address(Place::hop(instance, self.bundle.survey().survey().delivery.hops))
+        let last = self.bundle.survey().survey().delivery.hops;
+        Ok(self.bundle.address(Place::hop(instance, last))?)
     }
 
     /// Whether the clock is later than anything of the last layer key can come, or so many epochs later: it may be wrong, and

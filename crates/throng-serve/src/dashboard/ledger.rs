@@ -5,13 +5,13 @@ use std::fs;
 use std::sync::PoisonError;
 use std::time::SystemTime;
 
-use anyhow::Result;
 use axum::extract::State;
 use serde_json::{Value, json};
 use throng_account::ledger::{Entry, Ledger, Spending};
 
 use super::{Json, Serving, Shared, problem};
 use crate::analysis::ReleaseLedger;
+use crate::error::Result;
 use throng_host::net::Problem;
 
 /// The ledger as it was worked out last, and the file that it was worked out from.

@@ -1,6 +1,5 @@
 //! Releases as they were published: lists, tables, ranks, pictures and files to keep.
 
-use anyhow::Context;
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use serde::Serialize;
@@ -13,6 +12,7 @@ use super::{Download, JSON, Json, Named, Serving, Shared, Shown, file_name, prob
 use crate::Drawn;
 use crate::analysis::published::EstimateLine;
 use crate::analysis::{Published, ReleaseName, Released, plot_title};
+use crate::error::{Context, Error, Result};
 use crate::studio::{RankPlot, StudioError};
 use throng_analyze::Picture;
 use throng_analyze::log_spaced;
@@ -20,7 +20,7 @@ use throng_host::net::Problem;
 
 /// `GET /api/releases`: the newest first, what each is and guarantees.
 pub(super) async fn all(State(serving): State<Shared>) -> Result<Json<Value>, Problem> {
-    let list = |serving: &Serving| -> anyhow::Result<Value> {
+    let list = |serving: &Serving| -> Result<Value> {
         let mut all = Vec::new();
         for shown in &serving.dashboard.surveys {
             for name in serving.releases.of(shown.survey.hash())? {
@@ -195,7 +195,7 @@ impl Serving {
 }
 
 /// The table and what `release.json` says of it.
-fn of_one_time(published: &Published) -> anyhow::Result<(Vec<EstimateLine>, Released)> {
+fn of_one_time(published: &Published) -> Result<(Vec<EstimateLine>, Released)> {
     let published = published.open()?;
     Ok((published.lines()?, published.release()?))
 }
@@ -284,10 +284,10 @@ fn drawn(lines: &[EstimateLine], width: u32) -> Result<Picture, Problem> {
 
 #[allow(clippy::needless_pass_by_value, reason = "for map_err")]
 fn drawing(error: StudioError) -> Problem {
-    problem(&anyhow::anyhow!("{error}"))
+    problem(&Error::invalid(format!("{error}")))
 }
 
-fn read<T>(result: anyhow::Result<T>) -> Result<T, Problem> {
+fn read<T>(result: Result<T>) -> Result<T, Problem> {
     result.map_err(|error| problem(&error))
 }
 

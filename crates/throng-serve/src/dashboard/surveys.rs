@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
 
-use anyhow::Result;
 use axum::extract::State;
 use serde::Serialize;
 use throng_dp::Coins;
@@ -13,6 +12,7 @@ use throng_wire::{Place, Route, SurveyHash};
 
 use super::{Json, Serving, Shared, Shown, problem};
 use crate::analysis::{ReleaseName, SealedFiles, TallyFiles};
+use crate::error::Result;
 use crate::operate::contacts::Contact;
 use crate::operate::vitals::Readiness;
 use throng_host::clock::now_s;
@@ -231,7 +231,12 @@ impl Serving {
             (None, Some(_)) => Contacted::Answers,
             (None, None) => Contacted::Unknown,
         };
-        HopLine { party: party(shown, place), state, heard_s, reason: failing }
+        HopLine {
+            party: party(shown, place),
+            state,
+            heard_s,
+            reason: failing.map(|reason| reason.to_string()),
+        }
     }
 
     /// The newest epochs of every label, the newest first.

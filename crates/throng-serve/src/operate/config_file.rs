@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use crate::error::{Context, Result};
 use serde::de::DeserializeOwned;
+use throng_host::ensure;
 
 /// What a file says.
 pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T> {
@@ -14,13 +15,15 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T> {
 
 /// What every server needs: surveys, and some memory.
 pub(crate) fn check(path: &Path, surveys: usize, memory_mib: u64) -> Result<()> {
-    ensure!(surveys > 0, "{} names no [[surveys]]", path.display());
+    ensure!(surveys > 0, Invalid, "{} names no [[surveys]]", path.display());
     ensure!(
         memory_mib >= MEMORY_MIB_MIN,
+        Invalid,
         "memory_mib = {memory_mib} is too little: give at least {MEMORY_MIB_MIN}"
     );
     ensure!(
         memory_mib <= MEMORY_MIB_MAX,
+        Invalid,
         "memory_mib = {memory_mib} is more than any machine has: give what this one has"
     );
     Ok(())

@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use throng_wire::{Place, SurveyHash};
 
+use super::reasons::Reason;
+
 /// What an analyzer knows of the hops that it asks. Clones are the same.
 #[derive(Clone, Debug, Default)]
 pub struct Contacts(Arc<Mutex<BTreeMap<(SurveyHash, Place), Contact>>>);
@@ -15,7 +17,7 @@ pub struct Contact {
     /// When it has last answered, and a last hop handed over all that waited there; in seconds since 1970.
     pub heard_s: Option<u64>,
     /// Why it did not since then.
-    pub failing: Option<String>,
+    pub failing: Option<Reason>,
 }
 
 impl Contacts {
@@ -25,7 +27,7 @@ impl Contacts {
     }
 
     /// It was asked, and has answered or not.
-    pub(crate) fn note(&self, survey: SurveyHash, place: Place, now_s: u64, failing: Option<String>) {
+    pub(crate) fn note(&self, survey: SurveyHash, place: Place, now_s: u64, failing: Option<Reason>) {
         self.change(|all| {
             let contact = all.entry((survey, place)).or_default();
             if failing.is_none() {
@@ -51,9 +53,9 @@ mod tests {
         let (one, other) = (Place::hop(1, 1), Place::hop(1, 2));
         assert_eq!(contacts.of(survey, one), Contact::default());
         contacts.note(survey, one, 70, None);
-        contacts.note(survey, one, 80, Some("it is away".into()));
+        contacts.note(survey, one, 80, Some(Reason::Unreachable(one)));
         let contact = contacts.clone().of(survey, one);
-        assert_eq!((contact.heard_s, contact.failing.as_deref()), (Some(70), Some("it is away")));
+        assert_eq!((contact.heard_s, contact.failing), (Some(70), Some(Reason::Unreachable(one))));
         contacts.note(survey, one, 90, None);
         assert_eq!(contacts.of(survey, one), Contact { heard_s: Some(90), failing: None });
         assert_eq!(contacts.of(survey, other), Contact::default());

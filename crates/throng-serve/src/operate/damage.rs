@@ -3,12 +3,12 @@
 use std::fmt;
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
 use throng_wire::{Place, Survey, SurveyHash};
 
 use super::log::Log;
-use super::reasons;
+use super::reasons::Reason;
 use super::vitals::Vitals;
+use crate::error::{Context, Error, Result};
 
 /// A survey whose files are not as they should be.
 pub(crate) struct Damage {
@@ -17,12 +17,12 @@ pub(crate) struct Damage {
     /// Which survey it is, if its own file can be read.
     pub(crate) survey: Option<SurveyHash>,
     file: String,
-    error: anyhow::Error,
+    error: Error,
 }
 
 impl Damage {
     /// What is wrong with the survey of this file.
-    pub(crate) fn new(file: &Path, place: Place, error: anyhow::Error) -> Self {
+    pub(crate) fn new(file: &Path, place: Place, error: Error) -> Self {
         let text = std::fs::read_to_string(file).ok();
         let survey = text.and_then(|text| Survey::from_toml(&text).ok()?.hash().ok());
         Self { place, survey, file: file.display().to_string(), error }
@@ -32,17 +32,19 @@ impl Damage {
     pub(crate) fn none(damages: Vec<Self>) -> Result<()> {
         let mut damages = damages.into_iter();
         let Some(first) = damages.next() else { return Ok(()) };
-        let first = first.error.context(format!("for {} of {}", first.place, first.file));
+        let Self { place, file, error, .. } = first;
+        let first = Err(error).with_context(|| format!("for {place} of {file}"));
         let rest: Vec<String> = damages.map(|damage| damage.to_string()).collect();
         match rest.as_slice() {
-            [] => Err(first),
-            rest => Err(anyhow!("{first:#}; {}", rest.join("; "))),
+            [] => first,
+            rest => first.map_err(|first| Error::invalid(format!("{first:#}; {}", rest.join("; ")))),
         }
     }
 
     /// Tells the operator: the log says why, and /readyz that it is so.
     pub(crate) fn tell(&self, log: &Log, vitals: &Vitals) {
-        log.error("survey-not-served").reason(format!("{}: {}", self.file, reasons::of(&self.error))).write();
+        let reason = Box::new(Reason::of(&self.error));
+        log.error("survey-not-served").reason(Reason::Survey { file: self.file.clone(), reason }).write();
         let text = format!("{} of {} is not served: its log says why", self.place, self.file);
         vitals.damaged(format!("files of {} in {}", self.place, self.file), text);
     }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use crate::error::{Context, Result};
 use rustix::fs::{Access, access};
 
 /// Whether a file can be written and synced in a directory. It has no name, so nothing is left of it.

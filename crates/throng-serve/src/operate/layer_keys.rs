@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
 use throng_wire::{Digest, KeyList, LayerKeys, Place, Signed, SignedSurvey};
 
+use crate::error::{Context, Result};
+use throng_host::ensure;
 use throng_host::keygen::{erase_layer_keys, read_layer_keys};
 
 /// The key files of a party, and what was read from them last.
@@ -38,6 +39,7 @@ impl LayerKeyFiles {
         let listed = list.verify(survey)?;
         ensure!(
             listed.party == place,
+            Invalid,
             "{} is the key list of {}, not of {place}",
             path.display(),
             listed.party
@@ -50,6 +52,7 @@ impl LayerKeyFiles {
             listed.keys.iter().any(|key| key.lifetime.last_epoch >= epoch && !private.contains(key));
         ensure!(
             !unlisted && !missing,
+            Invalid,
             "{} and layer.keys do not name the same keys: make and sign them again with `throng keygen rotate`",
             path.display()
         );

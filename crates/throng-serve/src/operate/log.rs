@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Map, Value};
 
+use super::reasons::Reason;
 use throng_host::clock::{now_ms, now_s, rfc3339};
 
 /// How a line is written.
@@ -123,9 +124,10 @@ impl Entry<'_> {
         self.field("work", work)
     }
 
-    /// Why, in words. Whoever gives it has seen to it that there is no count in it, and nothing that a respondent sent.
-    pub fn reason(self, reason: impl Into<String>) -> Self {
-        self.field("reason", reason.into())
+    /// Why: one of a closed set, with no count in it, and nothing that a respondent sent.
+    #[allow(clippy::needless_pass_by_value, reason = "a reason is made for its line")]
+    pub fn reason(self, reason: Reason) -> Self {
+        self.field("reason", reason.to_string())
     }
 
     /// After how many seconds it is tried again.
@@ -205,7 +207,7 @@ mod tests {
         let line = |format| {
             let log = Log::new(format, "shuffler").of("instance-1-hop-1", "which pixel");
             let entry = log.warn("work-failed").epoch(7).label(0).work("shuffle");
-            entry.reason("no \"room\"\nleft").again_after_s(2).line(1_769_860_800_999)
+            entry.reason(Reason::Own("no \"room\"\nleft".into())).again_after_s(2).line(1_769_860_800_999)
         };
         assert_eq!(
             line(LogFormat::Text),

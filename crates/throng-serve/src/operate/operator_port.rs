@@ -3,7 +3,6 @@
 
 use std::net::SocketAddr;
 
-use anyhow::Result;
 use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -15,6 +14,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::vitals::{Readiness, Vitals};
+use crate::error::Result;
 use throng_host::net::exact::Heads;
 use throng_host::net::host::{LoopbackHosts, admitted};
 use throng_host::net::server::{HungUp, Limits};
@@ -58,7 +58,10 @@ impl OperatorPort {
         let shutdown = async {
             let _ = closed.await;
         };
-        let task = tokio::spawn(server.serve(answers.layer(map_response(secured)), shutdown));
+        let task = tokio::spawn(async move {
+            let served = server.serve(answers.layer(map_response(secured)), shutdown).await;
+            Ok(served?)
+        });
         Ok(Self(Some(Opened { close, task, url })))
     }
 

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use anyhow::{Result, ensure};
-
+use crate::error::Result;
 use throng_host::bundle::Bundle;
+use throng_host::ensure;
 
 /// Where they are, and when they were read last.
 #[derive(Clone, Debug)]
@@ -33,6 +33,7 @@ impl SurveyFiles {
         let (files, bundle) = Self::read(&self.survey)?;
         ensure!(
             bundle.survey().hash() == known.survey().hash(),
+            Invalid,
             "the survey file is another one now: start again"
         );
         bundle.follows(known, epoch)?;

@@ -7,14 +7,15 @@ use std::hash::Hash;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
 use throng_shuffle::Channel;
 
 use super::log::Log;
-use super::reasons;
+use super::reasons::Reason;
 use super::vitals::{Counter, Pulse, Vitals};
 use super::waits::Waits;
+use crate::error::Result;
 use throng_host::clock::{has_jumped_ahead, now_s};
+use throng_host::ensure;
 
 /// The kinds of work of a party, each of which can fail while the others do not.
 pub(crate) trait Kind: Copy + Eq + Hash + 'static {
@@ -102,7 +103,7 @@ impl<K: Kind> WorkLoop<K> {
                 if let Some(Channel { label, epoch }) = channel {
                     entry = entry.epoch(epoch).label(label);
                 }
-                entry.reason(reasons::of(&error)).again_after_s(wait).write();
+                entry.reason(Reason::of(&error)).again_after_s(wait).write();
             }
             Err(_) => {}
         }
@@ -113,7 +114,7 @@ impl<K: Kind> WorkLoop<K> {
     /// the party again.
     fn believes_clock(&mut self, jumped: &'static str) -> bool {
         let check = || -> Result<()> {
-            ensure!(!has_jumped_ahead(self.started), "{jumped}");
+            ensure!(!has_jumped_ahead(self.started), Invalid, "{jumped}");
             Ok(())
         };
         let checked = check();
@@ -157,7 +158,7 @@ impl<K: Kind> Failures<K> {
 mod tests {
     use std::sync::mpsc::channel;
 
-    use anyhow::anyhow;
+    use crate::error::Error;
 
     use super::*;
     use crate::operate::log::LogFormat;
@@ -204,7 +205,7 @@ mod tests {
         let vitals = Vitals::default();
         let mut one = work_loop(&vitals);
         let (channel, other) = (Channel { label: 1, epoch: 7 }, Channel { label: 2, epoch: 7 });
-        one.note(Chore::Own, Some(channel), Err(anyhow!("no")));
+        one.note(Chore::Own, Some(channel), Err(Error::invalid("no")));
         assert_eq!((failed(&vitals, "own"), failed(&vitals, "others")), ("1".into(), "0".into()));
         // A minute, which is longer than this test.
         for _ in 0..9 {
@@ -214,11 +215,11 @@ mod tests {
         assert!(one.is_due(Chore::Own, Some(other)) && one.is_due(Chore::Others, Some(channel)));
         assert!(one.is_due(Chore::Own, None));
         // What fails again before it was due is neither said nor counted.
-        one.note(Chore::Own, Some(channel), Err(anyhow!("no")));
+        one.note(Chore::Own, Some(channel), Err(Error::invalid("no")));
         assert_eq!(failed(&vitals, "own"), "1");
         one.note(Chore::Own, Some(channel), Ok(()));
         assert!(one.is_due(Chore::Own, Some(channel)));
-        one.note(Chore::Own, Some(channel), Err(anyhow!("no")));
+        one.note(Chore::Own, Some(channel), Err(Error::invalid("no")));
         assert_eq!(failed(&vitals, "own"), "2");
     }
 

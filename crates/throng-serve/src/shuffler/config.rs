@@ -3,11 +3,12 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, ensure};
 use serde::Deserialize;
 use throng_wire::Place;
 
+use crate::error::Result;
 use crate::operate::config_file;
+use throng_host::ensure;
 use throng_host::net::server::Limits;
 
 /// What a shuffler is told. Paths are relative to the file's directory.
@@ -68,8 +69,12 @@ impl ShufflerConfig {
     pub fn read(path: &Path) -> Result<Self> {
         let mut config: Self = config_file::read(path)?;
         config_file::check(path, config.surveys.len(), config.memory_mib)?;
-        ensure!(config.connections_max > 0, "connections_max = 0 lets nobody in: give at least 1");
-        ensure!(config.requests_per_s_max > 0, "requests_per_s_max = 0 answers nobody: give at least 1");
+        ensure!(config.connections_max > 0, Invalid, "connections_max = 0 lets nobody in: give at least 1");
+        ensure!(
+            config.requests_per_s_max > 0,
+            Invalid,
+            "requests_per_s_max = 0 answers nobody: give at least 1"
+        );
         let at_base = config_file::at_base(path);
         at_base(&mut config.identity);
         at_base(&mut config.data);

@@ -4,11 +4,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
 use getrandom::rand_core::CryptoRng;
 use throng_shuffle::{Hop, Refusal, Taken, Upload};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::error::{Context, Result};
 use throng_host::clock::now_s;
 use throng_host::entropy::system_rng;
 

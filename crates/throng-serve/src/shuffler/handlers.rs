@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 
 use super::{Running, Served};
 use crate::operate::damage::Damage;
-use crate::operate::reasons;
+use crate::operate::reasons::Reason;
 use crate::shuffler::worker::{Blocking, wire_batch};
 use throng_host::clock::{has_jumped_ahead, now_s};
 use throng_host::entropy::system_rng;
@@ -98,8 +98,7 @@ async fn take_body(
     let taken = hop.intake.take(body).await.map_err(|refusal| {
         if refusal == Refusal::Full {
             // Seldom, since each line would be an upload.
-            let reason = "no room, no disk, or no thread that writes: see /readyz";
-            hop.log.error("uploads-not-taken").reason(reason).write_seldom(&hop.seldom);
+            hop.log.error("uploads-not-taken").reason(Reason::NoRoom).write_seldom(&hop.seldom);
         }
         problem(refusal)
     })?;
@@ -335,7 +334,7 @@ impl Running {
         match error {
             Error::Refused(refusal) => problem(refusal),
             error => {
-                self.log.error("request-failed").reason(reasons::of_hop(&error)).write_seldom(&self.seldom);
+                self.log.error("request-failed").reason(Reason::of_hop(&error)).write_seldom(&self.seldom);
                 internal()
             }
         }

@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use anyhow::{Result, ensure};
 use throng_wire::{Address, Place};
 
+use crate::error::Result;
 use throng_host::bundle::Bundle;
+use throng_host::ensure;
 
 /// Whose requests are answered, by the certificates that their addresses name.
 #[derive(Clone, Debug)]
@@ -26,6 +27,7 @@ impl Peers {
         for peer in peers.before.iter().chain([&peers.after]) {
             ensure!(
                 peer.certificate.is_some() || plain,
+                Invalid,
                 "{} has the address {}, without TLS: it could not prove to be {} here",
                 peer.party,
                 peer.url,

@@ -7,7 +7,6 @@ use std::sync::mpsc::Receiver;
 use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
 use hyper::{HeaderMap, Method};
 use throng_shuffle::{Channel, Hop};
 use throng_wire::statement::STATEMENT_LEN;
@@ -16,14 +15,16 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::runtime::Handle;
 
 use super::{Peers, SharedPeers};
+use crate::error::{Context, Error, Result};
 use crate::operate::layer_keys::LayerKeyFiles;
 use crate::operate::log::Log;
-use crate::operate::reasons;
+use crate::operate::reasons::{self, Reason};
 use crate::operate::survey_files::SurveyFiles;
 use crate::operate::vitals::{Counter, Vitals};
 use crate::operate::work_loop::{Failures, Kind, WorkLoop, Worker};
 use throng_host::bundle::Bundle;
 use throng_host::clock::now_s;
+use throng_host::ensure;
 use throng_host::entropy::system_rng;
 use throng_host::net::client::Client;
 use throng_host::net::{Outgoing, paths};
@@ -136,7 +137,7 @@ impl Worker for HopWorker {
         if !self.asked && !self.hop.is_new() && self.work_loop.elapsed() < self.patience {
             return;
         }
-        let closed = system_rng().and_then(|mut rng| {
+        let closed = system_rng().map_err(Into::into).and_then(|mut rng| {
             self.hop.close_due(now_s())?;
             Ok(self.hop.open_due(now_s(), &mut rng)?)
         });
@@ -166,7 +167,7 @@ impl Worker for HopWorker {
 impl HopWorker {
     fn shuffle(&self, channel: Channel) -> Result<()> {
         self.hop.process(channel)?;
-        let statement = self.hop.statement(channel)?;
+        let statement = self.hop.statement(channel).map_err(throng_shuffle::Error::from)?;
         let (outcome, count) = match statement.claimed().outcome {
             Outcome::Released { .. } => ("released", &self.counts.released),
             Outcome::Destroyed => ("destroyed", &self.counts.destroyed),
@@ -180,9 +181,7 @@ impl HopWorker {
     fn erase_late(&self) -> Result<()> {
         for Channel { label, epoch } in self.hop.expire_due(now_s())? {
             self.counts.erased.add();
-            let reason =
-                "nobody has taken it in the time that the survey gives; what was stated about it stays";
-            self.log.warn("batch-erased").epoch(epoch).label(label).reason(reason).write();
+            self.log.warn("batch-erased").epoch(epoch).label(label).reason(Reason::NotTaken).write();
         }
         Ok(())
     }
@@ -264,14 +263,14 @@ impl HopWorker {
         {
             // It never states anything about this epoch: it began later, or was reset. The batch is of no use to anybody.
             self.hop.acknowledge(channel, expected)?;
-            let reason = "the next hop began, or was reset, after this epoch, and never takes it";
-            self.log.warn("batch-refused").epoch(channel.epoch).label(channel.label).reason(reason).write();
+            let entry = self.log.warn("batch-refused").epoch(channel.epoch).label(channel.label);
+            entry.reason(Reason::BeforeNext).write();
             return Ok(());
         }
         let answer = reasons::answer(next, sent)?;
         let acknowledged: [u8; 32] =
-            answer.try_into().ok().context("the next hop acknowledged something else")?;
-        anyhow::ensure!(Digest::new(acknowledged) == expected, "the next hop acknowledged another batch");
+            answer.try_into().map_err(|_| Error::invalid("the next hop acknowledged something else"))?;
+        ensure!(Digest::new(acknowledged) == expected, Invalid, "the next hop acknowledged another batch");
         self.hop.acknowledge(channel, expected)?;
         self.counts.handed_on.add();
         self.log.info("batch-handed-on").epoch(channel.epoch).label(channel.label).write();

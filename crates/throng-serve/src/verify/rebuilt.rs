@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Map, Value};
 use throng_account::ledger::{Ledger, Recorded};
 use throng_analyze::{Crowd, InstanceTally, Release};
@@ -12,6 +11,8 @@ use throng_wire::SignedSurvey;
 use super::{Files, Verdict};
 use crate::analysis::published::{EstimateLine, LEDGER, TABLE};
 use crate::analysis::{ReleaseLedger, Released, Wanted, promised};
+use crate::error::{Context, Error, Result};
+use throng_host::{bail, ensure};
 
 /// A release that was made again.
 pub(super) struct Rebuilt {
@@ -49,7 +50,7 @@ pub(super) fn rebuild(
     let text = |name: &str| files.release.get(name).and_then(Value::as_str).unwrap_or_default();
     let number = |name: &str| {
         let number = files.release.get(name).and_then(Value::as_f64);
-        number.with_context(|| format!("{name} is no number"))
+        number.ok_or_else(|| Error::invalid(format!("{name} is no number")))
     };
     let population = text("population");
     let budget = || -> Result<CentralGuarantee<Removal>> {
@@ -66,17 +67,19 @@ pub(super) fn rebuild(
     let recorded = || -> Result<Recorded> {
         let lines = match &files.ledger {
             Ok(lines) => lines,
-            Err(error) => bail!("{error:#}"),
+            Err(error) => bail!(Invalid, "{error:#}"),
         };
         let mut ledger = ReleaseLedger::of_excerpt(lines, budget)?;
         let before = ledger.entries(population).to_vec();
         ensure!(
             ledger.populations().all(|name| name == population) && !before.is_empty(),
+            Invalid,
             "the lines of {LEDGER} are not about the population {population:?}"
         );
         let recorded = ledger.record(population, entry.clone())?;
         ensure!(
             ledger.entries(population) == before,
+            Invalid,
             "{LEDGER} has no line for this release that spends as much as it does"
         );
         Ok(recorded)
@@ -154,7 +157,9 @@ pub(super) fn rebuild(
     };
     let lines = (0..estimates.counts().len()).map(line).collect();
     made.files = Vec::new();
-    let Value::Object(mut fields) = serde_json::to_value(&made)? else { bail!("a release is an object") };
+    let Value::Object(mut fields) = serde_json::to_value(&made)? else {
+        bail!(Invalid, "a release is an object")
+    };
     if !in_ledger {
         // Said already: nothing is known of what was spent.
         fields.remove("epsilon_spent");
@@ -177,12 +182,13 @@ pub(super) fn rebuild(
 fn table(files: &Files, values: usize) -> Result<Vec<EstimateLine>> {
     let bytes = match &files.table {
         Ok(bytes) => bytes,
-        Err(error) => bail!("{error:#}"),
+        Err(error) => bail!(Invalid, "{error:#}"),
     };
     let lines: Result<Vec<EstimateLine>, _> = csv::Reader::from_reader(&bytes[..]).deserialize().collect();
     let lines = lines.with_context(|| format!("in {TABLE}"))?;
     ensure!(
         lines.len() == values && lines.iter().enumerate().all(|(at, line)| line.value == at as u64),
+        Invalid,
         "{TABLE} has {} lines, and the survey has {values} values, each of which has one in order",
         lines.len()
     );

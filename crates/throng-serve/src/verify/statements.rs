@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
 use throng_analyze::{Counted, InstanceTally, Rejected};
 use throng_wire::statement::{STATEMENT_LEN, check_cascade};
 use throng_wire::{Digest, EpochStatement, Place, Route, Signed, SignedSurvey};
 
 use super::Verdict;
+use crate::error::Result;
 use throng_host::bundle::KeyLists;
 
 /// The crowds that statements show, as tallies without a count. An instance whose statements do not hold is left out.

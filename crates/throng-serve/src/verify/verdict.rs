@@ -68,6 +68,7 @@ impl Verdict {
     }
 
     /// Reasons quote what strangers have written: nothing of it moves the cursor of a terminal, or turns its text around.
+    #[allow(clippy::needless_pass_by_value, reason = "a sentence is made for its line")]
     fn add(&mut self, mark: Mark, what: &str, reason: String) {
         let shown = |one: char| matches!(one, '\n' | '"' | '\'' | '\\');
         let mut safe = String::with_capacity(reason.len());

@@ -4,7 +4,6 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use throng_account::Refusal;
 use throng_analyze::BatchHead;
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
 use throng_serve::analysis::{Booked, DataKey, Opener, SealedFiles, TallyFiles};
@@ -72,7 +71,7 @@ impl Desk {
         arriving.finish().unwrap();
     }
 
-    fn open(&self, epsilon: f64) -> anyhow::Result<Booked> {
+    fn open(&self, epsilon: f64) -> throng_serve::Result<Booked> {
         let budget: CentralGuarantee<Removal> =
             CentralGuarantee::new(Epsilon::new(epsilon).unwrap(), Delta::new(1e-5).unwrap());
         let opener = Opener {
@@ -150,7 +149,7 @@ fn nothing_is_opened_that_the_ledger_refuses_and_nothing_booked_that_cannot_be_o
     let desk = Desk::new();
     desk.deliver(1, 100_000);
     let refused = desk.open(0.1).unwrap_err();
-    assert!(refused.is::<Refusal>(), "{refused:#}");
+    assert!(refused.refusal().is_some(), "{refused:#}");
     assert_eq!((desk.state(1), desk.lines()), (SEALED, 0));
     // Without its key it would be paid for in vain.
     let (keys, away) = (desk.dir.path().join("layer.keys"), desk.dir.path().join("away"));
@@ -198,7 +197,7 @@ fn what_is_erased_while_somebody_waits_to_open_it_is_refused_and_costs_nothing()
         drop(lock);
         opening.join().unwrap().unwrap_err()
     });
-    assert!(refused.is::<Refusal>(), "{refused:#}");
+    assert!(refused.refusal().is_some(), "{refused:#}");
     assert!(refused.to_string().contains("erased unopened"), "{refused:#}");
     assert_eq!((desk.state(1), desk.lines()), ((false, false), 0));
 }

@@ -7,16 +7,17 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, ensure};
 use throng_analyze::{BatchHead, InstanceTally};
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
+use throng_host::clock::now_s;
+use throng_host::ensure;
+use throng_host::keygen::{self, Deployment, Party};
+use throng_serve::Result;
 use throng_serve::analysis::published::{LEDGER, RELEASE};
 use throng_serve::analysis::{
     self, DataKey, Opener, PublishedReleases, ReleaseLedger, ReleaseName, Released, SealedFiles, TallyFiles,
     Wanted,
 };
-use throng_host::clock::now_s;
-use throng_host::keygen::{self, Deployment, Party};
 use throng_serve::{AnalyzerConfig, AnalyzerServer, Shuffler, ShufflerConfig};
 use throng_testing::world::{ONE_HOT, World};
 use throng_wire::{
@@ -146,7 +147,7 @@ impl Desk {
                 let mut bytes = Vec::new();
                 envelopes.read_to_end(&mut bytes)?;
                 // Whoever opens it finds the same: `a_sealed_batch_is_the_one_that_the_hops_signed` in booked.rs.
-                ensure!(Digest::of(&bytes) == head.batch(), "it is another batch");
+                ensure!(Digest::of(&bytes) == head.batch(), Damaged, "it is another batch");
                 all.push(format!("{head:?}"));
             }
             if let Some(counted) = self.tallies().was_counted(&route)? {
@@ -265,7 +266,7 @@ impl Homes {
         // In memory where the system has that: thousands of runs, each with its syncs.
         let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let survey = Survey::from_toml(SURVEY).unwrap();
-        let mut rng = throng::entropy::system_rng().unwrap();
+        let mut rng = throng_host::entropy::system_rng().unwrap();
         let url = |_| "https://127.0.0.1:1".to_owned();
         let first = now_s() / survey.epoch_s;
         let deployment = keygen::deployment(&survey, dir.path(), url, first, &mut rng).unwrap();

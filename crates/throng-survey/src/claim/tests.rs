@@ -85,9 +85,7 @@ fn a_claim_that_holds_says_what_is_left_whatever_fails() {
 fn every_sentence_with_the_floor_says_for_how_long_it_holds() {
     let changing = |changes: AnswerChanges| {
         let mut survey = survey(FRAGMENTED);
-        if let crate::survey::Randomizer::ReportFragments { answer_changes, .. } =
-            &mut survey.randomizer
-        {
+        if let crate::survey::Randomizer::ReportFragments { answer_changes, .. } = &mut survey.randomizer {
             *answer_changes = Some(changes);
         }
         survey

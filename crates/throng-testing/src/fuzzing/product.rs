@@ -5,16 +5,16 @@ use std::fs;
 use std::path::PathBuf;
 
 use hyper::StatusCode;
-use throng_serve::analysis::{DataKey, ReleaseLedger, SealedFiles};
-use throng_simulate::dataset::{Dataset, Labelled, Records};
-use throng_lab::learning::Checkpoint;
-use throng_host::net::{Problem, paths};
-use throng_respondent::{PersonalLedger, StoredAnswer};
-use throng_serve::{AnalyzerConfig, ShufflerConfig};
-use throng_serve::verify::verify;
 use throng_account::ledger::{Entry, Spending};
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
+use throng_host::net::{Problem, paths};
+use throng_lab::learning::Checkpoint;
 use throng_learn::{Cifar, CifarRecords, IdxPictures};
+use throng_respondent::{PersonalLedger, StoredAnswer};
+use throng_serve::analysis::{DataKey, ReleaseLedger, SealedFiles};
+use throng_serve::verify::verify;
+use throng_serve::{AnalyzerConfig, ShufflerConfig};
+use throng_simulate::dataset::{Dataset, Labelled, Records};
 use throng_wire::{Digest, Route, SigningKey, SurveyHash};
 
 use super::Target;
@@ -139,7 +139,7 @@ fn ledger_mark(bytes: &[u8]) {
 }
 
 /// A ledger with a release, and the bytes of its mark.
-pub(crate) fn marked_ledger() -> (Folder, DataKey, Vec<u8>) {
+pub fn marked_ledger() -> (Folder, DataKey, Vec<u8>) {
     let folder = Folder::new("ledger");
     let signing = SigningKey::from_seed(&[1; 32]).expect("a seed");
     let key = DataKey::new(&signing, &folder.0.join("mark"));
@@ -218,18 +218,18 @@ fn checkpoint(bytes: &[u8]) {
 
 /// The files of a small release: `throng verify` holds for them. Written by `the_fixture_of_the_fuzzer_is_written` in
 /// crates/throng/tests/verify.rs.
-pub(crate) const PUBLISHED: [(&str, &[u8]); 7] = [
-    ("release.json", include_bytes!("../published/release.json")),
-    ("estimates.csv", include_bytes!("../published/estimates.csv")),
-    ("survey.toml", include_bytes!("../published/survey.toml")),
-    ("survey.signatures", include_bytes!("../published/survey.signatures")),
-    ("survey.keys", include_bytes!("../published/survey.keys")),
-    ("statements", include_bytes!("../published/statements")),
-    ("ledger", include_bytes!("../published/ledger")),
+pub const PUBLISHED: [(&str, &[u8]); 7] = [
+    ("release.json", include_bytes!("../../../../fuzz/published/release.json")),
+    ("estimates.csv", include_bytes!("../../../../fuzz/published/estimates.csv")),
+    ("survey.toml", include_bytes!("../../../../fuzz/published/survey.toml")),
+    ("survey.signatures", include_bytes!("../../../../fuzz/published/survey.signatures")),
+    ("survey.keys", include_bytes!("../../../../fuzz/published/survey.keys")),
+    ("statements", include_bytes!("../../../../fuzz/published/statements")),
+    ("ledger", include_bytes!("../../../../fuzz/published/ledger")),
 ];
 
 /// A directory for readers that take one, which is removed again.
-pub(crate) struct Folder(pub(crate) PathBuf);
+pub struct Folder(pub PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Self {

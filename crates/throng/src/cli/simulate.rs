@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use throng_simulate::simulation::Mode;
 
-use super::{DELTA, EncodingArg};
 use super::choice::choice;
+use super::{DELTA, EncodingArg};
 
 /// The arguments of `throng simulate`.
 #[derive(Args, Debug)]

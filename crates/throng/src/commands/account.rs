@@ -53,7 +53,9 @@ fn plot(asked: &Asked, against: Against, path: &Path) -> Result<()> {
 /// Says that it cannot.
 #[cfg(not(feature = "lab"))]
 fn plot(_: &Asked, _: Against, _: &Path) -> Result<()> {
-    bail!("this program draws no plots: leave out --plot, or use one that was built with its default features")
+    bail!(
+        "this program draws no plots: leave out --plot, or use one that was built with its default features"
+    )
 }
 
 /// The flags, checked.

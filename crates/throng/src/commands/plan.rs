@@ -118,5 +118,5 @@ pub(super) fn refusal(error: Error) -> anyhow::Error {
 fn write(path: &Path, text: &str) -> Result<()> {
     let name = path.file_name().and_then(|name| name.to_str()).context("--out needs the name of a file")?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    OutDir::open(folder)?.write(&[(name, text.as_bytes().to_vec())])
+    Ok(OutDir::open(folder)?.write(&[(name, text.as_bytes().to_vec())])?)
 }

@@ -256,14 +256,14 @@ fn send(
     if args.no_wait {
         let pass = respondent.send_due(transport, SystemClock.now_ms(), rng)?;
         notes.extend(pass.retried.iter().cloned());
-        return pass.result();
+        return Ok(pass.result()?);
     }
     let bar = ProgressBar::new(0);
     bar.set_style(ProgressStyle::with_template("{pos} of {len} bodies acknowledged; {msg}")?);
     let sent =
         respondent.send_with(transport, &SystemClock, |pass, now_ms| progress(&bar, pass, now_ms), rng);
     bar.finish_and_clear();
-    sent
+    Ok(sent?)
 }
 
 fn progress(bar: &ProgressBar, pass: &Pass, now_ms: u64) {

@@ -3,8 +3,8 @@
 use anyhow::{Context, Result};
 use serde_json::json;
 
-use super::studio::studio;
 use super::stop::stop_signal;
+use super::studio::studio;
 use super::{Format, print};
 use crate::cli::serve::{AnalyzerArgs, ServeArgs, ServeParty, ShufflerArgs};
 use throng_serve::{AnalyzerConfig, AnalyzerServer, Log, Shuffler, ShufflerConfig};
@@ -55,7 +55,7 @@ fn shuffler(args: &ShufflerArgs, format: Format) -> Result<()> {
             };
         };
         let log = Log::new(args.log.log_format.into(), "shuffler");
-        shuffler.serve(&log, stop_signal(), ready).await
+        Ok(shuffler.serve(&log, stop_signal(), ready).await?)
     })
 }
 
@@ -99,7 +99,7 @@ fn analyzer(args: &AnalyzerArgs, format: Format) -> Result<()> {
             };
         };
         let log = Log::new(args.log.log_format.into(), "analyzer");
-        analyzer.serve(&log, studio(), stop_signal(), ready).await
+        Ok(analyzer.serve(&log, studio(), stop_signal(), ready).await?)
     })
 }
 

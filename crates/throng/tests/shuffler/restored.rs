@@ -127,7 +127,8 @@ fn documented() -> Vec<String> {
 
 #[test]
 fn a_hop_begins_again_from_the_documented_backup() {
-    let mut town = Town::new(Shape { instances: 1, hops: 2, epoch_s: 6, tls: true, labels: false }, 8);
+    let mut town =
+        Town::new(THRONG, Shape { instances: 1, hops: 2, epoch_s: 6, tls: true, labels: false }, 8);
     let (home, backup) = (town.deployment.dirs[&FIRST].clone(), tempfile::tempdir().unwrap());
     town.start_all();
     let (sender, epoch) = (sender(), town.next_epoch());
@@ -153,16 +154,16 @@ fn a_hop_begins_again_from_the_documented_backup() {
     for name in &names {
         fs::copy(backup.path().join(name), home.join(name)).unwrap();
     }
-    let output = shuffler(&town.config(FIRST)).output().unwrap();
+    let output = THRONG.shuffler(&town.config(FIRST)).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "not without a reset: {}", said(&output));
     let before = town.deployment.bundle.key_lists().iter().find(|list| list.party == FIRST).unwrap().clone();
-    let given_up = crate::town::now_s() / town.shape.epoch_s;
-    let output = shuffler(&town.config(FIRST)).arg("--reset").output().unwrap();
+    let given_up = throng_host::clock::now_s() / town.shape.epoch_s;
+    let output = THRONG.shuffler(&town.config(FIRST)).arg("--reset").output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
 
     // The new list is published, and later epochs are decided as before.
     let dirs: Vec<_> = town.deployment.dirs.values().collect();
-    let now = crate::town::now_s() / town.shape.epoch_s;
+    let now = throng_host::clock::now_s() / town.shape.epoch_s;
     let bundle = keygen::bundle(&town.deployment.survey, &dirs, now).unwrap();
     let after = bundle.key_lists().iter().find(|list| list.party == FIRST).unwrap();
     assert_eq!(after.serial, before.serial + 1);

@@ -75,8 +75,11 @@ impl CentralResult {
     }
 }
 
+/// What a survey claims, and as it is shown.
+type SurveyClaim = (CentralGuarantee<Removal>, CentralPromise);
+
 /// The crowd, as typed or as a survey has it, with what the survey claims.
-fn crowd(args: &CentralArgs) -> Result<(Crowd, Option<(CentralGuarantee<Removal>, CentralPromise)>)> {
+fn crowd(args: &CentralArgs) -> Result<(Crowd, Option<SurveyClaim>)> {
     let (respondents, mechanism, terms, claim) = match &args.survey {
         Some(path) => {
             let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;

@@ -345,7 +345,7 @@ fn send(one: &mut Respondent, lazy: bool, now_ms: u64, rng: &mut ChaCha20Rng) ->
     let recorder = Recorder { sender, lazy, sent: Mutex::default() };
     let pass = one.send_due(&recorder, now_ms, rng)?;
     if let Some(problem) = pass.problems.into_iter().next() {
-        return Err(problem);
+        return Err(problem.into());
     }
     for excuse in &pass.lost {
         eprintln!("note       a first hop did not take a body: {excuse}");

@@ -27,6 +27,6 @@ pub(super) fn serve(args: &RespondArgs, format: Format) -> Result<()> {
             )),
             Format::Json => print(&format!("{}\n", json!({ "page": url }))),
         };
-        page.serve(stopped).await
+        Ok(page.serve(stopped).await?)
     })
 }
