@@ -135,7 +135,7 @@ fn learning_is_measured_in_parts_and_its_options_are_its_own() {
         "{text}"
     );
     assert!(!text.contains("Membership inference"), "{text}");
-    for file in ["report.html", "report.md", "rows.csv", "learning-curves-mnist.svg", "runs"] {
+    for file in ["report.html", "report.md", "rows.csv", "learning-curves-mnist.svg", "runs.jsonl"] {
         assert!(out.join(file).exists(), "{file} is missing");
     }
     let output = experiment(&["horse", "--quick"]);
