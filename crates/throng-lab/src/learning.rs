@@ -3,7 +3,7 @@
 //! [`Plan`] goes from what somebody asks for to a training that is decided, with its guarantee; [`Run`] makes it.
 //!
 //! ```
-//! use crate::learning::{Choices, Plan, Run, Source};
+//! use throng_lab::learning::{Choices, Plan, Run, Source};
 //! use throng_learn::Randomness;
 //!
 //! let few = Choices { batch: Some(1000), steps: Some(3), ..Choices::default() };

@@ -4,7 +4,7 @@
 //! on every machine.
 //!
 //! ```
-//! use crate::plot::{Axis, Plot, Series, Style};
+//! use throng_plot::plot::{Axis, Plot, Series, Style};
 //!
 //! let plot = Plot {
 //!     title: "What shuffling is worth".into(),

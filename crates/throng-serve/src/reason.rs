@@ -30,6 +30,14 @@ pub enum Reason {
         /// The name of the problem: lower-case letters.
         name: String,
     },
+    /// The same while something was done for an epoch.
+    #[error("{what}: {reason}")]
+    During {
+        /// What was done, in words of our own.
+        what: String,
+        /// Why it failed.
+        reason: Box<Reason>,
+    },
     /// A batch is larger than the memory for it.
     #[error("a batch cannot be shuffled in so little memory; raise memory_mib")]
     Memory,

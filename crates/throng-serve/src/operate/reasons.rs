@@ -12,6 +12,12 @@ pub(crate) use crate::reason::Reason;
 impl Reason {
     /// What went wrong, without a count: how long a file or a batch is tells how large the crowd was.
     pub(crate) fn of(error: &error::Error) -> Self {
+        // What was being done is said in our own words, also of another party's fault.
+        if let error::Error::Context { what, source, .. } = error
+            && matches!(source.root(), error::Error::Party(_))
+        {
+            return Self::During { what: what.clone(), reason: Box::new(Self::of(source)) };
+        }
         match error.root() {
             error::Error::Hop(error) => Self::of_hop(error),
             error::Error::Party(reason) => reason.clone(),
