@@ -287,7 +287,7 @@ fn operators_sign_nothing_together_that_does_not_state_the_honest_share() {
         let party = |operator: &str, key: &str| {
             format!("operator = \"{operator}\"\njurisdiction = \"CH\"\nsigning_key = \"{key}\"\n")
         };
-        let text = draft.replace("honest_fraction = 1.0\n", stated)
+        let text = draft.replace("honest_fraction = 1.0, ", stated)
             + "[parties.analyzer]\n"
             + &party("A", &analyst)
             + "[[parties.instances]]\n[[parties.instances.hops]]\n"
@@ -302,7 +302,7 @@ fn operators_sign_nothing_together_that_does_not_state_the_honest_share() {
     assert_eq!(output.status.code(), Some(2));
     assert!(said.contains("crowd.honest_fraction") && said.contains("more than one operator"), "{said}");
     assert!(!dir.path().join("analyst/approval").exists());
-    assert_eq!(survey("B", "honest_fraction = 0.5\n").status.code(), Some(0));
+    assert_eq!(survey("B", "honest_fraction = 0.5, ").status.code(), Some(0));
     fs::remove_dir_all(dir.path().join("analyst")).unwrap();
     keys("analyst", "A");
     // Another key is another party; what counts here is that A is alone.

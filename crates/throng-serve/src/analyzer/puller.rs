@@ -380,14 +380,13 @@ impl Puller {
             }
             let mut head = Vec::new();
             while head.len() < len {
-                let Some(chunk) = reply.chunk().await? else {
-                    return Err(SendError::Unreachable("the batch ends before its statements do".into()));
-                };
+                let Some(chunk) = reply.chunk().await? else { break };
                 head.extend_from_slice(&chunk);
             }
             Ok(Ok(Some((head, reply))))
         });
         let Some((mut head, reply)) = reasons::answer(to, opened)? else { return Ok(None) };
+        ensure!(head.len() >= len, Invalid, "the batch ends before its statements do");
         let first = head.split_off(len);
         let (statements, count) =
             head.split_last_chunk().ok_or_else(|| Error::invalid("the batch has no number of envelopes"))?;
