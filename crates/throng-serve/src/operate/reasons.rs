@@ -102,9 +102,9 @@ mod tests {
                 text.contains("instance-1-hop-2") && !text.contains("127") && !text.contains("17"),
                 "{text}"
             );
-            // Whatever was being done, the log has the reason alone.
+            // What was being done is said in our own words.
             let error = Err::<(), _>(reason).context("epoch 3 of label 0").unwrap_err();
-            assert_eq!(Reason::of(&error), expected);
+            assert_eq!(Reason::of(&error).to_string(), format!("epoch 3 of label 0: {expected}"));
         }
         let unsent = Error::from(SendError::Unreachable(said.into()));
         assert_eq!(Reason::of(&unsent), Reason::Party);
