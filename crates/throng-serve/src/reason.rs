@@ -95,7 +95,7 @@ pub enum Reason {
     #[error("{0}")]
     #[non_exhaustive]
     Warning(String),
-    /// What is wrong with this machine's own files and settings. [`Reason::of`] makes it, of nothing that came over the network.
+    /// What is wrong with this machine's own files and settings. It is made of nothing that came over the network.
     #[error("{0}")]
     #[non_exhaustive]
     Own(String),
