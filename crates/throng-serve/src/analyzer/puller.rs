@@ -30,7 +30,7 @@ use crate::operate::work_loop::{Failures, Kind, WorkLoop, Worker};
 use throng_host::clock::now_s;
 use throng_host::ensure;
 use throng_host::faults::abort_at;
-use throng_host::net::client::{Client, Reply, SendError};
+use throng_host::net::client::{Client, Reply};
 use throng_host::net::{Outgoing, paths};
 
 /// The thread that comes for the batches of one instance of one survey. Each has its own, so that a hop that answers slowly,
