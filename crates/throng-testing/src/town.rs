@@ -305,6 +305,25 @@ impl Town {
         fs::rename(new, clock).unwrap();
     }
 
+    /// Sets the clocks of hops that are not started yet to the beginning of an epoch; says which.
+    pub fn begin_epoch(&self) -> u64 {
+        let epoch = now_s() / self.shape.epoch_s + 1;
+        self.step_clocks_to(epoch * self.shape.epoch_s);
+        epoch
+    }
+
+    /// Sets the clocks of hops to the end of an epoch. That is a jump of the clock unless epochs are shorter than one.
+    pub fn end_epoch(&self, epoch: u64) {
+        self.step_clocks_to((epoch + 1) * self.shape.epoch_s);
+    }
+
+    fn step_clocks_to(&self, time_s: u64) {
+        let ahead_s = time_s.saturating_sub(now_s()) as i64;
+        for place in self.hops() {
+            self.step_clock(place, ahead_s);
+        }
+    }
+
     /// Whether a hop's process has ended by itself.
     pub fn has_ended(&mut self, place: Place) -> bool {
         self.processes.get_mut(&place).is_some_and(|one| one.child.try_wait().unwrap().is_some())
