@@ -301,17 +301,14 @@ impl Hop {
         self.step(channel, Step::Decided(Box::new(Signed::new(statement, &self.signing)?)))
     }
 
-    /// Takes a step: journal first, then memory, then erasing what is not needed any more.
+    /// Takes a step: journal first, then memory, then erasing what is not needed any more. Nobody sees the step before it is erased:
+    /// a thread that began to work on the epoch at once would write a batch, and lose it here.
     fn step(&self, channel: Channel, step: Step) -> Result<(), Error> {
-        let kept = {
-            let mut record = lock(&self.record);
-            record.take(channel, step, &self.state_key)?;
-            record.phases.get(&channel).cloned()
-        };
-        for kind in phase::KINDS {
-            if kept.as_ref().is_some_and(|phase| !phase.keeps(kind)) {
-                self.store.remove(&channel.file(kind))?;
-            }
+        let mut record = lock(&self.record);
+        record.take(channel, step, &self.state_key)?;
+        let Some(phase) = record.phases.get(&channel) else { return Ok(()) };
+        for kind in phase::KINDS.into_iter().filter(|kind| !phase.keeps(kind)) {
+            self.store.remove(&channel.file(kind))?;
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::ops::Range;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
@@ -16,6 +16,7 @@ use throng_host::net::client::SendError;
 use throng_serve::analysis::TallyFiles;
 use throng_wire::{Place, Survey};
 
+use crate::patience::until;
 use crate::program::Program;
 use crate::survey::{SURVEY, with};
 use crate::town::{Town, sender};
@@ -226,19 +227,7 @@ pub fn batch(town: &Town, instance: u32, epoch: u64) -> Vec<u8> {
     bytes
 }
 
-/// Waits for something that has to happen.
-pub fn until(what: &str, mut happened: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !happened() {
-        assert!(start.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
-        thread::sleep(Duration::from_millis(30));
-    }
-}
-
 /// Waits for the end of an epoch.
 pub fn tick(town: &Town, epoch: u64) {
     until("the tick", || crate::town::now_s() >= (epoch + 1) * town.shape.epoch_s);
 }
-
-/// Far more than anything takes on a machine that has much else to do.
-const PATIENCE: Duration = Duration::from_secs(600);

@@ -8,7 +8,7 @@
 //! | Who signs a survey, with which keys? | `wire` | `wire` |
 //! | What do hops make of uploads, in memory, whatever happens? | `cascade`, `operations` | `cascade` |
 //! | What does a respondent find in files, and what do first hops answer? | `world`, `desk` | `world` |
-//! | What do processes of all parties do? | `town`, `crowd`, `logs`, `analyst` | `towns` |
+//! | What do processes of all parties do? | `town`, `crowd`, `patience`, `logs`, `analyst` | `towns` |
 //! | What does a person see on a page? | `browser` | `browser` |
 //! | What does a fuzzer do with its bytes? | `fuzzing` | `fuzzing`, `fuzzing-product` |
 //!
@@ -33,6 +33,8 @@ pub mod logs;
 #[cfg(feature = "cascade")]
 pub mod operations;
 pub mod parsing;
+#[cfg(feature = "towns")]
+pub mod patience;
 pub mod program;
 pub mod survey;
 #[cfg(feature = "towns")]

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
@@ -27,6 +27,7 @@ use throng_wire::{
     Opened, Path as Way, Place, Receipt, Route, Signed, SignedReceipt, Stop, Survey,
 };
 
+use crate::patience::{until, until_some};
 use crate::program::Program;
 use crate::survey::{SURVEY, with};
 
@@ -449,17 +450,17 @@ impl Town {
     /// The batch that the analyzer gets, once it is there.
     pub fn pull(&mut self, route: Route) -> Pulled {
         let last = Place::hop(route.instance, self.shape.hops);
-        loop {
+        until_some("the batch is there", || {
             let (status, bytes) = self.call(Some(Place::Analyzer), last, Method::GET, route, "batch", &[]);
             if status == 200 {
-                return Pulled::new(self, route, &bytes);
+                return Some(Pulled::new(self, route, &bytes));
             }
             assert!([0, 404].contains(&status), "{status}: {}", String::from_utf8_lossy(&bytes));
             for place in self.hops() {
                 self.revive(place);
             }
-            thread::sleep(Duration::from_millis(50));
-        }
+            None
+        })
     }
 
     /// The analyzer says that it has a batch; the status of the answer.
@@ -471,9 +472,7 @@ impl Town {
     /// Waits for the beginning of an epoch; says which.
     pub fn next_epoch(&self) -> u64 {
         let epoch = now_s() / self.shape.epoch_s + 1;
-        while now_s() < epoch * self.shape.epoch_s {
-            thread::sleep(Duration::from_millis(20));
-        }
+        until("the epoch begins", || now_s() >= epoch * self.shape.epoch_s);
         epoch
     }
 }

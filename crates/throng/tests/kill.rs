@@ -5,7 +5,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::thread;
-use std::time::Duration;
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
@@ -13,6 +12,7 @@ use hyper::Method;
 use throng_account::deletion::Deletion;
 use throng_dp::{Delta, Epsilon};
 use throng_host::net::client::SendError;
+use throng_testing::patience::{until, until_some};
 use throng_testing::program::Program;
 use throng_testing::town::{CROWD, Pulled, Shape, Town, sender};
 use throng_wire::{Digest, EpochStatement, Outcome, Place, Route, Signed};
@@ -154,14 +154,12 @@ fn a_day_with_an_end(hop: u32, number: u64, labels: bool) -> Ended {
     everyone_answers(&mut day, route);
     day.town.end_epoch(route.epoch);
     let last = Place::hop(1, hops);
-    let first = loop {
+    until("the batch is there", || {
         let (status, _) = day.town.call(Some(Place::Analyzer), last, Method::GET, route, "batch", &[]);
         day.revive();
-        if status == 200 {
-            break day.town.pull(route);
-        }
-        thread::sleep(Duration::from_millis(30));
-    };
+        status == 200
+    });
+    let first = day.town.pull(route);
     day.check(&first, route);
     // Both hops once more: what was said and handed on stays.
     for place in day.town.hops() {
@@ -183,14 +181,14 @@ fn everyone_answers(day: &mut Day, route: Route) {
     let mut receipts = Vec::new();
     // The second time whoever was acknowledged gets the same receipt, whatever happened since.
     for (person, body) in bodies.iter().enumerate().chain(bodies.iter().enumerate()) {
-        let receipt = loop {
-            match day.town.send(&sender, route, person, body) {
-                Ok(receipt) => break receipt,
-                Err(SendError::WrongTime { reason, .. }) => panic!("{reason}"),
-                Err(_) => day.revive(),
+        let receipt = until_some("a receipt", || match day.town.send(&sender, route, person, body) {
+            Ok(receipt) => Some(receipt),
+            Err(SendError::WrongTime { reason, .. }) => panic!("{reason}"),
+            Err(_) => {
+                day.revive();
+                None
             }
-            thread::sleep(Duration::from_millis(10));
-        };
+        });
         receipts.push(receipt);
     }
     day.revive();

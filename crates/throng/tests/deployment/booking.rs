@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use throng_testing::crowd::{
-    Answered, everyone, ledger, one_instance, release, side_by_side, table, tally, until, until_taken,
-    waiting,
+    Answered, everyone, ledger, one_instance, release, side_by_side, table, tally, until_taken, waiting,
 };
+use throng_testing::patience::until;
 use throng_testing::town::Town;
 use throng_wire::{Place, Survey};
 

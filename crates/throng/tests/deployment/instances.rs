@@ -6,8 +6,9 @@ use hyper::Method;
 use serde_json::json;
 use throng_testing::crowd::{
     ATTRIBUTE_FRAGMENTS, Answered, ONE_HOT, REPORT_FRAGMENTS, everyone, ledger, release, side_by_side,
-    survey, table, tally, tick, until, until_taken, waiting,
+    survey, table, tally, tick, until_taken, waiting,
 };
+use throng_testing::patience::until;
 use throng_testing::town::{Town, now_s};
 use throng_wire::{Place, Survey};
 

@@ -2,8 +2,9 @@
 
 use hyper::Method;
 use throng_testing::crowd::{
-    everyone, ledger, one_instance, release, side_by_side, table, tally, tick, until, waiting,
+    everyone, ledger, one_instance, release, side_by_side, table, tally, tick, waiting,
 };
+use throng_testing::patience::until;
 use throng_testing::town::Town;
 use throng_wire::{Digest, Place};
 

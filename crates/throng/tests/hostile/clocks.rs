@@ -5,8 +5,9 @@ use std::fs;
 use hyper::Method;
 use throng_host::net::client::SendError;
 use throng_testing::crowd::{
-    Answered, everyone, ledger, one_instance, release, side_by_side, table, tally, tick, until, until_taken,
+    Answered, everyone, ledger, one_instance, release, side_by_side, table, tally, tick, until_taken,
 };
+use throng_testing::patience::until;
 use throng_testing::town::{Town, sender};
 use throng_wire::Place;
 

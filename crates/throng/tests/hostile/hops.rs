@@ -7,8 +7,9 @@ use throng_host::net::client::{Client, Limits};
 use throng_host::net::{Outgoing, paths};
 use throng_shuffle::Channel;
 use throng_testing::crowd::{
-    batch, everyone, ledger, release, table, tally, two_instances, until, until_taken, waiting,
+    batch, everyone, ledger, release, table, tally, two_instances, until_taken, waiting,
 };
+use throng_testing::patience::until;
 use throng_testing::town::Town;
 use throng_wire::peel::{open_body, peel};
 use throng_wire::statement::STATEMENT_LEN;
