@@ -1,4 +1,4 @@
-//! Natural crowds: what a label on a report costs.
+//! Natural crowds: the privacy cost of a label on a report.
 //!
 //! Paper: Section V. A label that the survey lists (a language, an app version) splits the respondents into crowds of
 //! their own, and tells whoever sees a report which crowd it is from.

@@ -43,7 +43,7 @@ pub struct Terms {
     pub bound: &'static Bound,
 }
 
-/// What the terms guarantee for a crowd.
+/// The guarantee of some terms for a crowd, with what it takes to compose it with others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Kept {
     /// What a release of one epoch guarantees, at the delta that is claimed.

@@ -1,4 +1,4 @@
-//! The pair that bounds a shuffled randomizer whose reports stay within known ratios of one law.
+//! The dominating pair of a shuffled randomizer whose reports stay within known ratios of one law.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Report fragments that are drawn from the value itself: what the paper warns of, and the backstop mends.
+//! Report fragments without memoization, drawn from the value itself: what the paper warns of, and the backstop mends.
 //!
 //! Paper: Section IV, before Algorithm 2. One randomized bit of ε has the variance 1/(4 sinh²(ε/2)).
 
