@@ -160,11 +160,8 @@ impl Exposure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::epsilon;
     use throng_dp::Delta;
-
-    fn epsilon(value: f64) -> Epsilon {
-        Epsilon::new(value).unwrap()
-    }
 
     fn exposure(fragments: Option<(Epsilon, u32)>) -> Exposure {
         let central = CentralGuarantee::new(epsilon(1.0), Delta::new(1e-6).unwrap());

@@ -74,10 +74,7 @@ impl BackstopSeries {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn epsilon(value: f64) -> Epsilon {
-        Epsilon::new(value).unwrap()
-    }
+    use crate::testing::epsilon;
 
     fn series(epochs: u32) -> BackstopSeries {
         BackstopSeries {

@@ -41,11 +41,8 @@ pub fn kept_by_each(honest: u64, deletion: &Deletion, instances: u32, failure: f
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::epsilon;
     use throng_dp::Delta;
-
-    fn epsilon(value: f64) -> Epsilon {
-        Epsilon::new(value).unwrap()
-    }
 
     #[test]
     fn a_secret_label_leaves_nothing() {

@@ -107,11 +107,8 @@ impl OneLiar {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use throng_dp::{Attributes, CountSketch, Epsilon, OneHot, Record, SketchShape, Tally};
-
-    fn epsilon(value: f64) -> Epsilon {
-        Epsilon::new(value).unwrap()
-    }
+    use crate::testing::epsilon;
+    use throng_dp::{Attributes, CountSketch, OneHot, Record, SketchShape, Tally};
 
     /// All ways to put at most `envelopes` fragments into each of the instances' bodies, as counts over attributes that the
     /// analyzer accepts: an instance takes what is bound to it.

@@ -44,6 +44,8 @@ pub mod planner;
 mod refusal;
 pub mod rounding;
 pub mod terms;
+#[cfg(test)]
+mod testing;
 pub mod traffic;
 
 pub use clopper_pearson::clopper_pearson;

@@ -250,12 +250,8 @@ impl Mechanism {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::rng;
+    use crate::testing::{epsilon, rng};
     use crate::{Attributes, OneHot, SketchShape};
-
-    fn epsilon(value: f64) -> Epsilon {
-        Epsilon::new(value).unwrap()
-    }
 
     fn mechanisms() -> Vec<Mechanism> {
         let one_hot = OneHot::new(50, epsilon(3.0)).unwrap();

@@ -254,10 +254,7 @@ const POINTS_MAX: u64 = 4096;
 mod tests {
     use super::*;
     use crate::composition::ShuffledPair;
-
-    fn epsilon(value: f64) -> Epsilon {
-        Epsilon::new(value).unwrap()
-    }
+    use crate::testing::epsilon;
 
     /// The ratios of a cap with a share q of U at a local ε.
     fn pair(crowd: u64, local: f64, q: f64) -> BoundedPair {

@@ -119,12 +119,9 @@ mod tests {
     use crate::randomizer::count_sketch::CountSketch;
     use crate::randomizer::one_hot::OneHot;
     use crate::randomizer::record::Record;
-    use crate::{Attributes, Epsilon, Estimates, Mechanism, SketchShape, Value};
+    use crate::testing::epsilon;
+    use crate::{Attributes, Estimates, Mechanism, SketchShape, Value};
     use std::collections::BTreeMap;
-
-    fn epsilon(value: f64) -> Epsilon {
-        Epsilon::new(value).unwrap()
-    }
 
     fn flip(epsilon: f64) -> f64 {
         1.0 / (1.0 + epsilon.exp())

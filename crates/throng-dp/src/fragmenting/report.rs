@@ -241,12 +241,8 @@ mod tests {
     use crate::randomizer::one_hot::OneHot;
     use crate::randomizer::set_valued::{SetValued, Spend};
     use crate::randomizer::{ExactDistribution, Probability, difference, pattern_probability};
-    use crate::testing::{assert_share, rng};
+    use crate::testing::{assert_share, epsilon, rng};
     use proptest::prelude::*;
-
-    fn epsilon(value: f64) -> Epsilon {
-        Epsilon::new(value).unwrap()
-    }
 
     /// The theorem's guarantee is exactly that of t binary fragments: the slow reference sums over the backstop's
     /// two values in plain arithmetic.

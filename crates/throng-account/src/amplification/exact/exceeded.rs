@@ -107,10 +107,7 @@ const STEPS: u32 = 40;
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn epsilon(value: f64) -> Epsilon {
-        Epsilon::new(value).unwrap()
-    }
+    use crate::testing::epsilon;
 
     /// Both laws of the count from the definition: every respondent flips a coin, one after the other.
     fn laws(n: u64, a: u64, local: f64) -> [Vec<f64>; 2] {
