@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::plan::{Asked, Target};
 
 /// Wherever it stands in a text that people read, a character that is not seen or that turns what is seen is refused, and the
 /// error names the field; letters of any script are taken.
@@ -100,6 +101,29 @@ fn values_are_called_by_their_names_where_they_have_some() {
         [8, 9, 10, 11].map(|value| survey.value_name(value)),
         ["age = 8", "sex = f", "sex = m", "county = 0"]
     );
+}
+
+/// People are told of a value by its name, so no text that is written for them has its number: not what a claim means, not
+/// the warnings, not the page of a plan with its reasons and its consent form.
+#[test]
+fn no_text_for_people_calls_a_value_by_its_number() {
+    let mut texts = Vec::new();
+    for text in [SURVEY, RECORD, FRAGMENTED, throng_testing::survey::PROFILES] {
+        let survey = Survey::from_toml(text).unwrap();
+        texts.extend(crate::CheckedClaim::check(&survey).unwrap().sentences());
+        texts.extend(survey.warnings().iter().map(Warning::to_string));
+    }
+    let attribute = |name: &str, values| Attribute { name: name.into(), values, names: None };
+    for asked in [Asked::Values(784), Asked::Record(vec![attribute("age", 9), attribute("sex", 2)])] {
+        let target = Target { respondents: 100_000, asked, ..Target::default() };
+        texts.push(crate::plan(&target).unwrap().to_string());
+    }
+    let number = |word: &str| word.starts_with(|first: char| first == '#' || first.is_ascii_digit());
+    for text in texts {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let called = words.windows(2).find(|pair| ["value", "values"].contains(&pair[0]) && number(pair[1]));
+        assert_eq!(called, None, "{text}");
+    }
 }
 
 #[test]
