@@ -162,7 +162,7 @@ impl Terms {
         }
     }
 
-    /// What the counts of one epoch guarantee at a delta of their own, with so many honest respondents.
+    /// The guarantee of the counts of one epoch at a delta of their own, with `honest` honest respondents.
     ///
     /// # Privacy
     /// With tau = 1 one count moves, in the crowd of the instance that holds it. Where all tau fragments of a bit go to one
