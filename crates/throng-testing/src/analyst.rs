@@ -51,7 +51,7 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-/// How many epochs before the one that people answered in had keys already; nobody answered in them.
+/// So many epochs before the one that people answered in there were keys already, and nobody answered.
 pub const EPOCHS_BEFORE: u64 = 3;
 
 /// The width of the picture that people hold pixels of.
@@ -66,7 +66,7 @@ impl Analyst {
         analyst
     }
 
-    /// `people` people have answered, and all instances were counted; nothing is released, and nobody serves.
+    /// So many people have answered, and all instances were counted; nothing is released, and nobody serves.
     pub fn with_tallies(program: Program, people: u64) -> Self {
         Self::planned(program, &["--question", "Which pixel do you hold?"], 0, "artists", people)
     }
@@ -109,7 +109,7 @@ impl Analyst {
         analyst
     }
 
-    /// Puts the tallies of a crowd of `people` into a data directory.
+    /// Puts what a crowd of so many came to into a data directory.
     pub fn count(&self, data: &str, people: u64) {
         let signed = self.deployment.bundle.survey();
         let survey = signed.survey();
