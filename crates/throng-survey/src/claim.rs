@@ -37,7 +37,7 @@ pub struct CheckedClaim {
     pub overflow: Delta,
     /// The honest respondents that hide each other in every count: as many as each instance keeps.
     pub honest: u64,
-    /// What an attacker can reach, by what they have compromised.
+    /// What a release, or a part of the instances, leaves an attacker with.
     pub exposure: Exposure,
     survey: Facts,
 }

@@ -49,7 +49,7 @@ pub struct CollusionPromise {
 }
 
 impl Promise {
-    /// The promise to a crowd: this central guarantee, which counts on `honest_respondents`.
+    /// What holds of a crowd: this central guarantee, resting on so many honest respondents.
     pub fn kept<N: Neighbors>(
         survey: &Survey,
         claim: &CheckedClaim,
