@@ -1,4 +1,4 @@
-//! Absence: what everything that is published of a labelled crowd says about whether somebody took part at all.
+//! Absence: the guarantee between taking part and not taking part at all, of all that is published of a labelled crowd.
 //!
 //! Paper: Definition dp-remove, with nothing in the place of whoever is left out; Section V, Algorithm CrowdThresh.
 //! docs/accounting.md, Section 5, has the proof.
@@ -10,7 +10,7 @@ use crate::composition::{Composition, LossPair, tail_share};
 use crate::deletion::Deletion;
 use crate::terms::Terms;
 
-/// What is published of one labelled crowd, as far as one respondent more or less moves it.
+/// The presence of one respondent in a labelled crowd: all counts that it moves.
 ///
 /// # Privacy
 /// Compares n uploads at every instance with n − 1. Every instance deletes by itself and says how many it kept: one pair
@@ -18,8 +18,8 @@ use crate::terms::Terms;
 /// probability m/n, and then another one is not: the same m − 1 people and one who differs. At the instance that holds the
 /// respondent's count it moves, and at every instance that receives fragments the count of whoever made room may move: 1 +
 /// K' exact pairs, in crowds of m. Who was kept, and who made room, has one law in both worlds, so by joint convexity
-/// it may be given. All respondents are honest: of whoever is not, it could be seen whether they were deleted, and that says
-/// more about n than is accounted for.
+/// it may be given. All respondents have to be honest. A dishonest one can be seen to be deleted or not, and that says more
+/// about n than is accounted for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Presence {
     /// The fewest respondents that an instance keeps and goes on with. All of them are honest.
@@ -58,8 +58,8 @@ impl Presence {
 }
 
 impl Terms {
-    /// What a release of one epoch says about whether a respondent took part at all, at the claimed delta and for the smallest
-    /// crowd that is released: or the reason why nothing is claimed.
+    /// The guarantee of absence of a release of one epoch, at the claimed delta and for the smallest crowd that is released; or
+    /// the reason why none is claimed.
     ///
     /// # Privacy
     /// [`Presence`], if all respondents of the crowd are honest and first hops keep to themselves how many came before

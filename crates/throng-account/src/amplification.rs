@@ -1,4 +1,4 @@
-//! Amplification: what a crowd adds to the local guarantee of each of its members.
+//! Privacy amplification by shuffling: what a crowd adds to the local guarantee of each of its members.
 //!
 //! Paper: Sections II.D, III and IV. One bound per file, from the paper's own to the exact one:
 //!
@@ -50,7 +50,7 @@ fn check_others(n: u64, a: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// The local guarantee has to be one.
+/// The local guarantee has to be finite.
 pub(crate) fn check_local(epsilon: Epsilon) -> Result<(), Error> {
     if epsilon.value().is_finite() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Who is compromised, and which guarantee is left.
+//! Attack models: which parties collude, and which guarantee is left.
 //!
 //! Paper: Section II.C (anonymity and attack models) and Theorem record_frag.
 
@@ -7,7 +7,7 @@ use throng_dp::{CentralGuarantee, Epsilon, LocalGuarantee, Removal};
 
 use crate::Error;
 
-/// What a survey sends, as far as an attacker cares.
+/// The attack surface of a survey: all that an attacker's gain depends on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exposure {
     /// The loss of everything that a respondent sends in one epoch: epsilon_local, or epsilon_backstop with report fragments,
@@ -17,15 +17,15 @@ pub struct Exposure {
     pub fragments: Option<(Epsilon, u32)>,
     /// The number of shuffler instances that fragments go to. Others, outside a trust profile, see participation only.
     pub instances: u32,
-    /// Whether every body has as many envelopes, so that a first hop does not see how many fragments are in it.
+    /// Whether every body has the same number of envelopes, so that a first hop does not see how many fragments are in it.
     pub cover: bool,
     /// What a release guarantees while the shufflers do their work.
     pub central: CentralGuarantee<Removal>,
 }
 
-/// Who works for the attacker. An instance is compromised when all its hops are; with one honest hop it is not.
+/// The parties that collude. An instance is one of them when all its hops are; with one honest hop it is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compromised {
+pub enum Coalition {
     /// Only the release is seen.
     Nobody,
     /// The analyzer, which sees the shuffled fragments of all instances.
@@ -38,7 +38,7 @@ pub enum Compromised {
 
 /// What is left of a respondent's privacy.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Left {
+pub enum RemainingPrivacy {
     /// The central guarantee, untouched.
     Central(CentralGuarantee<Removal>),
     /// Nothing about the value is seen at all; that the respondent took part is.
@@ -54,7 +54,7 @@ pub enum Left {
     },
 }
 
-/// What some bad instances leave together with the analyzer, under removal.
+/// A collusion of some instances with the analyzer, and what it leaves under removal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Collusion {
     /// How many instances.
@@ -74,23 +74,25 @@ impl Exposure {
     /// Routing spreads the fragments of one bit evenly, so `t` bad instances of K' see at most t·ceil(tau/K') of them.
     /// Without report fragments each bit has a single fragment, which passes the instance of its value: for whoever holds a
     /// value of a bad instance epsilon_local is left, and that is what is stated.
-    pub fn left(&self, compromised: Compromised) -> Result<Left, Error> {
-        let bad = match compromised {
-            Compromised::Nobody | Compromised::Analyzer => return Ok(Left::Central(self.central)),
-            Compromised::Instances(bad) => {
+    pub fn left(&self, coalition: Coalition) -> Result<RemainingPrivacy, Error> {
+        let bad = match coalition {
+            Coalition::Nobody | Coalition::Analyzer => return Ok(RemainingPrivacy::Central(self.central)),
+            Coalition::Instances(bad) => {
                 self.check(bad)?;
                 // Without cover the number of fragments at an instance may be a bit of the report, which hop 1 ties to a person.
                 let floor = LocalGuarantee::pure(self.epsilon_floor);
                 return Ok(match (bad, self.cover) {
-                    (0, _) => Left::Central(self.central),
-                    (_, true) => Left::ParticipationOnly,
-                    (_, false) => Left::Local { fragments: 1, exposed: floor, with_release: floor },
+                    (0, _) => RemainingPrivacy::Central(self.central),
+                    (_, true) => RemainingPrivacy::ParticipationOnly,
+                    (_, false) => {
+                        RemainingPrivacy::Local { fragments: 1, exposed: floor, with_release: floor }
+                    }
                 });
             }
-            Compromised::AnalyzerAndInstances(bad) => self.check(bad)?,
+            Coalition::AnalyzerAndInstances(bad) => self.check(bad)?,
         };
         if bad == 0 {
-            return Ok(Left::Central(self.central));
+            return Ok(RemainingPrivacy::Central(self.central));
         }
         let floor = LocalGuarantee::pure(self.epsilon_floor);
         let (fragments, exposed) = match self.fragments {
@@ -101,7 +103,7 @@ impl Exposure {
                 (seen, exposed_epsilon(self.epsilon_floor, epsilon_fragment, seen))
             }
         };
-        Ok(Left::Local { fragments, exposed: LocalGuarantee::pure(exposed), with_release: floor })
+        Ok(RemainingPrivacy::Local { fragments, exposed: LocalGuarantee::pure(exposed), with_release: floor })
     }
 
     /// What one, two, ... bad instances leave together with the analyzer: what the fragments say that they tie to a
@@ -109,8 +111,8 @@ impl Exposure {
     pub fn collusions(&self) -> Result<Vec<Collusion>, Error> {
         let mut all = Vec::new();
         for bad in 1..=self.instances {
-            if let Left::Local { fragments, exposed, with_release } =
-                self.left(Compromised::AnalyzerAndInstances(bad))?
+            if let RemainingPrivacy::Local { fragments, exposed, with_release } =
+                self.left(Coalition::AnalyzerAndInstances(bad))?
             {
                 let [exposed, with_release] = [exposed, with_release].map(|guarantee| guarantee.epsilon());
                 all.push(Collusion { bad, fragments, exposed, with_release });
@@ -120,7 +122,7 @@ impl Exposure {
     }
 
     /// What is exposed over time, of a respondent whose answer stays the same, if compromised instances are found and reset to
-    /// a known good state: `bad` has, for each epoch in which any were bad together with the analyzer, how many.
+    /// a known good state. `bad` has one number for each epoch in which instances colluded with the analyzer: how many did.
     ///
     /// # Privacy
     /// Pure, for the fragments that these instances tie to the respondent (beside the release: the floor). Behind a
@@ -131,7 +133,9 @@ impl Exposure {
     pub fn exposed_over_time(&self, bad: &[u32]) -> Result<LocalGuarantee<Removal>, Error> {
         let mut total = 0u32;
         for &bad in bad {
-            if let Left::Local { fragments, .. } = self.left(Compromised::AnalyzerAndInstances(bad))? {
+            if let RemainingPrivacy::Local { fragments, .. } =
+                self.left(Coalition::AnalyzerAndInstances(bad))?
+            {
                 total = total.saturating_add(fragments);
             }
         }
@@ -156,11 +160,8 @@ impl Exposure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::epsilon;
     use throng_dp::Delta;
-
-    fn epsilon(value: f64) -> Epsilon {
-        Epsilon::new(value).unwrap()
-    }
 
     fn exposure(fragments: Option<(Epsilon, u32)>) -> Exposure {
         let central = CentralGuarantee::new(epsilon(1.0), Delta::new(1e-6).unwrap());
@@ -171,13 +172,16 @@ mod tests {
     #[test]
     fn without_cover_a_first_hop_sees_bits() {
         let open = Exposure { cover: false, ..exposure(None) };
-        assert_eq!(local(open.left(Compromised::Instances(1)).unwrap()), (1, 8.55));
-        assert_eq!(exposure(None).left(Compromised::Instances(1)).unwrap(), Left::ParticipationOnly);
+        assert_eq!(local(open.left(Coalition::Instances(1)).unwrap()), (1, 8.55));
+        assert_eq!(
+            exposure(None).left(Coalition::Instances(1)).unwrap(),
+            RemainingPrivacy::ParticipationOnly
+        );
     }
 
-    fn local(left: Left) -> (u32, f64) {
+    fn local(left: RemainingPrivacy) -> (u32, f64) {
         match left {
-            Left::Local { fragments, exposed, with_release } => {
+            RemainingPrivacy::Local { fragments, exposed, with_release } => {
                 assert_eq!(with_release.epsilon().value(), 8.55);
                 (fragments, exposed.epsilon().value())
             }
@@ -188,25 +192,24 @@ mod tests {
     #[test]
     fn the_analyzer_alone_sees_what_is_released() {
         let exposure = exposure(None);
-        for nobody in [Compromised::Nobody, Compromised::Analyzer, Compromised::AnalyzerAndInstances(0)] {
-            assert_eq!(exposure.left(nobody).unwrap(), Left::Central(exposure.central));
+        for nobody in [Coalition::Nobody, Coalition::Analyzer, Coalition::AnalyzerAndInstances(0)] {
+            assert_eq!(exposure.left(nobody).unwrap(), RemainingPrivacy::Central(exposure.central));
         }
-        assert_eq!(exposure.left(Compromised::Instances(3)).unwrap(), Left::ParticipationOnly);
+        assert_eq!(exposure.left(Coalition::Instances(3)).unwrap(), RemainingPrivacy::ParticipationOnly);
     }
 
     #[test]
     fn bad_instances_see_an_even_share() {
         // tau = 16 over 3 instances: 6, 12 and 16 fragments.
         let exposure = exposure(Some((epsilon(5.775), 16)));
-        let left: Vec<_> = (1..=3)
-            .map(|bad| local(exposure.left(Compromised::AnalyzerAndInstances(bad)).unwrap()))
-            .collect();
+        let left: Vec<_> =
+            (1..=3).map(|bad| local(exposure.left(Coalition::AnalyzerAndInstances(bad)).unwrap())).collect();
         assert_eq!(left.iter().map(|l| l.0).collect::<Vec<_>>(), [6, 12, 16]);
         assert!(left.windows(2).all(|w| w[0].1 <= w[1].1) && left[2].1 <= 8.55);
         // tau = 4: an instance sees 2, and the paper's epsilon_1 is what a single one would see.
         let two = local(
             super::Exposure { fragments: Some((epsilon(1.0), 4)), ..exposure }
-                .left(Compromised::AnalyzerAndInstances(1))
+                .left(Coalition::AnalyzerAndInstances(1))
                 .unwrap(),
         );
         assert_eq!(two, (2, exposed_epsilon(epsilon(8.55), epsilon(1.0), 2).value()));
@@ -218,7 +221,7 @@ mod tests {
         let collusions = exposure.collusions().unwrap();
         assert_eq!(collusions.len(), 3);
         for (bad, collusion) in (1..).zip(collusions) {
-            let alone = local(exposure.left(Compromised::AnalyzerAndInstances(bad)).unwrap());
+            let alone = local(exposure.left(Coalition::AnalyzerAndInstances(bad)).unwrap());
             assert_eq!((collusion.fragments, collusion.exposed.value()), alone);
             assert_eq!((collusion.bad, collusion.with_release), (bad, exposure.epsilon_floor));
         }
@@ -226,9 +229,9 @@ mod tests {
 
     #[test]
     fn without_report_fragments_the_floor_is_left() {
-        assert_eq!(local(exposure(None).left(Compromised::AnalyzerAndInstances(1)).unwrap()), (1, 8.55));
-        assert!(exposure(None).left(Compromised::AnalyzerAndInstances(4)).is_err());
-        assert!(exposure(None).left(Compromised::Instances(4)).is_err());
+        assert_eq!(local(exposure(None).left(Coalition::AnalyzerAndInstances(1)).unwrap()), (1, 8.55));
+        assert!(exposure(None).left(Coalition::AnalyzerAndInstances(4)).is_err());
+        assert!(exposure(None).left(Coalition::Instances(4)).is_err());
     }
 
     /// One backstop, and the fragments of three epochs that bad instances saw: every pattern of them, from the coins.

@@ -1,4 +1,4 @@
-//! What a frequency says about a probability, with a stated confidence and for any sample size.
+//! Clopper-Pearson confidence intervals: what a frequency says about a probability, for any sample size.
 //!
 //! C. J. Clopper and E. S. Pearson, "The Use of Confidence or Fiducial Limits Illustrated in the Case of the Binomial",
 //! 1934: the limits are the probabilities under which what was seen would just be too rare. Audits measure with them.
@@ -6,7 +6,7 @@
 use crate::Error;
 use crate::binomial::Binomial;
 
-/// Probabilities that a frequency does not rule out.
+/// A confidence interval: the probabilities that a frequency does not rule out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// At most the smallest of them.

@@ -1,7 +1,7 @@
-//! Several releases about the same respondents: what they guarantee together.
+//! Composition: what several releases about the same respondents guarantee together.
 //!
 //! Three ways, from loose to tight. [`basic`] adds. [`advanced`] is the paper's Theorem advc, for many equal
-//! releases. [`Composition`] convolves privacy-loss distributions and loses next to nothing; LDP-SGD
+//! releases. [`Composition`] convolves privacy loss distributions (PLD) and loses next to nothing; LDP-SGD
 //! ([`LdpSgd`]), the DP-SGD of a trusted party ([`DpSgd`]) and releases that move several counts
 //! ([`curves_epsilon`]) go through it.
 
@@ -76,8 +76,8 @@ pub fn advanced<N: Neighbors>(
 /// The ε at `delta` of several releases, each given by its exact trade-off δ(ε) and how often it is made.
 ///
 /// # Privacy
-/// All under the relation `N`. Each curve has to be an upper bound, for both directions of the neighbor relation, of the release's δ at every ε
-/// from 0 up; the answer is then an upper bound for all of them together, adaptively chosen. It is for split
+/// All under the relation `N`. At every ε from 0 up, each curve has to be an upper bound of the release's δ, for both
+/// directions of the relation. The answer is then an upper bound for all of them together, adaptively chosen. It is for split
 /// attributes, several LDP runs and several hash functions, where one respondent moves several counts.
 pub fn curves_epsilon<N: Neighbors>(
     curves: &[(Curve<'_>, u64)],
@@ -125,7 +125,7 @@ pub fn replacement_epsilon(
     Ok(CentralGuarantee::new(both.epsilon().min(epsilon_local.times(2)), delta))
 }
 
-/// So many counts of n bits each, composed.
+/// `counts` counts of n bits each, composed.
 fn equal_counts<N: Neighbors>(
     n: u64,
     epsilon: Epsilon,

@@ -1,4 +1,4 @@
-//! What an event says about ε that two worlds show differently often.
+//! Lower bounds on ε from an attack: what an event says that two worlds show with different frequencies.
 //!
 //! Under (ε, δ) no event is likelier in one world than e^ε times as likely as in the other, plus δ. So an event whose two
 //! probabilities are known refutes every smaller ε: audits and attacks measure with it.

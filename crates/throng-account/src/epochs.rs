@@ -1,4 +1,4 @@
-//! Several epochs behind one backstop: what all their releases guarantee together.
+//! Composition over time: what the releases of several epochs behind one backstop guarantee together.
 //!
 //! Without a backstop every epoch spends again: [`crate::composition::counts_epsilon`].
 
@@ -13,9 +13,9 @@ use crate::composition::counts_epsilon;
 pub struct BackstopSeries {
     /// Honest respondents in each epoch.
     pub honest: u64,
-    /// The backstop.
+    /// The loss of the backstop.
     pub epsilon_backstop: Epsilon,
-    /// Each report fragment.
+    /// The loss of each report fragment.
     pub epsilon_fragment: Epsilon,
     /// Report fragments per epoch: tau.
     pub fragments: u32,
@@ -30,9 +30,9 @@ pub enum Answers {
     MayChange,
     /// The survey has `answer_changes = "never"`: whatever is answered, all epochs are drawn from the first report.
     Kept,
-    /// The respondent in question, and so many with them as hide them, are there in every epoch (and counted by every
-    /// instance that gets fragments), each with one answer throughout. Others may do what they like. No ledger can know
-    /// this: it is an answer to "what if".
+    /// The respondent in question and those who hide them are there in every epoch (and counted by every instance that gets
+    /// fragments), each with one answer throughout. Others may do what they like. No ledger can know this: it is an answer
+    /// to "what if".
     Steady {
         /// How many these are, the respondent in question included.
         respondents: u64,
@@ -74,10 +74,7 @@ impl BackstopSeries {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn epsilon(value: f64) -> Epsilon {
-        Epsilon::new(value).unwrap()
-    }
+    use crate::testing::epsilon;
 
     fn series(epochs: u32) -> BackstopSeries {
         BackstopSeries {

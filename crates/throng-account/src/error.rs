@@ -1,4 +1,4 @@
-//! Why there is no answer.
+//! The accountant's errors: why there is no answer.
 
 use thiserror::Error;
 
@@ -52,7 +52,7 @@ pub enum Error {
         /// What else to choose, after a comma.
         change: String,
     },
-    /// Whoever asked did not want to wait any longer: [`crate::GoOn`] said no.
+    /// The work was cancelled: [`crate::GoOn`] said no.
     #[error("cancelled: nobody waits for this any more")]
     Cancelled,
     /// A budget or another rule says no.

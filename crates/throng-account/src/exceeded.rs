@@ -6,7 +6,7 @@
 
 use throng_dp::{CentralGuarantee, Epsilon, Neighbors};
 
-/// The probability that the loss exceeds ε is at most this, if `smaller` holds, whose ε' is below ε.
+/// An upper bound on the probability that the loss exceeds ε, from the guarantee `smaller`, whose ε' is below ε.
 ///
 /// # Privacy
 /// Pr\[L > ε\] ≤ δ'/(1 − e^(ε' − ε)), proved: where L > ε, (1 − e^(ε' − L))₊ is more than 1 − e^(ε' − ε), and its mean

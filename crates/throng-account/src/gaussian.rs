@@ -190,14 +190,7 @@ fn positive(what: &'static str, got: f64) -> Result<f64, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn epsilon(value: f64) -> Epsilon {
-        Epsilon::new(value).unwrap()
-    }
-
-    fn delta(value: f64) -> Delta {
-        Delta::new(value).unwrap()
-    }
+    use crate::testing::{delta, epsilon};
 
     /// From mpmath at 60 digits: 180 bisections of Q(ε/μ − μ/2) − e^ε Q(ε/μ + μ/2) = δ in μ; σ = 1/μ.
     #[test]

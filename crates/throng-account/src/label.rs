@@ -1,4 +1,4 @@
-//! Natural crowds: what a label on a report costs.
+//! Natural crowds: the privacy cost of a label on a report.
 //!
 //! Paper: Section V. A label that the survey lists (a language, an app version) splits the respondents into crowds of
 //! their own, and tells whoever sees a report which crowd it is from.
@@ -41,11 +41,8 @@ pub fn kept_by_each(honest: u64, deletion: &Deletion, instances: u32, failure: f
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::epsilon;
     use throng_dp::Delta;
-
-    fn epsilon(value: f64) -> Epsilon {
-        Epsilon::new(value).unwrap()
-    }
 
     #[test]
     fn a_secret_label_leaves_nothing() {

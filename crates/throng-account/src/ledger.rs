@@ -1,4 +1,5 @@
-//! Every epoch that was opened or released so far, and whether there is budget for one more.
+//! The privacy budget of a population: every epoch that was opened or released so far, and whether there is budget for one
+//! more.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +8,10 @@ use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
 use crate::Error;
 use crate::composition::{Composition, LossPair, basic};
 
-/// What has been released about each population, under one budget per population.
+/// The releases about each population, under one privacy budget per population.
 ///
-/// Everything in it is for removal by R_0: what others delete at random does not depend on any value, and costs nothing.
+/// All guarantees in it are for removal by R_0. Random deletion does not depend on any value, so under removal it costs
+/// nothing.
 ///
 /// A population is a set of people, not a survey: whoever is asked twice, by two surveys, spends twice.
 ///
@@ -36,7 +38,7 @@ pub struct Entry {
     pub spending: Spending,
 }
 
-/// What a release spent, as much as is known about it: the more, the tighter it composes.
+/// The privacy that a release spent. The more is known about it, the tighter it composes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Spending {
     /// Counts of bits that were randomized for this release, of which one respondent moves `moved`: the exact
@@ -54,9 +56,9 @@ pub enum Spending {
     Backstop {
         /// Who hides each count.
         crowd: Hiding,
-        /// The backstop.
+        /// The loss of the backstop.
         epsilon_backstop: Epsilon,
-        /// Each report fragment.
+        /// The loss of each report fragment.
         epsilon_fragment: Epsilon,
         /// Report fragments of this epoch: tau.
         fragments: u32,

@@ -1,4 +1,4 @@
-//! What one respondent who lies can do to an estimate.
+//! Poisoning: what one respondent who lies can do to an estimate.
 //!
 //! A liar keeps to no rule but those that others check: one body of b envelopes for each instance, each envelope with one
 //! attribute that is bound to that instance ([`Assignment`]), no envelope twice. Nothing says that what is inside was drawn by
@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 use throng_dp::fragmenting::Assignment;
 use throng_dp::{BitRandomizer, Error, Estimates, Mechanism};
 
-/// The most that one liar can do to the estimate of one value, in respondents.
+/// The influence of one liar: the most that they can do to the estimate of one value, in respondents.
 ///
 /// # Proof
 /// Write g for the gain 1 − 2·flip of a bit, t for its draws that are counted, I for the instances that count some of them.
@@ -74,7 +74,7 @@ impl OneLiar {
     }
 }
 
-/// What can be said where so many of the respondents may lie.
+/// What can be said where some of the respondents may lie.
 impl OneLiar {
     /// A range that holds the true count of a value with this probability, whatever `liars` of the respondents did.
     ///
@@ -98,7 +98,7 @@ impl OneLiar {
         Ok(*lowest.start()..=*highest.end())
     }
 
-    /// What a value that no honest respondent holds exceeds no more often than noise exceeds `noise`.
+    /// A threshold that a value which no honest respondent holds exceeds no more often than noise exceeds `noise`.
     pub fn threshold(&self, noise: f64, liars: u64) -> f64 {
         noise + liars as f64 * self.up
     }
@@ -107,11 +107,8 @@ impl OneLiar {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use throng_dp::{Attributes, CountSketch, Epsilon, OneHot, Record, SketchShape, Tally};
-
-    fn epsilon(value: f64) -> Epsilon {
-        Epsilon::new(value).unwrap()
-    }
+    use crate::testing::epsilon;
+    use throng_dp::{Attributes, CountSketch, OneHot, Record, SketchShape, Tally};
 
     /// All ways to put at most `envelopes` fragments into each of the instances' bodies, as counts over attributes that the
     /// analyzer accepts: an instance takes what is bound to it.

@@ -1,4 +1,4 @@
-//! The privacy of all reports together.
+//! The privacy accountant: central differential privacy, of all reports together.
 //!
 //! Everything here takes guarantees and counts, as data, and answers with a guarantee or with the reason why none
 //! can be given. n always counts honest respondents.
@@ -9,7 +9,7 @@
 //! | which bound is meant by a name? | [`bound`] |
 //! | what do several releases guarantee together? | [`composition`], [`epochs`], [`ledger`] |
 //! | what does a crowd label cost? | [`label`], [`deletion`] |
-//! | what is it worth that somebody took part at all? | [`absence`] |
+//! | what does a release say about whether somebody took part at all? | [`absence`] |
 //! | what is left if parties are compromised? | [`attacker`] |
 //! | how often does a loss exceed its ε? | [`exceeded`] |
 //! | how often do two bits of a person meet at one instance? | [`meeting`] |
@@ -17,9 +17,9 @@
 //! | which parameters does a survey need? | [`planner`] |
 //! | what do the terms of a survey guarantee, for the crowd that took part? | [`terms`] |
 //! | what would a trusted party have to add? | [`gaussian`], [`composition::DpSgd`] |
-//! | and if nobody waits for the answer any more? | [`GoOn`], [`planner::plan_while`], [`terms::Terms::guarantee_while`] |
+//! | how is long work cancelled? | [`GoOn`], [`planner::plan_while`], [`terms::Terms::guarantee_while`] |
 //! | what does a frequency say about a probability? | [`clopper_pearson()`] |
-//! | and two of them about ε? | [`distinguishing`] |
+//! | what do two frequencies say about ε? | [`distinguishing`] |
 
 pub mod absence;
 pub mod amplification;
@@ -38,12 +38,14 @@ pub mod label;
 pub mod ledger;
 pub mod liar;
 pub mod meeting;
+mod memo;
 mod patience;
 pub mod planner;
 mod refusal;
-mod remembered;
 pub mod rounding;
 pub mod terms;
+#[cfg(test)]
+mod testing;
 pub mod traffic;
 
 pub use clopper_pearson::clopper_pearson;

@@ -1,4 +1,4 @@
-//! How often no two set bits of one person meet at one instance.
+//! Collisions at an instance: how often no two set bits of one person meet there.
 //!
 //! Paper: Section III, which asks for K instances, "large enough for each bit to be sent to a separate instance, with high
 //! confidence". Throng's guarantees do not need it: the bits of a person travel in envelopes of their own, and an instance with

@@ -2,14 +2,15 @@
 
 use crate::Error;
 
-/// Whether to go on: asked before every piece of work that takes long, of which a plan has many and the terms of a survey a
-/// few. Once it says no, it has to keep saying so; then nothing more is worked out, and the answer is [`Error::Cancelled`].
+/// Cancellation token: whether to go on. It is asked before every piece of work that takes long, of which a plan has many and
+/// the terms of a survey a few. Once it says no, it has to keep saying so; then nothing more is worked out, and the answer is
+/// [`Error::Cancelled`].
 pub type GoOn<'a> = &'a dyn Fn() -> bool;
 
-/// To the end, however long it takes.
+/// Never cancelled: the work goes on to its end, however long it takes.
 pub const TO_THE_END: GoOn<'static> = &|| true;
 
-/// Fails once nobody wants any more what is worked on.
+/// Fails once the work was cancelled.
 pub(crate) fn still_wanted(go_on: GoOn<'_>) -> Result<(), Error> {
     if go_on() { Ok(()) } else { Err(Error::Cancelled) }
 }

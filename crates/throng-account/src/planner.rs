@@ -1,4 +1,4 @@
-//! The inverse question: from a target guarantee to the parameters of a survey, and what they cost.
+//! Planning: from a target guarantee to the parameters of a survey, and what they cost.
 
 pub mod cost;
 mod inverse;
@@ -12,10 +12,10 @@ use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
 
 use crate::Error;
 use crate::amplification::exact;
-use crate::attacker::{Compromised, Exposure, Left};
+use crate::attacker::{Coalition, Exposure, RemainingPrivacy};
 use crate::bound::Bound;
+use crate::memo::Memo;
 use crate::patience::{GoOn, TO_THE_END, still_wanted};
-use crate::remembered::Remembered;
 use crate::terms::fragments_epsilon;
 pub use crate::traffic::Traffic;
 pub use inverse::{FragmentCost, fragment_cost, respondents_for_share};
@@ -43,7 +43,7 @@ pub struct Question {
     pub encoding: Choice,
     /// How the values are distributed, as far as it is known: what collisions in a sketch cost depends on it.
     pub distribution: Distribution,
-    /// Crowds that are counted apart, each with as many respondents. `None`: there is one crowd.
+    /// Crowds that are counted apart, each with `respondents` respondents. `None`: there is one crowd.
     pub labels: Option<Labelled>,
 }
 
@@ -136,7 +136,8 @@ pub fn plan(question: &Question) -> Result<Plan, Error> {
     plan_while(question, TO_THE_END)
 }
 
-/// The same for as long as `go_on` says yes: to find out what a crowd would have to be that is much too small takes long.
+/// The same for as long as `go_on` says yes. It takes long for a crowd that is much too small: then the least that would do
+/// is looked for.
 pub fn plan_while(question: &Question, go_on: GoOn<'_>) -> Result<Plan, Error> {
     question.check()?;
     match question.encoding {
@@ -188,8 +189,8 @@ fn other_choices(question: &Question, plan: &Plan, go_on: GoOn<'_>) -> Result<Ve
         Err(Error::Cancelled) => Err(Error::Cancelled),
         other => Ok(other.ok()),
     };
-    let exposed = |plan: &Plan| match plan.exposure.left(Compromised::AnalyzerAndInstances(1)) {
-        Ok(Left::Local { exposed, .. }) => exposed.epsilon().value(),
+    let exposed = |plan: &Plan| match plan.exposure.left(Coalition::AnalyzerAndInstances(1)) {
+        Ok(RemainingPrivacy::Local { exposed, .. }) => exposed.epsilon().value(),
         _ => plan.exposure.epsilon_floor.value(),
     };
     // A bound is shown with few digits as one that still holds.
@@ -312,7 +313,7 @@ fn fragments_within(
 /// All that an answer depends on: the honest crowd; epsilon_central, delta and what is asked about; tau; rows.
 type Asked = (u64, [u64; 3], u32, Option<u32>);
 
-static ANSWERS: Remembered<Asked, Epsilon> = Remembered::new(32);
+static ANSWERS: Memo<Asked, Epsilon> = Memo::new(32);
 
 /// Bisections for the epsilon of a report fragment.
 const FRAGMENT_STEPS: usize = 16;

@@ -1,8 +1,8 @@
-//! A refusal: what a privacy or crowd rule says no to, which is not a failure.
+//! Refusals: what a privacy or crowd rule says no to, which is not a failure.
 
 use std::fmt;
 
-/// The error of whoever a privacy or crowd rule stopped: a sentence that names the rule.
+/// The error of a request that a privacy or crowd rule stopped: a sentence that names the rule.
 #[derive(Debug)]
 pub struct Refusal(pub String);
 

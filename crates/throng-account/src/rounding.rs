@@ -1,18 +1,18 @@
-//! Bounds that are printed with few digits: rounded to the weaker promise, never to the nearest number.
+//! Directed rounding of printed bounds: to the weaker promise, never to the nearest number.
 
-/// What is at most this, to four places.
+/// An upper bound, rounded up to four places.
 pub fn at_most(value: f64) -> f64 {
     at_most_to(4, value)
 }
 
-/// What is at most this, to so many places.
+/// An upper bound, rounded up to `places` places.
 pub fn at_most_to(places: i32, value: f64) -> f64 {
     let scale = 10.0_f64.powi(places);
     let near = (value * scale).round();
     if near / scale >= value { near / scale } else { (near + 1.0) / scale }
 }
 
-/// What is at least this, to four places.
+/// A lower bound, rounded down to four places.
 pub fn at_least(value: f64) -> f64 {
     -at_most(-value)
 }

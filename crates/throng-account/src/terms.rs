@@ -43,7 +43,7 @@ pub struct Terms {
     pub bound: &'static Bound,
 }
 
-/// What the terms guarantee for a crowd.
+/// The guarantee of some terms for a crowd, with what it takes to compose it with others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Kept {
     /// What a release of one epoch guarantees, at the delta that is claimed.
@@ -162,7 +162,7 @@ impl Terms {
         }
     }
 
-    /// What the counts of one epoch guarantee at a delta of their own, with so many honest respondents.
+    /// The guarantee of the counts of one epoch at a delta of their own, with `honest` honest respondents.
     ///
     /// # Privacy
     /// With tau = 1 one count moves, in the crowd of the instance that holds it. Where all tau fragments of a bit go to one

@@ -1,4 +1,4 @@
-//! How many fragments a respondent sends, and how many envelopes hide that number.
+//! Padding against traffic analysis: how many fragments a respondent sends, and how many envelopes hide that number.
 
 use throng_dp::fragmenting::Assignment;
 use throng_dp::sampling::Bernoulli;

@@ -1,4 +1,4 @@
-//! How far estimates are from a truth that is known, as in simulations.
+//! Accuracy: how far estimates are from a truth that is known, as in simulations.
 
 use throng_dp::Estimates;
 use throng_dp::estimate::Spread;

@@ -1,4 +1,5 @@
-//! What hops say about a batch, and whether the batch is the one that they mean. No key is needed, and nothing is opened.
+//! Verification of a batch: what its hops signed about it, and whether these are its bytes. No key is needed, and nothing is
+//! opened.
 
 use throng_batch::{Manifest, ManifestCheck};
 use throng_wire::statement::{check_cascade, check_count};
@@ -17,8 +18,8 @@ pub struct BatchHead {
 }
 
 impl BatchHead {
-    /// Of the batch that these statements are about, if all of them hold: signatures, one channel, hop by hop, the crowd,
-    /// the number of envelopes.
+    /// The head of the batch that these statements are about, if all of them hold: signatures, one channel, hop by hop, the
+    /// crowd, the number of envelopes.
     pub fn check(
         survey: &SignedSurvey,
         route: Route,

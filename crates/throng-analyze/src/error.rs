@@ -1,4 +1,4 @@
-//! Why something cannot be analyzed.
+//! The analyzer's errors: why something cannot be analyzed.
 
 use thiserror::Error;
 
@@ -27,10 +27,10 @@ pub enum Error {
     /// A sketch without all its cells.
     #[error("every value of a sketch needs its cells at all instances: wait for the batch of instance {0}")]
     Waiting(String),
-    /// What the mechanism says.
+    /// An error of the mechanism.
     #[error(transparent)]
     Mechanism(#[from] throng_dp::Error),
-    /// What the accountant says.
+    /// An error of the accountant.
     #[error(transparent)]
     Account(#[from] throng_account::Error),
 }

@@ -1,4 +1,4 @@
-//! What the batch of one instance came to, as it is stored until it is released.
+//! The tally of one instance's batch, as it is stored until it is released.
 
 use throng_batch::{REASONS, Rejected};
 use throng_dp::Tally;
@@ -33,7 +33,7 @@ pub struct Counted {
 
 impl InstanceTally {
     /// The bytes of a file: a line that says what it is, the route, what became of it, and SHA-256 of all that.
-    /// Counts are pairs of how many attributes to go on, and the count there, so that zeros take no room.
+    /// Counts are run-length coded: pairs of how many attributes to go on, and the count there, so that zeros take no room.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(self.route.to_bytes());
@@ -110,7 +110,7 @@ impl InstanceTally {
     }
 }
 
-/// Seven bits to a byte, the lowest first; the highest bit says that more follow.
+/// Variable-length integers (LEB128): seven bits to a byte, the lowest first; the highest bit says that more follow.
 fn put(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);

@@ -64,8 +64,8 @@ impl Picture {
         Self { width: self.width, height: self.height, pixels }
     }
 
-    /// A picture from counts, row by row, the largest of which is white and all that are not positive black; one that is
-    /// missing (not a number) is gray. `None` unless the rows have this width.
+    /// A picture from counts, row by row. The largest count is white, all that are not positive are black, and a missing one
+    /// (NaN) is gray. `None` unless the counts fill rows of this width.
     pub fn of_counts(width: u32, counts: &[f64]) -> Option<Self> {
         let height = u32::try_from(counts.len()).ok()?.checked_div(width)?;
         let largest = counts.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
@@ -124,7 +124,7 @@ pub enum PictureError {
 
 const PIXELS_MAX: u64 = 1 << 26;
 const GAP_WIDTH: usize = 8;
-/// How bright a pixel is that stands for a count, if `white` is the brightest: gray where the count is missing (not a number).
+/// The brightness of a count's pixel, if `white` is the brightest; gray where the count is missing (NaN).
 pub fn light(count: f64, white: f64) -> u8 {
     if count.is_nan() {
         return MISSING_GRAY;

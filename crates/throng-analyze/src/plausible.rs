@@ -1,11 +1,11 @@
-//! Whether counts can come from their crowd.
+//! Detection of poisoning: whether counts can come from their crowd.
 //!
 //! A liar can write any attribute into an envelope. What honest respondents can send is bounded, for some sums for certain and
 //! for others by an exact law, whatever they hold. What is beyond that is withheld or marked, with the reason.
 //!
 //! # Privacy
 //! All of it is computed from the counts that are released and from numbers that are public: post-processing, which costs
-//! nothing, nor does what is withheld for it.
+//! nothing. What is withheld costs nothing either.
 
 mod law;
 mod tail;
@@ -171,12 +171,12 @@ pub struct InstanceCounts<'a> {
 }
 
 impl Plausibility {
-    /// Looks at what all instances that are present counted, each fragment at an instance that it is bound to, from bodies of
-    /// so many envelopes.
+    /// Checks what all instances that are present counted, each fragment at an instance that it is bound to, from bodies of
+    /// `envelopes` envelopes.
     ///
-    /// Sums over several instances are looked at where these count the same people, but for uploads that failed: whoever was
-    /// counted by some instance is then taken to be one of those whom the largest crowd has. A labelled crowd is another one
-    /// at each instance, since each deletes others; of it every instance is looked at by itself.
+    /// Sums over several instances are checked where these count the same people, but for uploads that failed: whoever was
+    /// counted by some instance is then taken to be one of the largest crowd. With labels each instance deletes others, so
+    /// crowds differ, and every instance is checked by itself.
     pub fn of(
         mechanism: &Mechanism,
         assignment: Assignment,

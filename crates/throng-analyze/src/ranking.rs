@@ -1,4 +1,4 @@
-//! The values of a domain in the order of their estimates: what a reader looks at first.
+//! Heavy hitters: the values of a domain in the order of their estimates, which is what a reader looks at first.
 
 use throng_dp::{Error, Estimates};
 
@@ -25,7 +25,7 @@ pub fn ranking(estimates: &Estimates, top: usize, confidence: f64, beta: f64) ->
     ranking_among(estimates, |_| true, top, confidence, beta)
 }
 
-/// The same among those values alone that are given.
+/// The same among some of the values.
 pub fn ranking_among(
     estimates: &Estimates,
     given: impl Fn(usize) -> bool,

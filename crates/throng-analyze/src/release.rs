@@ -1,4 +1,5 @@
-//! What is published of one epoch: estimates with their errors, under a guarantee, from a crowd that was large enough.
+//! Releases: what is published of one epoch, estimates with their errors, under a guarantee, from a crowd that was large
+//! enough.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +36,7 @@ pub struct Crowd {
     pub rejected: Rejected,
 }
 
-/// What hops have signed about an epoch at one instance. It is known before anything is opened.
+/// An epoch at one instance as its hops signed it, which is known before anything is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Announced {
     /// Which epoch of which channel and instance.
@@ -70,9 +71,9 @@ pub struct Release {
 }
 
 impl Crowd {
-    /// What some tallies of one epoch have in common. Refused unless they are of one channel, each of another instance, and
-    /// one of them at least was released and is of an instance that fragments go to; and a sketch whose cells are not all
-    /// there, of which no value could be estimated.
+    /// The crowd of some tallies. They have to be of one epoch of one channel, each of another instance, and at least one was
+    /// released by an instance that fragments go to. A sketch whose cells are not all there is refused: no value of it could
+    /// be estimated.
     pub fn of(survey: &Survey, parts: &[InstanceTally]) -> Result<Self, Error> {
         let announced: Vec<Announced> = parts.iter().map(Announced::from).collect();
         let rejected = parts.iter().filter_map(|part| part.counted.as_ref()).map(|counted| counted.rejected);
@@ -163,7 +164,7 @@ impl Release {
         Ok(Self { crowd, kept, floor, spent: recorded.spent(), estimates, plausibility, one_liar })
     }
 
-    /// The same release with these counts, as somebody read them in its table: not a number where one is missing or withheld.
+    /// The same release with these counts, as somebody read them in its table: NaN where one is missing or withheld.
     #[must_use]
     pub fn with_counts(self, counts: Vec<f64>) -> Self {
         let (respondents, spread) = (self.estimates.respondents(), self.estimates.spread());

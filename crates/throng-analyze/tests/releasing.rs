@@ -2,22 +2,19 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
-use throng_account::bound::Bound;
 use throng_account::ledger::{Entry, Ledger, Recorded};
-use throng_account::terms::{Kept, Terms};
+use throng_account::terms::Kept;
 use throng_analyze::plausible::Doubt;
 use throng_analyze::{Counted, Crowd, Error, InstanceTally, Rejected, Release};
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
-use throng_testing::survey::{SURVEY, with};
+use throng_testing::wire::{SHAPE, Shape, draft};
 use throng_wire::survey::{Encoding, Labels, Randomizer};
 use throng_wire::{Digest, Route, Survey, SurveyHash};
 
 const EPOCH: u64 = 9;
 
 fn survey() -> Survey {
-    let crowd = r#"{ respondents_min = 3000, honest_fraction = 0.9, enrolment = "credential" }"#;
-    let delivery = r#"{ instances = 3, hops = 2, envelopes = 24, cover = "chaff" }"#;
-    Survey::from_toml(&with(SURVEY, &[("crowd", crowd), ("delivery", delivery)])).unwrap()
+    draft(Shape { envelopes: 24, ..SHAPE })
 }
 
 fn route(instance: u32) -> Route {
@@ -47,22 +44,7 @@ fn budget() -> CentralGuarantee<Removal> {
 
 /// What the survey guarantees for a crowd, and its entry in a ledger.
 fn recorded(respondents: u64, survey_hash: &str, epoch: u64) -> (Kept, Recorded) {
-    let survey = survey();
-    let mechanism = survey.mechanism().unwrap();
-    let claimed = CentralGuarantee::new(Epsilon::new(1.0).unwrap(), Delta::new(1e-6).unwrap());
-    let terms = Terms {
-        answers_kept: false,
-        coins: mechanism.coins(),
-        width: survey.domain(),
-        rows: None,
-        instances: 3,
-        receiving: 3,
-        envelopes: 24,
-        honest_fraction: 0.9,
-        deletion: None,
-        claimed,
-        bound: Bound::named("exact").unwrap(),
-    };
+    let terms = throng_survey::terms(&survey(), 0).unwrap();
     let kept = terms.guarantee(respondents).unwrap();
     let entry = Entry { survey: survey_hash.to_owned(), epoch, spending: terms.spending(&kept) };
     (kept, Ledger::new(budget()).record("people", entry).unwrap())

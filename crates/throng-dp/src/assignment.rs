@@ -1,4 +1,4 @@
-//! Which of the instances that receive fragments gets which fragment of an attribute.
+//! Value routing: which instance gets which fragment of an attribute.
 
 use crate::Error;
 

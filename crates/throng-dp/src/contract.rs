@@ -10,7 +10,7 @@ use num_traits::{One, ToPrimitive, Zero};
 
 use crate::estimate::{Estimates, Tally};
 use crate::sampling::bracket;
-use crate::testing::{assert_mean, assert_share, assert_variance, rng};
+use crate::testing::{assert_mean, assert_share, assert_variance, epsilon, rng};
 use crate::{Epsilon, Estimator, ExactDistribution, Neighbors, Removal};
 
 /// Exact: the law of each value sums to one over `outcomes`, all likelihood ratios between neighbors are at most
@@ -129,10 +129,6 @@ mod wrong {
         Binary, BitRandomizer, Error, LocalGuarantee, OneHot, Randomizer, Replacement, ReportFragments,
     };
     use rand_core::{CryptoRng, Rng};
-
-    fn epsilon(value: f64) -> Epsilon {
-        Epsilon::new(value).unwrap()
-    }
 
     /// A one-hot mechanism of four values whose bits are drawn by some other sampler than its law says.
     struct Drawn<F> {

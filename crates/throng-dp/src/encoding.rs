@@ -280,12 +280,8 @@ impl Zeroize for EncodedReport {
 mod tests {
     use super::*;
     use crate::contract::{check_randomizer, subsets};
-    use crate::testing::rng;
-    use crate::{Attributes, Epsilon, ExactDistribution, Probability, SketchShape};
-
-    fn epsilon(value: f64) -> Epsilon {
-        Epsilon::new(value).unwrap()
-    }
+    use crate::testing::{epsilon, rng};
+    use crate::{Attributes, ExactDistribution, Probability, SketchShape};
 
     impl ExactDistribution for Encoding {
         fn probability(&self, value: Option<&Value>, report: &EncodedReport) -> Result<Probability, Error> {

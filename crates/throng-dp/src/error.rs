@@ -44,10 +44,10 @@ pub enum Error {
     },
     /// A sketch of which some cells have fewer fragments than others.
     #[error(
-        "a sketch can be estimated from a part of its fragments only if every cell has as many of them: wait for the others"
+        "a sketch can be estimated from a part of its fragments only if all cells have the same number of them: wait for the others"
     )]
     PartOfSketch,
-    /// A value of which nothing has come.
+    /// A value none of whose fragments has come.
     #[error("no fragment of this value is in the estimates: it is missing")]
     Missing,
     /// A value of another kind than the survey asks for.

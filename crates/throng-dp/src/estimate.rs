@@ -10,7 +10,7 @@ mod tally;
 pub use coins::Coins;
 pub use estimates::{Collisions, Estimates, HeavyHitters, Spread};
 pub use levelled::InstanceSums;
-pub(crate) use levelled::Levelled;
+pub(crate) use levelled::LevelledSums;
 pub use noise::BitNoise;
 pub use postprocess::{clip, non_negative, norm_sub};
 pub use tally::Tally;

@@ -1,7 +1,7 @@
 //! Fragmenting: breaking what a respondent says into pieces that cannot be linked.
 //!
-//! Attribute fragments are the set bits of one report; report fragments are several noisier reports behind a
-//! backstop, which permanent coins make of every answer.
+//! Attribute fragments are the set bits of one report. Report fragments are several noisier reports that are all drawn from
+//! one backstop, and permanent coins make the backstop of every answer.
 
 pub mod coins;
 pub mod no_backstop;

@@ -172,7 +172,7 @@ mod sealed {
     impl Sealed for super::Relabelling {}
 }
 
-/// What one respondent's report guarantees whatever happens to it afterwards.
+/// A guarantee of local differential privacy: it holds of one respondent's report, whatever happens to that afterwards.
 pub struct LocalGuarantee<N> {
     epsilon: Epsilon,
     delta: Delta,
@@ -207,7 +207,7 @@ impl<N: Neighbors> LocalGuarantee<N> {
     }
 }
 
-/// What everything that an analyzer sees of a crowd guarantees to each of its members.
+/// A guarantee of central differential privacy: it holds for each member of a crowd, of all that an analyzer sees of it.
 ///
 /// Guarantees of one relation add up. Of two relations they do not, which is not a matter of care:
 /// ```compile_fail

@@ -1,4 +1,4 @@
-//! The privacy and utility of one report.
+//! Local differential privacy: the privacy and utility of one report.
 //!
 //! This is the crate to audit first: every coin that protects a respondent is tossed here, every guarantee about a
 //! single report is computed here, and nothing here touches a file, a socket, a clock or the system's entropy.

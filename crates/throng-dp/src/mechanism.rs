@@ -6,7 +6,7 @@ use rand_core::CryptoRng;
 
 use crate::assignment::Assignment;
 use crate::encoding::Encoding;
-use crate::estimate::{Coins, Estimates, InstanceSums, Levelled, Spread, Tally};
+use crate::estimate::{Coins, Estimates, InstanceSums, LevelledSums, Spread, Tally};
 use crate::fragmenting::{AnswerSeries, ReportFragments};
 use crate::fragments::Fragments;
 use crate::randomizer::count_sketch::CountSketch;
@@ -77,7 +77,7 @@ impl Mechanism {
         self.encoding().record()
     }
 
-    /// What all that a respondent sends in one epoch says together.
+    /// The guarantee of all that a respondent sends in one epoch.
     pub fn guarantee(&self) -> LocalGuarantee<Removal> {
         match self {
             Self::Runs(runs) => runs.guarantee(),
@@ -85,8 +85,8 @@ impl Mechanism {
         }
     }
 
-    /// What everything says that a respondent ever sends while the answer stays the same: with report fragments the
-    /// backstop's guarantee, over all epochs; without them every epoch says this much again. Of answers that change, see
+    /// The guarantee of all that a respondent ever sends while the answer stays the same. With report fragments it is the
+    /// backstop's, over all epochs; without them every epoch spends it again. For answers that change see
     /// [`Mechanism::series`].
     pub fn floor(&self) -> LocalGuarantee<Removal> {
         match self {
@@ -95,8 +95,8 @@ impl Mechanism {
         }
     }
 
-    /// What is promised of answers that change from epoch to epoch; `None` without report fragments, where every epoch
-    /// spends again.
+    /// The guarantee of answers that change from epoch to epoch; `None` without report fragments, where every epoch spends
+    /// again.
     pub fn series(&self) -> Option<AnswerSeries> {
         match self {
             Self::Runs(_) => None,
@@ -104,7 +104,7 @@ impl Mechanism {
         }
     }
 
-    /// What one exposed report fragment says; without report fragments that is the whole report.
+    /// The guarantee of one exposed report fragment; without report fragments that is the whole report.
     pub fn fragment_guarantee(&self) -> Result<LocalGuarantee<Removal>, Error> {
         match self {
             Self::Runs(runs) => Ok(runs.guarantee()),
@@ -209,13 +209,13 @@ impl Mechanism {
         }
     }
 
-    /// The same from the sums of several instances, which may have counted different respondents, and of some of which
-    /// nothing may be here. `instances` is how many receive fragments.
+    /// The same from the sums of several instances, which may have counted different respondents. Some instances may be
+    /// missing. `instances` is how many receive fragments.
     ///
     /// # Utility
     /// An estimate is about the respondents of the instances that its fragments are at (about their mean, if they are at
     /// several), without bias. Errors are stated for the attributes with the fewest fragments and the most respondents, so
-    /// others' are smaller than stated. Values of which nothing is here are missing. A sketch needs as many
+    /// others' are smaller than stated. Values of which nothing is here are missing. A sketch needs the same number of
     /// fragments of every cell.
     pub fn estimate_from(&self, parts: &[InstanceSums<'_>], instances: u32) -> Result<Estimates, Error> {
         let coins = self.coins();
@@ -230,15 +230,15 @@ impl Mechanism {
         let set = self.sketch().map_or(flip, |sketch| {
             flip * f64::from(sketch.differing_bits()) / f64::from(sketch.shape().rows)
         });
-        let Levelled { respondents, draws, sums, even } = Levelled::of(&assignment, set, parts)?;
+        let LevelledSums { respondents, draws, sums, even } = LevelledSums::of(&assignment, set, parts)?;
         if self.sketch().is_some() && !even {
             return Err(Error::PartOfSketch);
         }
         self.encoding().estimate_sums(&sums, respondents, &coins.noise_of(draws))
     }
 
-    /// Whether all that these instances have, by their positions among those that receive fragments, can be estimated
-    /// from: of a sketch every cell has to have as many fragments.
+    /// Whether estimates can be made from these instances alone, given by their positions among those that receive
+    /// fragments. A sketch needs the same number of fragments of every cell.
     pub fn estimable(&self, positions: &[u32], instances: u32) -> Result<bool, Error> {
         let assignment = Assignment::new(self.coins().draws(), instances)?;
         let here = |class| positions.iter().map(|&at| assignment.fragments(class, at)).sum::<u32>();
@@ -250,12 +250,8 @@ impl Mechanism {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::rng;
+    use crate::testing::{epsilon, rng};
     use crate::{Attributes, OneHot, SketchShape};
-
-    fn epsilon(value: f64) -> Epsilon {
-        Epsilon::new(value).unwrap()
-    }
 
     fn mechanisms() -> Vec<Mechanism> {
         let one_hot = OneHot::new(50, epsilon(3.0)).unwrap();

@@ -79,7 +79,7 @@ pub trait BitRandomizer: Randomizer {
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Self::Report;
     /// The attributes whose bits a value sets in a report on the same sample as `silent`, which is a report on nothing.
-    /// `pick` chooses one of so many, for every value the same one.
+    /// `pick` chooses a number below its argument, the same one for every value.
     fn held(
         &self,
         value: Option<&Self::Value>,
@@ -92,7 +92,7 @@ pub trait BitRandomizer: Randomizer {
     fn estimate_through(&self, tally: &Tally, noise: &BitNoise) -> Result<Estimates, Error> {
         noise.estimates(tally)
     }
-    /// The same from sums of several instances that were brought to one crowd; those that are not numbers are missing.
+    /// The same from sums of several instances that were brought to one crowd; a sum that is NaN is missing.
     fn estimate_sums(&self, sums: &[f64], respondents: u64, noise: &BitNoise) -> Result<Estimates, Error> {
         noise.estimates_of(sums, respondents, 1)
     }

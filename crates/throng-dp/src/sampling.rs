@@ -1,4 +1,4 @@
-//! Exact coins: every draw compares random integers with integer thresholds.
+//! Exact sampling: every draw compares random integers with integer thresholds.
 //!
 //! No floating-point number decides a coin. Probabilities are rounded once, towards more privacy, to multiples
 //! of 2^-128; from then on the law that is sampled is exactly that of the rounded thresholds. The rng is always

@@ -6,9 +6,15 @@ use std::convert::Infallible;
 use chacha20::ChaCha12Rng;
 use rand_core::{SeedableRng, TryCryptoRng, TryRng};
 
+use crate::Epsilon;
+
 /// The chance that one statistical test fails a correct sampler on a fresh seed. The seeds are fixed, so a
 /// correct sampler that passes once passes always.
 pub(crate) const ALPHA: f64 = 1e-6;
+
+pub(crate) fn epsilon(value: f64) -> Epsilon {
+    Epsilon::new(value).unwrap()
+}
 
 pub(crate) fn rng(seed: u64) -> ChaCha12Rng {
     ChaCha12Rng::seed_from_u64(seed)

@@ -1,4 +1,4 @@
-//! What a respondent holds: the secret that a randomizer reads.
+//! A respondent's value: the secret that a randomizer reads.
 
 use std::fmt;
 
@@ -79,7 +79,7 @@ impl Drop for Value {
     }
 }
 
-/// Not even of which kind it is, or how much of a record is missing.
+/// Shows nothing: not the kind of the value, nor how much of a record is missing.
 impl fmt::Debug for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Value(not shown)")

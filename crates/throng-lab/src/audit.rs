@@ -1,4 +1,4 @@
-//! Attempts to break the promises, each with a verdict and its confidence.
+//! Privacy audits: attempts to break the promises, each with a verdict and its confidence.
 //!
 //! | promise | where |
 //! |---|---|
@@ -7,8 +7,9 @@
 //! | hops and the network cannot tell what somebody answered, or whether they had anything to say | [`wire`] |
 //! | a model is as private as its statement says | [`membership`] |
 //!
-//! A measurement can refute a promise and never prove one: *kept* means that this attack, with so many tries, did not break
-//! it. The proofs are in the accountant and in the exact tests; an audit looks for the bugs that they cannot see.
+//! A measurement can refute a promise and never prove one: *kept* means that this attack did not break it, with the number of
+//! tries that is stated. The proofs are in the accountant and in the exact tests; an audit looks for the bugs that they cannot
+//! see.
 
 pub mod central;
 mod counts;

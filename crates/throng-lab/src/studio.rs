@@ -152,7 +152,7 @@ impl Crowd {
     }
 }
 
-/// A picture in about so many pixels, of the same shape; never in more than it has.
+/// A picture in about `domain` pixels, of the same shape; never in more than it has.
 fn fitted(picture: &Picture, domain: u64) -> Result<Picture> {
     if domain >= picture.domain() {
         return Ok(picture.clone());

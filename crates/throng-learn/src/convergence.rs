@@ -82,7 +82,7 @@ impl Convergence {
         self.diameter / self.gradient_norm() / (t.max(1) as f64).sqrt()
     }
 
-    /// What the excess is at most after `steps` steps, in expectation: 2·‖C‖·G·(2 + ln T)/sqrt(T). At least two steps.
+    /// An upper bound on the expected excess after `steps` steps, at least two: 2·‖C‖·G·(2 + ln T)/sqrt(T).
     pub fn excess_bound(&self, steps: u64) -> f64 {
         let steps = steps.max(2) as f64;
         2.0 * self.diameter * self.gradient_norm() * (2.0 + steps.ln()) / steps.sqrt()

@@ -1,4 +1,4 @@
-//! Why something cannot be learned.
+//! Errors of training: why something cannot be learned.
 
 use thiserror::Error;
 
@@ -27,10 +27,10 @@ pub enum Error {
     /// Examples that a model cannot be trained on.
     #[error("{0}")]
     Examples(String),
-    /// What the mechanism says.
+    /// An error of the mechanism.
     #[error(transparent)]
     Mechanism(#[from] throng_dp::Error),
-    /// What the accountant says.
+    /// An error of the accountant.
     #[error(transparent)]
     Account(#[from] throng_account::Error),
 }

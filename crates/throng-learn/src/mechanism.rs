@@ -1,4 +1,4 @@
-//! Which randomizer a gradient goes through, chosen at run time.
+//! The run-time choice of a randomizer of gradients.
 
 use rand_core::CryptoRng;
 use throng_dp::randomizer::gradient::GradientTally;

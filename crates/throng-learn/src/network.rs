@@ -1,4 +1,4 @@
-//! A network of layers, with all its parameters in one flat vector.
+//! Neural networks, with all parameters in one flat vector.
 
 use rand_core::Rng;
 use rayon::prelude::*;
@@ -9,7 +9,7 @@ use crate::layer::{
 };
 use crate::number::Number;
 
-/// Layers that turn an input into a score for each class.
+/// A neural network: layers that turn an input into a score for each class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
     layers: Vec<Layer>,

@@ -1,5 +1,5 @@
-//! Where the randomness of a training comes from: one seed, and a stream of its own for every piece of work, so that a
-//! training goes on from any step exactly as if it had never stopped, on any number of threads.
+//! Seeded randomness: one seed, and a stream of its own for every piece of work. So a training goes on from any step exactly
+//! as if it had never stopped, on any number of threads.
 
 use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;

@@ -1,4 +1,4 @@
-//! How far each step goes.
+//! Learning rates: how far each step goes.
 
 /// The learning rate, step by step.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -182,8 +182,8 @@ impl<'a> Training<'a> {
         Ok((mean, Told::step(told.iter(), clip)))
     }
 
-    /// Does something with each group of so many of those chosen, in parallel. How many groups there are does not
-    /// depend on the number of threads, so neither does the result.
+    /// Does something with each group of those chosen, in parallel. How many groups there are does not depend on the number
+    /// of threads, so neither does the result.
     fn groups<T: Send>(
         &self,
         chosen: &[usize],
@@ -333,14 +333,13 @@ fn group_len(chosen: &[usize]) -> usize {
     chosen.len().div_ceil(GROUPS).next_multiple_of(CHUNK)
 }
 
-/// At most so many groups in a step.
+/// The largest number of groups in a step.
 const GROUPS: usize = 64;
 /// Gradients at once, where their vectors should stay in the cache.
 const FEW: usize = 4;
 /// Gradients at once for one vector of normals.
 const CHUNK: usize = 16;
-/// Where only the sum of gradients is wanted: at most so many groups, each with a vector of its own, and so many examples at
-/// once.
+/// The same where only the sum of gradients is wanted: groups, each with a vector of its own, and examples at once.
 const PLAIN_GROUPS: usize = 8;
 const PLAIN_AT_ONCE: usize = 16;
 

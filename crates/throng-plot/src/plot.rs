@@ -48,7 +48,7 @@ pub struct Plot {
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// Drawn in this order, later ones on top. There may be as many with a colour of their own as there are: eight.
+    /// Drawn in this order, later ones on top. At most eight may have a colour of their own.
     pub series: Vec<Series>,
 }
 

@@ -1,4 +1,4 @@
-//! Pictures as PNG files.
+//! PNG files of pictures.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Seek};
@@ -80,7 +80,7 @@ fn luma(r: u8, g: u8, b: u8) -> u8 {
     ((299 * u32::from(r) + 587 * u32::from(g) + 114 * u32::from(b) + 500) / 1000) as u8
 }
 
-/// What is seen of a pixel on a black ground: nobody holds what is transparent.
+/// A pixel over black (alpha blending): nobody holds what is transparent.
 fn over_black(light: u8, alpha: u8) -> u8 {
     ((u32::from(light) * u32::from(alpha) + 127) / 255) as u8
 }

@@ -1,4 +1,4 @@
-//! Counts against their rank on log axes: how far down the tail estimates can be trusted.
+//! Rank-frequency plots: counts against their rank on log axes, which show how far down the tail estimates can be trusted.
 
 use throng_analyze::{log_spaced, ranks};
 use throng_dp::Estimates;

@@ -1,4 +1,4 @@
-//! What a crowd holds: how many respondents hold each value. The truth of a simulation.
+//! Data sets, the truth of a simulation: how many respondents hold each value.
 
 mod built_in;
 mod csv;

@@ -1,4 +1,4 @@
-//! A survey on a known truth, in memory: data sets, and crowds that answer.
+//! Simulation of surveys on a known truth, in memory: data sets, and crowds that answer.
 //!
 //! | question | where |
 //! |---|---|

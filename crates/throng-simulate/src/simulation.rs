@@ -1,4 +1,4 @@
-//! A survey on a crowd whose truth is known, in two modes.
+//! Simulation of a survey on a crowd whose truth is known, in two modes.
 //!
 //! `respondent` draws every respondent's fragments with the encoder that a real one runs, and counts them with the
 //! analyzer's code: cost grows with the fragments sent. `aggregate` draws the analyzer's counts at once from the law
@@ -166,8 +166,8 @@ pub fn sketches(
     on_threads(threads, || rows::run(counts, mechanisms, &streams, &progress))
 }
 
-/// Works on so many threads. Whoever runs many small simulations calls from a pool of that size, which is used as it
-/// is: to start threads takes longer than to simulate a small crowd.
+/// Works on `threads` threads. Whoever runs many small simulations calls from a pool of that size, which is used as it is:
+/// to start threads takes longer than to simulate a small crowd.
 fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     if rayon::current_thread_index().is_some() && rayon::current_num_threads() == threads {
         return work();

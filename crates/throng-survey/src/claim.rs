@@ -1,4 +1,4 @@
-//! The respondent's own accountant: whether a survey keeps what it claims.
+//! Verification of a survey's claim, by the respondent's own accountant.
 //!
 //! A survey is not answered because someone signed it. What its parameters guarantee is computed here again,
 //! by the bound that it names, for the smallest crowd that it releases, and compared with what it says.
@@ -18,20 +18,20 @@ use crate::survey::{AnswerChanges, Cover, Enrolment, Labels};
 use crate::{Error, Survey};
 use throng_account::rounding::at_most_to;
 
-/// A claim that holds, and everything that it says to a respondent.
+/// A verified claim: one that holds, and everything that it says to a respondent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckedClaim {
     /// The label that it is about; 0 in a survey without labels.
     pub label: u32,
     /// What is left whatever fails, as [`floor`] says.
     pub floor: LocalGuarantee<Removal>,
-    /// What one fragment says that is known to be this respondent's.
+    /// The guarantee of one fragment that is known to be this respondent's.
     pub fragment: LocalGuarantee<Removal>,
     /// What a release is claimed to guarantee.
     pub claimed: CentralGuarantee<Removal>,
     /// What our own accountant finds, at the same delta: never more than what is claimed.
     pub central: CentralGuarantee<Removal>,
-    /// What a release says about whether somebody took part at all, or why nothing is claimed of that.
+    /// The guarantee of absence (whether somebody took part at all), or why none is claimed.
     pub absence: Result<CentralGuarantee<Absence>, String>,
     /// The part of delta that overflowing bodies take.
     pub overflow: Delta,
@@ -68,8 +68,8 @@ impl CheckedClaim {
     /// Checks a survey's claim, for all of its labels. Refuses one that is more than the parameters keep, that
     /// rests on a bound which is not proved for them, or whose bodies are too small for it.
     ///
-    /// Each number is that of the label of which it is worst: what bad instances see under the one whose fragments go to the
-    /// fewest, which is also the one that is named, and absence under the one whose fragments go to the most.
+    /// Every number is the worst over all labels. What bad instances see is worst under the label whose fragments go to the
+    /// fewest instances, and that label is named; absence is worst under the label whose fragments go to the most.
     pub fn check(survey: &Survey) -> Result<Self, Error> {
         // Of a label, the guarantee depends on how many instances get fragments, and on nothing else.
         let by_receiving: BTreeMap<usize, u32> =
@@ -79,7 +79,7 @@ impl CheckedClaim {
         claims.try_fold(fewest, |worst, claim| Ok(worst.or_worse(claim?)))
     }
 
-    /// What is worse of two labels, but for who is exposed to whom: that is of the first.
+    /// The worse number of two labels, but for `exposure` and what follows from it, which stay those of the first.
     fn or_worse(self, other: Self) -> Self {
         let larger = |one: CentralGuarantee<Removal>, other: CentralGuarantee<Removal>| {
             if one.epsilon() < other.epsilon() { other } else { one }
@@ -284,13 +284,13 @@ impl CheckedClaim {
         all
     }
 
-    /// What the floor, for as long as it holds, and a release guarantee between two answers, by way of none: epsilon is twice as
-    /// large, and the delta of a release 1 + e^epsilon times.
+    /// The guarantees between two answers (replacement), of the floor for as long as it holds, and of a release. They go by way
+    /// of having nothing to say: epsilon doubles, and the delta of a release grows by the factor 1 + e^epsilon.
     pub fn replacement(&self) -> (LocalGuarantee<Replacement>, CentralGuarantee<Replacement>) {
         (self.floor.into(), self.claimed.into())
     }
 
-    /// What it is worth that somebody took part at all.
+    /// The guarantee of absence in a sentence: whether somebody took part at all.
     pub fn absence_in_words(&self) -> String {
         match &self.absence {
             Ok(kept) => format!(
@@ -303,7 +303,7 @@ impl CheckedClaim {
                 format!("Whether somebody took part at all (absence) is not hidden: {reason}.")
             }
             Err(reason) => {
-                format!("Of whether somebody took part at all (absence) nothing is claimed: {reason}.")
+                format!("Nothing is claimed about whether somebody took part at all (absence): {reason}.")
             }
         }
     }
@@ -376,8 +376,9 @@ fn instances(numbers: &[u32]) -> String {
     }
 }
 
-/// What is left of a respondent's privacy whatever fails: without a backstop for one epoch, with one for all epochs while the
-/// answer stays the same, or where it may not change. A label that is not public is counted in, once.
+/// The local floor: what is left of a respondent's privacy whatever fails. Without a backstop it is of one epoch. With one it
+/// is of all epochs while the answer stays the same, or where it may not change. A label that is not public is counted in,
+/// once.
 pub fn floor(survey: &Survey) -> Result<LocalGuarantee<Removal>, Error> {
     Ok(LocalGuarantee::pure(label(survey)?.local(survey.mechanism()?.floor().epsilon())))
 }
@@ -388,7 +389,7 @@ fn label(survey: &Survey) -> Result<Label, Error> {
     Ok(label.map(Epsilon::new).transpose()?.map_or(Label::Public, Label::Randomized))
 }
 
-/// What a survey's guarantee rests on under a label (0 where there are none), for an accountant.
+/// The terms of a survey under a label (0 where there are none): all that an accountant has to know.
 pub fn terms(survey: &Survey, label: u32) -> Result<Terms, Error> {
     let mechanism = survey.mechanism()?;
     let claim = &survey.claim;

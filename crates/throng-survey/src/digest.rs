@@ -1,4 +1,4 @@
-//! SHA-256, and what it is taken of.
+//! SHA-256 hashes, of bytes and of surveys.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher as TableHasher};
@@ -12,7 +12,7 @@ use crate::hex_form;
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// No hash at all: what stands where there was nothing to hash.
+    /// All zeros, which stand for no hash where there was nothing to hash.
     pub const NONE: Self = Self([0; 32]);
 
     /// The hash of some bytes.
@@ -59,14 +59,14 @@ impl Hasher {
     }
 }
 
-/// A table of what is known by hashes: of [`Digest`]s, or of keyed hashes. They need not be hashed again to find
-/// their places, since nobody can choose many of them that begin alike without trying for as long.
+/// A hash map whose keys are cryptographic hashes already: [`Digest`]s, or keyed hashes. Their first bytes serve as they are,
+/// because nobody finds many hashes that begin alike without as much work (no hash flooding).
 pub type HashedMap<K, V> = HashMap<K, V, BuildHasherDefault<FirstBytes>>;
 
-/// A set of them.
+/// The set beside [`HashedMap`].
 pub type HashedSet<K> = HashSet<K, BuildHasherDefault<FirstBytes>>;
 
-/// Takes the first eight bytes for all of them.
+/// The hasher of [`HashedMap`]: it takes the first eight bytes for all of them.
 #[derive(Debug, Default)]
 pub struct FirstBytes(u64);
 
@@ -75,7 +75,7 @@ impl TableHasher for FirstBytes {
         self.0 = bytes.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
     }
 
-    /// Lengths, which are all the same.
+    /// Ignores lengths, which are all the same.
     fn write_usize(&mut self, _: usize) {}
 
     fn finish(&self) -> u64 {

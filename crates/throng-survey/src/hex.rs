@@ -1,4 +1,4 @@
-//! Bytes as lower-case hexadecimal digits: how keys, hashes and signatures stand in files.
+//! Hexadecimal (base 16) in lower case: how keys, hashes and signatures stand in files.
 
 use zeroize::Zeroizing;
 

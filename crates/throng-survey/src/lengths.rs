@@ -7,14 +7,14 @@ pub const LAYER_OVERHEAD: u64 = 1 + 32 + 16;
 /// [`Survey::payload_len`](crate::Survey::payload_len).
 pub const INDEX_LEN: u64 = 8;
 
-/// An envelope with a payload of this length as it leaves a respondent, inside the body: one layer for the analyzer and one for each hop from the
-/// second on. The innermost hop layer also holds the byte that marks chaff.
+/// The length of an envelope with a payload of this length, as it leaves a respondent inside the body: one layer for the
+/// analyzer and one for each hop from the second on. The innermost hop layer also holds the byte that marks chaff.
 pub fn envelope_len(payload_len: u64, hops: u32) -> u64 {
     let inner = payload_len + LAYER_OVERHEAD;
     1 + inner + u64::from(hops.saturating_sub(1)) * LAYER_OVERHEAD
 }
 
-/// What a respondent sends to one instance in one epoch: all envelopes, sealed once for the first hop.
+/// The length of a body, which a respondent sends to one instance in one epoch: all envelopes, sealed once for the first hop.
 pub fn body_len(payload_len: u64, hops: u32, envelopes: u32) -> u64 {
     LAYER_OVERHEAD + u64::from(envelopes) * envelope_len(payload_len, hops)
 }

@@ -1,4 +1,4 @@
-//! What one respondent who lies can do to an estimate (poisoning), as plans and releases say it.
+//! Poisoning: what one respondent who lies can do to an estimate, as plans and releases say it.
 
 use serde::{Deserialize, Serialize};
 use throng_account::liar::OneLiar;
@@ -6,7 +6,7 @@ use throng_dp::fragmenting::Assignment;
 
 use crate::{Error, Survey};
 
-/// What one liar can do to one estimate, in respondents.
+/// The influence of one liar on one estimate, in respondents, as results show it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OneLiarShown {
     /// How many envelopes with fragments of one value are counted of one respondent at most.
@@ -30,7 +30,7 @@ impl From<OneLiarShown> for OneLiar {
     }
 }
 
-/// The most over all labels: they differ in how many instances count a value.
+/// The influence of one liar, the largest over all labels: they differ in how many instances count a value.
 pub fn of(survey: &Survey) -> Result<OneLiar, Error> {
     let mechanism = survey.mechanism()?;
     let labels = survey.labels.as_ref().map_or(0..=0, |labels| 1..=labels.names.len() as u32);
@@ -48,7 +48,7 @@ pub fn of(survey: &Survey) -> Result<OneLiar, Error> {
     Ok(worst)
 }
 
-/// For whoever plans.
+/// The influence of one liar in words, for whoever plans.
 pub fn in_words(liar: &OneLiar, body: u32, noise_threshold: f64) -> String {
     let instances = liar.envelopes / u64::from(body.max(1));
     let signal = if liar.up > noise_threshold {
@@ -65,7 +65,7 @@ pub fn in_words(liar: &OneLiar, body: u32, noise_threshold: f64) -> String {
     )
 }
 
-/// For whoever is asked.
+/// The influence of one liar in words, for whoever is asked.
 pub fn consent(liar: &OneLiar) -> String {
     format!(
         "Nobody checks that answers are true: one participant who breaks the rules can change a published count by up to {} \
@@ -74,7 +74,7 @@ pub fn consent(liar: &OneLiar) -> String {
     )
 }
 
-/// A limit, and rounded up.
+/// A limit, rounded up to tenths.
 pub fn up_to_tenths(people: f64) -> f64 {
     (10.0 * people).ceil() / 10.0
 }

@@ -19,7 +19,7 @@ use crate::survey::{self, AnswerChanges, Claim, Cover, Crowd, Delivery, Enrolmen
 use crate::{CentralPromise, CollusionPromise, Error, Stated, Survey};
 use throng_account::rounding::at_most;
 
-pub use honest::IfHonest;
+pub use honest::HonestShare;
 pub use target::{Asked, EncodingChoice, LabelTarget, Target};
 
 /// Plans a survey: the one with the smallest error that keeps the target's guarantee.
@@ -59,10 +59,10 @@ pub struct Planned {
     #[serde(flatten)]
     pub central: CentralPromise,
     /// The same if all of the crowd are honest, and if half of them are.
-    pub if_honest: [IfHonest; 2],
-    /// The same between two answers that somebody could have given.
-    pub replacement: Between,
-    /// What it is worth that somebody took part at all.
+    pub if_honest: [HonestShare; 2],
+    /// The same between two answers that somebody could have given (replacement).
+    pub replacement: ReplacementPromise,
+    /// What a release says about whether somebody took part at all (absence).
     pub absence: Stated,
     /// epsilon_local, or epsilon_backstop with report fragments.
     pub epsilon_floor: f64,
@@ -82,9 +82,9 @@ pub struct Planned {
     pub envelope_bytes: u64,
     /// What a respondent sends in an epoch.
     pub bytes_per_respondent: u64,
-    /// Processor time on the machine that the planner's constants were measured on.
+    /// The respondent's processor time in an epoch, on the machine that the planner's constants were measured on.
     pub respondent_ms: f64,
-    /// Of all hops and the analyzer, for one respondent.
+    /// The processor time of all hops and the analyzer, for one respondent.
     pub servers_ms: f64,
     /// The same of Prio3Histogram over this domain; absent for records, which it does not count.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,29 +92,29 @@ pub struct Planned {
     /// What to consider instead, and what it gives up; absent where nothing is clearly cheaper.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub another_design: Option<String>,
-    /// Of a count, in respondents.
+    /// The standard error of a count, in respondents.
     pub standard_error: f64,
     /// The part of it that coins make.
     pub privacy_error: f64,
     /// The part of it that collisions make.
     pub collision_error: f64,
-    /// Of a value that everybody holds; absent where nothing is sampled.
+    /// The error that sampling adds for a value that everybody holds; absent where nothing is sampled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampling_error: Option<f64>,
-    /// What no count is off by more, but for a small probability.
+    /// The largest error over all counts, exceeded with a probability of 5 % at most.
     pub simultaneous_error: f64,
-    /// Where noise ends: what nobody holds exceeds this with a small probability alone.
+    /// Where noise ends: some value that nobody holds exceeds this with a probability of 5 % at most.
     pub noise_threshold: f64,
-    /// How many have to hold a value until it can be told from zero.
+    /// How many have to hold a value so that it can be told from zero, with a probability of 95 %.
     pub detectable_count: f64,
     /// What one respondent who lies can do to one estimate.
     pub one_liar: OneLiarShown,
     /// What collusion leaves.
     #[serde(flatten)]
     pub collusion: CollusionPromise,
-    /// What one more report fragment would change; absent where that is no plan.
+    /// What one more report fragment would change; absent where there is no such plan.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub one_more_fragment: Option<OneMore>,
+    pub one_more_fragment: Option<OneMoreFragment>,
     /// The crowd that `--crowd-for-share` asks for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub respondents_for_share: Option<u64>,
@@ -130,7 +130,7 @@ pub struct Planned {
 
 /// A guarantee between two answers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Between {
+pub struct ReplacementPromise {
     /// The privacy loss of one release.
     pub epsilon_central: f64,
     /// The allowance beside it.
@@ -139,23 +139,23 @@ pub struct Between {
 
 /// The same plan with one more report fragment.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct OneMore {
+pub struct OneMoreFragment {
     /// How many envelopes every respondent sends to every instance.
     pub envelopes_per_instance: u32,
-    /// Of a count, in respondents.
+    /// The standard error of a count, in respondents.
     pub standard_error: f64,
-    /// What the fragments alone say that one bad instance and the analyzer can tie to a respondent.
+    /// The loss of the fragments alone that one bad instance and the analyzer can tie to a respondent.
     pub epsilon_if_one_instance_compromised: f64,
 }
 
-/// What another design would cost.
+/// The cost of the same count by Prio3Histogram.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Prio3 {
     /// What a respondent sends in an epoch.
     pub bytes_per_respondent: u64,
-    /// Of a respondent.
+    /// The respondent's processor time.
     pub respondent_ms: f64,
-    /// Of all servers together, for one respondent.
+    /// The processor time of all servers together, for one respondent.
     pub servers_ms: f64,
 }
 
@@ -189,7 +189,7 @@ impl Planned {
         Ok(Self {
             central: (&survey.claim).into(),
             if_honest: honest::of(&survey, go_on)?,
-            replacement: Between {
+            replacement: ReplacementPromise {
                 epsilon_central: replacement.epsilon().value(),
                 delta: replacement.delta().to_three_digits(),
             },
@@ -215,7 +215,7 @@ impl Planned {
             detectable_count: plan.accuracy.detectable,
             one_liar: liar.into(),
             collusion: CollusionPromise::of(&plan.exposure)?,
-            one_more_fragment: planner::fragment_cost(question, go_on).ok().map(|cost| OneMore {
+            one_more_fragment: planner::fragment_cost(question, go_on).ok().map(|cost| OneMoreFragment {
                 envelopes_per_instance: cost.envelopes.1,
                 standard_error: cost.standard_error.1,
                 epsilon_if_one_instance_compromised: cost.exposed.1.value(),
@@ -401,7 +401,7 @@ fn question(target: &Target) -> Result<Question, Error> {
     })
 }
 
-/// A target that cannot be met is told from a parameter that makes no sense.
+/// Tells a target that cannot be met from a parameter that makes no sense.
 fn unmet(error: AccountError) -> Error {
     match error {
         AccountError::Infeasible { .. }
@@ -473,7 +473,7 @@ fn survey(target: &Target, question: &Question, plan: &Plan) -> Survey {
 /// How long batches wait for the next party, unless an epoch is longer: 30 days.
 const KEEP_BATCHES_S: u64 = 30 * 86400;
 
-/// What a backstop is worth over time, as the survey has it.
+/// The guarantee of a backstop over several epochs, in words.
 fn over_epochs(survey: &Survey) -> &'static str {
     match survey.answer_changes() {
         Some(AnswerChanges::Never) => {

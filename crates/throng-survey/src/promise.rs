@@ -1,4 +1,4 @@
-//! A guarantee as results show it: one type, and one name for each of its numbers.
+//! Promises: a differential privacy guarantee as results show it, with one name for each of its numbers.
 
 use serde::{Deserialize, Serialize};
 use throng_account::attacker::Exposure;
@@ -42,9 +42,9 @@ pub struct CentralPromise {
 /// second for two, and so on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CollusionPromise {
-    /// What the fragments alone say that they can tie to a respondent.
+    /// The loss of the fragments alone that they can tie to a respondent.
     pub epsilon_if_instances_compromised: Vec<f64>,
-    /// What these leave, as they see the release too.
+    /// The loss of these fragments and the release together, both of which they see.
     pub epsilon_with_release_if_instances_compromised: Vec<f64>,
 }
 

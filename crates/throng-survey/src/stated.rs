@@ -1,4 +1,4 @@
-//! What is stated under a neighbor relation beside removal, as plans and accounts print it.
+//! Guarantees under other neighbor relations than removal, as plans and accounts print them.
 
 use serde::Serialize;
 use throng_dp::{CentralGuarantee, Neighbors};

@@ -1,8 +1,9 @@
-//! The public file that a survey is: what is asked, how answers are randomized and sent, and what that guarantees.
+//! The survey file, a public configuration in TOML: what is asked, how answers are randomized and sent, and what that
+//! guarantees.
 //!
-//! `throng plan` writes it; every party reads the same one. It is TOML; a field that is not described here is
-//! refused, so that a misspelt one cannot be ignored. Its hash is that of its canonical JSON, so that spaces, comments
-//! and order in the file do not matter; docs/wire-format.md has the details.
+//! `throng plan` writes it; every party reads the same one. A field that is not described here is refused, so that a misspelt
+//! one cannot be ignored. Its hash is that of its canonical JSON, so that spaces, comments and order in the file do not
+//! matter; docs/wire-format.md has the details.
 
 mod check;
 mod labels;
@@ -25,7 +26,7 @@ pub use text::shows_as_written;
 pub use values::{Values, value_meant};
 pub use warnings::{Shared, Warning};
 
-/// A survey. Field by field what the file says.
+/// A survey: field by field what the file says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Survey {
@@ -170,7 +171,8 @@ pub struct Crowd {
 pub enum Enrolment {
     /// Each has a credential that was issued once.
     Credential,
-    /// It does not: anyone may answer, as often as they can invent a name. The guarantee says so.
+    /// It does not (no defence against Sybil attacks): anyone may answer, as often as they can invent a name. The guarantee
+    /// says so.
     Open,
 }
 
@@ -395,7 +397,7 @@ impl Survey {
     }
 }
 
-/// As a check needs it: too many are too many, and not an overflow.
+/// The number of values of all attributes. It saturates, so that a check finds too many where others would overflow.
 pub(crate) fn sum_of_values(attributes: &[Attribute]) -> u64 {
     attributes.iter().fold(0, |sum, attribute| sum.saturating_add(attribute.values))
 }

@@ -122,7 +122,7 @@ impl Cascade {
         self.hops[hop as usize - 1] = self.open(hop).unwrap();
     }
 
-    /// What a respondent sends who holds these values, in random seals.
+    /// The body of a respondent who holds these values, in random seals.
     pub fn body(&mut self, channel: Channel, values: &[u32]) -> Vec<u8> {
         let fragments: Vec<Fragment> = values.iter().map(|&value| Fragment::new(value)).collect();
         self.world.path(channel.label, channel.epoch, 1).body(&fragments, &mut self.rng).unwrap()
@@ -232,7 +232,7 @@ impl Cascade {
     }
 }
 
-/// Deletion around so many uploads: the noise is beyond 4 on either side once in ten times.
+/// Deletion around `shift` uploads: the noise is beyond 4 on either side once in ten times.
 pub fn deletion(shift: u64) -> DeletionNoise {
     DeletionNoise::new(shift, DiscreteLaplace::from_ratio(1, 2).unwrap())
 }

@@ -1,4 +1,4 @@
-//! What a fuzzer does with its bytes. A target is a function that panics where a promise is broken. The fuzzer of `fuzz/` runs
+//! Fuzz targets: functions of any bytes that panic where a promise is broken. The fuzzer of `fuzz/` runs
 //! all of them; `crates/throng/tests/fuzzing.rs` and `crates/throng-shuffle/tests/operations.rs` run them over the corpus and what
 //! is near it, on a stable toolchain.
 

@@ -1,4 +1,4 @@
-//! Attack 14: what is written to a log has no count in it, and nothing that a respondent sent.
+//! Checks of a hop's log (attack 14 of the threat model): no count is in it, and nothing that a respondent sent.
 
 use std::thread;
 use std::time::Duration;

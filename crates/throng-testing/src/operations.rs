@@ -1,4 +1,4 @@
-//! Any sequence of operations on an instance in memory: uploads, replays, clock steps, crashes, key rotation, lost
+//! Model-based testing of an instance in memory: any sequence of uploads, replays, clock steps, crashes, key rotation and lost
 //! acknowledgements. Checked after each: counted at most once, acknowledged never lost, no release below the crowd, never
 //! two orders or two noises of one batch. What a labelled crowd was thinned by is read from the hop's own disk.
 
@@ -252,7 +252,7 @@ impl Watch {
         assert!(self.cascade.hops.iter().all(|hop| hop.undecided().is_empty() && hop.waiting().is_empty()));
     }
 
-    /// How many of so many uploads are left by the noise that hop 1 had on disk when it closed the epoch.
+    /// How many of `uploads` uploads are left by the noise that hop 1 had on disk when it closed the epoch.
     fn left(&self, channel: Channel, uploads: usize) -> u64 {
         let uploads = uploads as u64;
         match (self.label, self.noises.get(&channel)) {

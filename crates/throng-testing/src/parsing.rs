@@ -1,5 +1,5 @@
-//! What every parser is held to: it never panics, and what it takes it writes again to the same bytes.
-//! Tests of every crate, and of private parsers, call it.
+//! The laws of every parser, as property tests: it never panics, and what it takes it writes again to the same bytes.
+//! Tests of every crate, and of private parsers, call them.
 
 use proptest::prelude::*;
 use proptest::sample::Index;

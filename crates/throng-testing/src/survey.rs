@@ -1,6 +1,6 @@
 //! Surveys as text, without parties. They are what tests change a line of: the text of a survey stands nowhere else.
 
-/// A survey with these fields, in TOML.
+/// A survey with these fields, in TOML: each part is an inline table. [`tables`] writes the same with a line for each field.
 macro_rules! survey {
     (
         name: $name:literal,
@@ -8,9 +8,9 @@ macro_rules! survey {
         epoch_s: $epoch_s:literal,
         encoding: $encoding:expr,
         randomizer: $randomizer:expr,
-        crowd: $crowd:literal,
-        delivery: $delivery:literal,
-        claim: $claim:literal
+        crowd: ($respondents:literal, $honest:literal, $enrolment:literal),
+        envelopes: $envelopes:literal,
+        epsilon_central: $epsilon:literal
         $(, $more:literal)? $(,)?
     ) => {
         concat!(
@@ -19,10 +19,12 @@ macro_rules! survey {
             "\"\nepoch_s = ", $epoch_s,
             "\nencoding = { ", $encoding,
             " }\nrandomizer = { ", $randomizer,
-            " }\ncrowd = { ", $crowd,
-            " }\ndelivery = { ", $delivery,
-            " }\nclaim = { ", $claim,
-            ", neighbors = \"removal\", bound = \"exact\" }\n"
+            " }\ncrowd = { respondents_min = ", $respondents,
+            ", honest_fraction = ", $honest,
+            ", enrolment = \"", $enrolment,
+            "\" }\ndelivery = { instances = 3, hops = 2, envelopes = ", $envelopes,
+            ", cover = \"chaff\" }\nclaim = { epsilon_central = ", $epsilon,
+            ", delta = 1e-6, neighbors = \"removal\", bound = \"exact\" }\n"
             $(, $more)?
         )
     };
@@ -49,9 +51,9 @@ pub const SURVEY: &str = survey! {
     epoch_s: 86400,
     encoding: field!(one-hot),
     randomizer: field!(attribute-fragments),
-    crowd: "respondents_min = 100000, honest_fraction = 0.9, enrolment = \"credential\"",
-    delivery: "instances = 3, hops = 2, envelopes = 40, cover = \"chaff\"",
-    claim: "epsilon_central = 1.0, delta = 1e-6",
+    crowd: (100000, 0.9, "credential"),
+    envelopes: 40,
+    epsilon_central: 1.0,
 };
 
 /// A record of three attributes, as wide as [`SURVEY`].
@@ -61,9 +63,9 @@ pub const RECORD: &str = survey! {
     epoch_s: 86400,
     encoding: field!(record),
     randomizer: field!(attribute-fragments),
-    crowd: "respondents_min = 100000, honest_fraction = 0.9, enrolment = \"credential\"",
-    delivery: "instances = 3, hops = 2, envelopes = 40, cover = \"chaff\"",
-    claim: "epsilon_central = 1.0, delta = 1e-6",
+    crowd: (100000, 0.9, "credential"),
+    envelopes: 40,
+    epsilon_central: 1.0,
 };
 
 /// [`SURVEY`] behind a backstop, open to everybody.
@@ -73,9 +75,9 @@ pub const FRAGMENTED: &str = survey! {
     epoch_s: 86400,
     encoding: field!(one-hot),
     randomizer: field!(report-fragments),
-    crowd: "respondents_min = 100000, honest_fraction = 0.9, enrolment = \"open\"",
-    delivery: "instances = 3, hops = 2, envelopes = 80, cover = \"chaff\"",
-    claim: "epsilon_central = 1.0, delta = 1e-6",
+    crowd: (100000, 0.9, "open"),
+    envelopes: 80,
+    epsilon_central: 1.0,
 };
 
 /// Under the first label fragments go to all instances, under the second to two of them, under the third to one.
@@ -85,9 +87,9 @@ pub const PROFILES: &str = survey! {
     epoch_s: 86400,
     encoding: field!(one-hot),
     randomizer: field!(attribute-fragments),
-    crowd: "respondents_min = 100000, honest_fraction = 0.9, enrolment = \"credential\"",
-    delivery: "instances = 3, hops = 2, envelopes = 60, cover = \"chaff\"",
-    claim: "epsilon_central = 1.5, delta = 1e-6",
+    crowd: (100000, 0.9, "credential"),
+    envelopes: 60,
+    epsilon_central: 1.5,
     "[labels]\nnames = [\"all\", \"two\", \"one\"]\nepsilon_deletion = 0.2\ndelta_deletion = 1e-9\nprofiles = { two = [1, 3], one = [2] }\n",
 };
 
@@ -100,9 +102,9 @@ pub mod hourly {
         epoch_s: 3600,
         encoding: field!(one-hot),
         randomizer: field!(attribute-fragments),
-        crowd: "respondents_min = 100000, honest_fraction = 0.9, enrolment = \"credential\"",
-        delivery: "instances = 3, hops = 2, envelopes = 40, cover = \"chaff\"",
-        claim: "epsilon_central = 1.0, delta = 1e-6",
+        crowd: (100000, 0.9, "credential"),
+        envelopes: 40,
+        epsilon_central: 1.0,
     };
 
     /// [`FRAGMENTED`](super::FRAGMENTED) every hour.
@@ -112,9 +114,9 @@ pub mod hourly {
         epoch_s: 3600,
         encoding: field!(one-hot),
         randomizer: field!(report-fragments),
-        crowd: "respondents_min = 100000, honest_fraction = 0.9, enrolment = \"open\"",
-        delivery: "instances = 3, hops = 2, envelopes = 80, cover = \"chaff\"",
-        claim: "epsilon_central = 1.0, delta = 1e-6",
+        crowd: (100000, 0.9, "open"),
+        envelopes: 80,
+        epsilon_central: 1.0,
     };
 
     /// Records of three attributes, behind a backstop.
@@ -124,9 +126,9 @@ pub mod hourly {
         epoch_s: 3600,
         encoding: field!(record),
         randomizer: field!(report-fragments),
-        crowd: "respondents_min = 100000, honest_fraction = 0.9, enrolment = \"open\"",
-        delivery: "instances = 3, hops = 2, envelopes = 80, cover = \"chaff\"",
-        claim: "epsilon_central = 1.0, delta = 1e-6",
+        crowd: (100000, 0.9, "open"),
+        envelopes: 80,
+        epsilon_central: 1.0,
     };
 
     /// A domain so large that a value does not come up by accident.
@@ -136,19 +138,16 @@ pub mod hourly {
         epoch_s: 3600,
         encoding: "kind = \"sketch\", domain = 1000000000000, rows = 16, cells = 256, seed = 1",
         randomizer: "kind = \"report-fragments\", epsilon_backstop = 4.5, epsilon_fragment = 3.5, fragments = 3",
-        crowd: "respondents_min = 1000000, honest_fraction = 1.0, enrolment = \"open\"",
-        delivery: "instances = 3, hops = 2, envelopes = 80, cover = \"chaff\"",
-        claim: "epsilon_central = 2.0, delta = 1e-6",
+        crowd: (1000000, 1.0, "open"),
+        envelopes: 80,
+        epsilon_central: 2.0,
     };
 }
 
 /// A survey's text with other values of some fields, in TOML. A field that the survey has not is added; `[labels]` and what
 /// follows it stays at the end.
 pub fn with(text: &str, fields: &[(&str, &str)]) -> String {
-    let (top, rest) = match text.find("\n[") {
-        Some(at) => text.split_at(at + 1),
-        None => (text, ""),
-    };
+    let (top, rest) = parted(text);
     let mut lines: Vec<String> = top.lines().map(str::to_owned).collect();
     for (name, value) in fields {
         let line = format!("{name} = {value}");
@@ -158,6 +157,39 @@ pub fn with(text: &str, fields: &[(&str, &str)]) -> String {
         }
     }
     lines.join("\n") + "\n" + rest
+}
+
+/// The same survey as a person writes it: a table for each part that is an inline table, and a line for each of its fields.
+pub fn tables(text: &str) -> String {
+    let (top, rest) = parted(text);
+    let (mut fields, mut tables) = (String::new(), String::new());
+    for line in top.lines() {
+        match line.strip_suffix(" }").and_then(|line| line.split_once(" = { ")) {
+            Some((name, part)) => tables += &format!("\n[{name}]\n{}\n", lines_of(part)),
+            None => fields += &format!("{line}\n"),
+        }
+    }
+    fields + &tables + rest
+}
+
+/// The fields before the first table, and all that follows.
+fn parted(text: &str) -> (&str, &str) {
+    text.find("\n[").map_or((text, ""), |at| text.split_at(at + 1))
+}
+
+/// The fields of an inline table, each on a line of its own; commas within brackets stay.
+fn lines_of(part: &str) -> String {
+    let mut depth = 0;
+    let mut lines = String::new();
+    for letter in part.chars() {
+        match letter {
+            '[' | '{' => depth += 1,
+            ']' | '}' => depth -= 1,
+            _ => {}
+        }
+        lines.push(if letter == ',' && depth == 0 { '\n' } else { letter });
+    }
+    lines.replace("\n ", "\n")
 }
 
 #[cfg(test)]
@@ -173,5 +205,25 @@ mod tests {
         assert!(labels.starts_with("names = [") && labels.ends_with("one = [2] }\n"), "{labels}");
         assert_eq!(with(SURVEY, &[]), SURVEY);
         assert_eq!(with(PROFILES, &[]), PROFILES);
+    }
+
+    #[test]
+    fn every_part_becomes_a_table_and_every_field_a_line() {
+        let text = tables(SURVEY);
+        assert!(
+            text.starts_with(
+                "\nversion = 1\nname = \"which-pixel\"\nquestion = \"Which pixel of the drawing do you hold?\"\n\
+                 epoch_s = 86400\n\n[encoding]\nkind = \"one-hot\"\ndomain = 784\n\n[randomizer]\n"
+            ),
+            "{text}"
+        );
+        assert!(text.ends_with(
+            "\n[claim]\nepsilon_central = 1.0\ndelta = 1e-6\nneighbors = \"removal\"\nbound = \"exact\"\n"
+        ));
+        assert!(
+            tables(RECORD)
+                .contains("attributes = [{ name = \"age\", values = 9 }, { name = \"sex\", values = 2 }, {")
+        );
+        assert!(tables(PROFILES).ends_with(PROFILES.split_once("[labels]").unwrap().1));
     }
 }

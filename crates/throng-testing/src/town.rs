@@ -204,7 +204,7 @@ impl Town {
         self.path(place, "data").join(format!("{hash}-{place}"))
     }
 
-    /// Starts a hop, or the analyzer; it answers when this returns. With `abort_after`, it ends itself after so many
+    /// Starts a hop, or the analyzer; it answers when this returns. With `abort_after`, it ends itself after that many
     /// operations of its store, which may be before it answers.
     pub fn start(&mut self, place: Place, abort_after: Option<u64>) {
         let config = self.config(place);
@@ -225,8 +225,8 @@ impl Town {
         assert!(abort_after.is_some() || ready, "{line}{}", self.log(place));
     }
 
-    /// Starts a hop whose files cannot grow beyond so many blocks of the shell's (512 or 1024 bytes): writing more fails,
-    /// as it does on a full disk.
+    /// Starts a hop whose files cannot grow beyond `blocks` blocks of the shell's (512 or 1024 bytes): writing more fails, as it
+    /// does on a full disk.
     pub fn start_with_little_room(&mut self, place: Place, blocks: u32) {
         let program = self.program.shuffler(&self.config(place));
         let mut command = Command::new("sh");
@@ -298,7 +298,7 @@ impl Town {
         self.processes.remove(&place).unwrap().child.wait().unwrap();
     }
 
-    /// Sets a running process's clock so many seconds ahead, or back.
+    /// Sets a running process's clock ahead by some seconds, or back.
     pub fn step_clock(&self, place: Place, seconds: i64) {
         // In one step: a file that is half written would be a third time.
         let (new, clock) = (self.path(place, "clock.new"), self.path(place, "clock"));
@@ -351,7 +351,7 @@ impl Town {
         Route { survey: self.deployment.bundle.survey().hash(), label, epoch, instance }
     }
 
-    /// What respondent `person` sends to an instance who holds this value.
+    /// The body for an instance of a respondent who holds this value.
     pub fn body(&self, route: Route, value: u32) -> Vec<u8> {
         self.body_of(route, &[value])
     }

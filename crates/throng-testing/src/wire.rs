@@ -71,7 +71,7 @@ impl World {
         Self::with(draft, lifetime, |keys, rng| keys.rotate(10, 2, rng).map(drop).unwrap())
     }
 
-    /// The same with one layer key of each party, which is valid for so long.
+    /// The same with one layer key of each party, which has this lifetime.
     pub fn with_keys(draft: Survey, lifetime: Lifetime) -> Self {
         Self::with(draft, lifetime, |_, _| ())
     }
@@ -110,7 +110,7 @@ impl World {
         Self { survey, approvals, signing, layers, lists }
     }
 
-    /// The way of an answer.
+    /// The path of an answer.
     pub fn path(&self, label: u32, epoch: u64, instance: u32) -> Path {
         Path::new(&self.survey, label, epoch, instance, &self.lists).unwrap()
     }

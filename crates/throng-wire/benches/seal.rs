@@ -13,14 +13,10 @@ use hpke::aead::AesGcm128;
 use hpke::kdf::HkdfSha256;
 use hpke::kem::{Kem, X25519HkdfSha256};
 use hpke::{Deserializable, OpModeR, OpModeS, Serializable};
-use throng_testing::survey::{SURVEY, with};
+use throng_testing::wire::{SHAPE, Shape, World, draft};
 use throng_wire::peel::{open_body, peel};
 use throng_wire::seal::{open, seal};
-use throng_wire::survey::{Instance, Parties, Party};
-use throng_wire::{
-    Approval, Fragment, KeyList, LayerKeys, LayerSecretKey, Layout, Lifetime, Path, Place, Route,
-    SignedSurvey, SigningKey, Stop, Survey, SurveyHash,
-};
+use throng_wire::{Fragment, Layout, Lifetime, Path, Route, Stop, SurveyHash};
 
 const INFO: &[u8] = b"throng-v1 layer";
 const PLAINTEXT: [u8; 32] = [7; 32];
@@ -29,7 +25,8 @@ const STOP: Stop = Stop::Hop(2);
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();
     let route = Route { survey: SurveyHash::new([1; 32]), label: 0, epoch: 0, instance: 1 };
-    let keys = layer_keys(1);
+    let world = world();
+    let keys = world.keys(1, 2);
     let key = keys.public()[0];
     let mut our_rng = ChaCha20Rng::from_seed([6; 32]);
     let layer = seal(&route, STOP, &key, &PLAINTEXT, &mut our_rng).expect("a valid key");
@@ -64,7 +61,7 @@ fn main() {
         .expect("a valid seal")
     };
     let mut our_seal = || seal(&route, STOP, &key, black_box(&PLAINTEXT), &mut our_rng).expect("a valid key");
-    let our_open = || open(&route, STOP, &keys, black_box(&layer)).expect("a valid layer");
+    let our_open = || open(&route, STOP, keys, black_box(&layer)).expect("a valid layer");
 
     report("seal", &mut || drop(black_box(our_seal())), &mut || drop(black_box(hpke_seal())));
     report("open", &mut || drop(black_box(our_open())), &mut || drop(black_box(hpke_open())));
@@ -73,7 +70,7 @@ fn main() {
     criterion.bench_function("seal/hpke", |b| b.iter(&mut hpke_seal));
     criterion.bench_function("open/throng", |b| b.iter(our_open));
     criterion.bench_function("open/hpke", |b| b.iter(hpke_open));
-    bodies(&mut criterion);
+    bodies(&mut criterion, &world);
     criterion.final_summary();
 }
 
@@ -99,13 +96,10 @@ fn report(name: &str, ours: &mut dyn FnMut(), theirs: &mut dyn FnMut()) {
 }
 
 /// What a respondent sends in an epoch, and what each hop does with its part: b = 10 envelopes, K = 3, M = 2.
-fn bodies(criterion: &mut Criterion) {
-    let (survey, lists, layers) = world();
-    let layout = Layout::of(survey.survey());
+fn bodies(criterion: &mut Criterion, world: &World) {
+    let layout = Layout::of(world.survey.survey());
     let fragments = [Fragment::new(5), Fragment::new(6)];
-    let paths: Vec<Path> = (1..=3)
-        .map(|instance| Path::new(&survey, 0, 0, instance, &lists).expect("all keys are there"))
-        .collect();
+    let paths: Vec<Path> = (1..=3).map(|instance| world.path(0, 0, instance)).collect();
     let mut rng = ChaCha20Rng::from_seed([5; 32]);
     criterion.bench_function("bodies/respondent/b=10,K=3,M=2", |b| {
         b.iter(|| {
@@ -114,7 +108,7 @@ fn bodies(criterion: &mut Criterion) {
         });
     });
     let body = paths[0].body(&fragments, &mut rng).expect("room for two");
-    let keys = |hop| &layers[hop as usize];
+    let keys = |hop| world.keys(1, hop);
     criterion.bench_function("bodies/hop-1/b=10", |b| {
         b.iter(|| open_body(paths[0].route(), &layout, keys(1), black_box(&body)).expect("a valid body"));
     });
@@ -127,52 +121,10 @@ fn bodies(criterion: &mut Criterion) {
     });
 }
 
-/// A signed survey with the key lists of all parties, and the private keys of the analyzer and of instance 1.
-fn world() -> (SignedSurvey, Vec<KeyList>, Vec<LayerKeys>) {
-    let signing = |place: Place| {
-        let seed = match place {
-            Place::Analyzer => 200,
-            Place::Hop { instance, hop } => 10 * instance as u8 + hop as u8,
-        };
-        SigningKey::from_seed(&[seed; 32]).expect("any seed is a key")
-    };
-    let party = |place| Party {
-        operator: "anyone".into(),
-        jurisdiction: "anywhere".into(),
-        signing_key: signing(place).public(),
-    };
-    let mut survey = Survey::from_toml(&with(
-        SURVEY,
-        &[
-            ("crowd", r#"{ respondents_min = 3000, honest_fraction = 0.9, enrolment = "credential" }"#),
-            ("delivery", r#"{ instances = 3, hops = 2, envelopes = 10, cover = "chaff" }"#),
-        ],
-    ))
-    .expect("the survey is valid");
-    survey.parties = Some(Parties {
-        analyzer: Some(party(Place::Analyzer)),
-        instances: (1..=3)
-            .map(|instance| Instance { hops: (1..=2).map(|hop| party(Place::hop(instance, hop))).collect() })
-            .collect(),
-    });
-    let places: Vec<Place> = survey.places().collect();
-    let approvals: Vec<_> = places
-        .iter()
-        .map(|&place| Approval::sign(&survey, place, &signing(place)).expect("everyone signs"))
-        .collect();
-    let survey = SignedSurvey::new(survey, &approvals).expect("everyone has signed");
-    let mut layers: Vec<LayerKeys> = (0..7).map(layer_keys).collect();
-    let lists = places.iter().zip(&layers).map(|(&place, keys)| keys.list(survey.hash(), place, 1)).collect();
-    layers.truncate(3);
-    (survey, lists, layers)
-}
-
-fn layer_keys(seed: u8) -> LayerKeys {
+/// A signed survey with the keys of all parties.
+fn world() -> World {
     let lifetime = Lifetime { first_epoch: 0, last_epoch: 9 };
-    let mut keys = LayerKeys::new();
-    let key = LayerSecretKey::from_bytes(1, lifetime, &[seed + 1; 32]).expect("any bytes are a key");
-    keys.add(key).expect("the only key");
-    keys
+    World::with_keys(draft(Shape { envelopes: 10, ..SHAPE }), lifetime)
 }
 
 const TURNS: usize = 301;

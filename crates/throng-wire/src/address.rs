@@ -1,4 +1,4 @@
-//! Where a party is reached. It may change during a survey, so it stands in a file of its own.
+//! Addresses of parties. They may change during a survey, so each stands in a signed file of its own.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! How many envelopes a batch has: for the party that gets the batch, and for nobody else.
+//! Hash commitments to the number of envelopes in a batch: it is for the party that gets the batch, and for nobody else.
 //!
 //! Behind the last hop there is no chaff any more, so that the number of envelopes is the number of fragments, and without
 //! cover it is that everywhere. That is something about all answers together, and statements are public. So a statement has

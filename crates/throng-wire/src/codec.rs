@@ -1,9 +1,9 @@
-//! Reading fixed-length records.
+//! Decoding of fixed-length records.
 
 use crate::digest::SurveyHash;
 use crate::route::Route;
 
-/// Takes fields from the front of a record.
+/// A cursor over a record, which takes fields from its front.
 pub struct Reader<'a> {
     rest: &'a [u8],
 }

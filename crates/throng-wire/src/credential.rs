@@ -1,4 +1,5 @@
-//! How the first hops know that respondents are distinct: a secret of each, and another token of it for every hop.
+//! Credentials: bearer tokens by which the first hops know that respondents are distinct. Each respondent has one secret, from
+//! which every hop gets a token of its own.
 
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
@@ -47,7 +48,7 @@ impl Credential {
     }
 }
 
-/// What a respondent shows to one hop. Erased when dropped, and never shown.
+/// A bearer token, which a respondent shows to one hop. Erased when dropped, and never shown.
 pub struct Token(Zeroizing<[u8; 32]>);
 
 impl Token {
@@ -81,7 +82,7 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// Who may answer at one hop: the hashes of their tokens. Knowing it lets nobody answer.
+/// The access list of one hop: the hashes of the tokens of all who may answer there. Knowing it lets nobody answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CredentialList {
     ids: HashedSet<Digest>,
@@ -119,8 +120,9 @@ impl CredentialList {
         self.ids.is_empty()
     }
 
-    /// The text of a list file: a line that says what it is, then the hashes in order, which is nobody's order, and a checksum:
-    /// a changed bit would be somebody who cannot answer, without a word. It finds rot; who can change the file can change it, too.
+    /// The text of a list file: a line that says what it is, then the sorted hashes, so that their order says nothing, and a
+    /// checksum. Without it a flipped bit would silently lock somebody out. It finds bit rot, not attacks: whoever can change
+    /// the file can change its checksum, too.
     pub fn to_file(&self) -> String {
         let mut ids: Vec<&Digest> = self.ids.iter().collect();
         ids.sort_unstable();

@@ -1,4 +1,5 @@
-//! What a respondent who draws their own secret hands in: for one first hop, the hash of the token that it will be shown.
+//! Enrolment files, which a respondent who draws their own secret hands in: for one first hop, the hash of the token that it
+//! will be shown.
 
 use crate::Error;
 use crate::credential::Credential;

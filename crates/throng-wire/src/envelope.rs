@@ -1,5 +1,5 @@
-//! The sizes of what travels. Every envelope of a survey has one length on each link, and every respondent sends the
-//! same number of them, so sizes are public and known before anything is sent.
+//! Fixed sizes, against traffic analysis. Every envelope of a survey has one length on each link, and every respondent sends
+//! the same number of them, so sizes are public and known before anything is sent.
 
 use throng_survey::Survey;
 use throng_survey::survey::Cover;

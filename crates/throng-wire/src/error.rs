@@ -40,7 +40,7 @@ pub enum Error {
     /// Parties that have not signed the survey.
     #[error("the survey is not signed by: {}", list(.0))]
     Unsigned(Vec<Place>),
-    /// A signing key with which anyone can sign, or whose bytes are another's in disguise.
+    /// A weak signing key: a point of small order, with which anyone can sign, or a second spelling of another key.
     #[error("a signing key is weak: generate another with `throng keygen`")]
     WeakKey,
     /// Keys that cannot be used as they are.

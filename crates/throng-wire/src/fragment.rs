@@ -1,4 +1,4 @@
-//! What the analyzer finds in an envelope.
+//! The payload of an envelope: one fragment, which the analyzer alone can read.
 
 use crate::seal::Rejection;
 

@@ -171,7 +171,7 @@ impl LayerKeys {
         self.keys.iter().find(|key| key.key.id == id && key.key.lifetime.covers(epoch))
     }
 
-    /// For how many epochs, from `epoch` on and without a gap, there are keys.
+    /// The number of epochs, from `epoch` on, that have a key, up to the first that has none.
     pub fn epochs_from(&self, epoch: u64) -> u64 {
         let mut next = epoch;
         let last_of = |next: u64| {

@@ -1,4 +1,4 @@
-//! Wrapping: from fragments to the one body that a respondent sends to an instance.
+//! Onion encryption: from fragments to the one body that a respondent sends to an instance.
 //!
 //! ```text
 //! inner    = seal(analyzer, fragment)                   for a fragment, M >= 2

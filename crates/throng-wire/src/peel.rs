@@ -1,4 +1,4 @@
-//! Peeling: what each stop does with what it receives. Lengths are checked before anything is opened.
+//! Onion decryption: each stop peels one layer off what it receives. Lengths are checked before anything is opened.
 
 use crate::envelope::{Layout, Mark};
 use crate::fragment::Fragment;

@@ -1,4 +1,4 @@
-//! What hop 1 says when it has taken a body and cannot lose it any more.
+//! Receipts, which hop 1 gives for a body once it is durable.
 
 use crate::codec::Reader;
 use crate::digest::Digest;
@@ -51,7 +51,7 @@ impl Receipt {
     }
 }
 
-/// What a receipt says, in bytes. What shows that it was signed follows.
+/// The length of a receipt without the proof that it was signed, which follows.
 pub const RECEIPT_LEN: usize = 88;
 
 const BUCKET_S: u64 = 3600;

@@ -1,4 +1,4 @@
-//! One signature for several receipts: hop 1 signs the root of a hash tree (Merkle 1979) over them.
+//! Merkle trees of receipts: hop 1 signs the root, one signature for several receipts (Merkle 1979).
 //!
 //! A signature takes longer than the rest of a receipt, and uploads are made durable in groups anyway. All trees have
 //! one depth, so all receipts have one length, and what has a place in a tree is a leaf: a node cannot pass for one, nor
@@ -20,13 +20,13 @@ use crate::receipt::{RECEIPT_LEN, Receipt};
 use crate::signature::{Signature, SigningKey};
 use crate::signed_survey::SignedSurvey;
 
-/// Some receipts, at random places of a tree.
+/// A Merkle tree with some receipts at random leaves.
 #[derive(Debug)]
 pub struct ReceiptTree {
     receipts: Vec<Receipt>,
     /// The place of each, and then those that are left.
     places: [u8; LEAVES],
-    /// What is at the places that are left.
+    /// Random leaves at the places that are left.
     padding: Vec<Digest>,
 }
 
@@ -72,7 +72,7 @@ pub struct SignedReceiptTree {
 }
 
 impl SignedReceiptTree {
-    /// One of its receipts, with what shows that it was signed. Panics if there are not so many.
+    /// One of its receipts, with its Merkle proof. Panics if there is no receipt with this index.
     pub fn receipt(&self, index: usize) -> SignedReceipt {
         let (receipt, place) = (self.receipts[index], self.places[index]);
         let number = LEAVES + usize::from(place);
@@ -81,7 +81,7 @@ impl SignedReceiptTree {
     }
 }
 
-/// A receipt as it is sent, not checked yet.
+/// A receipt with its Merkle proof and the signature of the root, as it is sent. It is not checked yet.
 ///
 /// Bytes: the receipt (88), its place in the tree (1), the hashes beside its way to the root, from the leaf up (4 of 32),
 /// the signature of the root (64).

@@ -1,4 +1,5 @@
-//! Where an envelope belongs: which survey, crowd label, epoch and instance, and which stop on the way.
+//! Routes: the survey, crowd label, epoch and instance that an envelope belongs to, and the stops on the way. They are its
+//! associated data.
 
 use crate::digest::SurveyHash;
 use crate::place::Place;

@@ -1,5 +1,5 @@
-//! One layer: HPKE in base mode (RFC 9180, section 5.1.1) with DHKEM(X25519, HKDF-SHA256), HKDF-SHA256 and
-//! AES-128-GCM.
+//! Public-key sealing of one layer: HPKE in base mode (RFC 9180, section 5.1.1) with DHKEM(X25519, HKDF-SHA256), HKDF-SHA256
+//! and AES-128-GCM.
 //!
 //! A layer is the number of the key (1 byte), the encapsulated key (32), and ciphertext with tag (plaintext + 16). What
 //! it is bound to is in the associated data; nothing of it travels with the layer. Since every seal has a key of its
@@ -24,7 +24,7 @@ use crate::route::{ROUTE_LEN, Route, Stop};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Rejection {
-    /// Not as long as everything is here.
+    /// Another length than all envelopes of the survey have here.
     #[error("the length is not that of the survey")]
     Length,
     /// Sealed to a key that is unknown, erased or not for this epoch.

@@ -45,8 +45,8 @@ impl SigningKey {
         Signature(self.imported.sign(&message(kind, canonical)))
     }
 
-    /// A key for something that its holder alone writes and reads again: HMAC(seed, purpose, context), where no purpose is
-    /// the beginning of another and its end shows. It tells nothing of the signing key.
+    /// A derived key, for what its holder alone writes and reads again: HMAC(seed, purpose, context). The end of the purpose is
+    /// marked, so that no purpose can pass for another. The derived key tells nothing of the signing key.
     pub fn derive(&self, purpose: &str, context: &[&[u8]]) -> Mac {
         let purpose = [purpose.as_bytes(), &[0]].concat();
         let parts: Vec<&[u8]> = std::iter::once(&purpose[..]).chain(context.iter().copied()).collect();

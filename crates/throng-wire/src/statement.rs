@@ -1,4 +1,4 @@
-//! What every hop signs about an epoch: that it was released, with the counts that can be checked, or destroyed.
+//! Epoch statements, which every hop signs: that an epoch was released, with the counts that can be checked, or destroyed.
 
 use crate::Error;
 use crate::batch_count::BatchCount;
@@ -55,12 +55,12 @@ pub enum Outcome {
     Destroyed,
 }
 
-/// How many envelopes went on: a number that everybody may know, or one for whoever gets the batch.
+/// The number of envelopes that went on: told to everybody, or committed to for whoever gets the batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forwarded {
-    /// So many, chaff included.
+    /// This many, chaff included.
     Told(u64),
-    /// As many as the [`BatchCount`] says that hashes to this. It travels with the batch only.
+    /// The number that is in the [`BatchCount`] with this hash, which travels with the batch only.
     Committed(Digest),
 }
 

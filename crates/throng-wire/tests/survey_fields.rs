@@ -5,37 +5,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use throng_testing::survey::{SURVEY, tables, with};
 use throng_wire::Survey;
 
 const DOCUMENT: &str = include_str!("../../../docs/wire-format.md");
 
-const ONE_HOT: &str = r#"
-version = 1
-name = "which-pixel"
-question = "Which pixel of the drawing do you hold?"
-epoch_s = 60
-[encoding]
-kind = "one-hot"
-domain = 784
-[randomizer]
-kind = "attribute-fragments"
-epsilon_local = 5.25
-[crowd]
-respondents_min = 3000
-honest_fraction = 0.9
-enrolment = "credential"
-[delivery]
-instances = 3
-hops = 2
-envelopes = 4
-cover = "chaff"
-keep_sealed_s = 6000
-keep_batches_s = 6000
-[claim]
-epsilon_central = 1.0
-delta = 1e-6
-neighbors = "removal"
-bound = "exact"
+/// A survey with every table that there is, and a line for each field.
+fn one_hot() -> String {
+    let delivery = "{ instances = 3, hops = 2, envelopes = 4, cover = \"chaff\", keep_sealed_s = 6000, keep_batches_s = 6000 }";
+    tables(&with(SURVEY, &[("epoch_s", "60"), ("delivery", delivery)])) + LABELS_AND_PARTIES
+}
+
+const LABELS_AND_PARTIES: &str = r#"
 [labels]
 names = ["de", "fr"]
 epsilon_deletion = 0.2
@@ -47,7 +28,7 @@ instances = [{ hops = [] }]
 "#;
 
 fn sketch() -> String {
-    ONE_HOT.replace(
+    one_hot().replace(
         "kind = \"one-hot\"\ndomain = 784",
         "kind = \"sketch\"\ndomain = 784\nrows = 4\ncells = 64\nseed = 1",
     )
@@ -56,16 +37,16 @@ fn sketch() -> String {
 fn record() -> String {
     let attributes =
         "kind = \"record\"\nattributes = [{ name = \"age\", values = 9 }, { name = \"sex\", values = 2 }]";
-    ONE_HOT.replace("kind = \"one-hot\"\ndomain = 784", attributes)
+    one_hot().replace("kind = \"one-hot\"\ndomain = 784", attributes)
 }
 
 fn report() -> String {
     let randomizer = "kind = \"report-fragments\"\nepsilon_backstop = 5.25\nepsilon_fragment = 4.0\nfragments = 4\nanswer_changes = \"never\"";
-    ONE_HOT.replace("kind = \"attribute-fragments\"\nepsilon_local = 5.25", randomizer)
+    one_hot().replace("kind = \"attribute-fragments\"\nepsilon_local = 5.25", randomizer)
 }
 
 fn labelled() -> String {
-    ONE_HOT.replace("profiles = { fr = [1] }", "epsilon_label = 2.0")
+    one_hot().replace("profiles = { fr = [1] }", "epsilon_label = 2.0")
 }
 
 /// The rows of the table: field, type, range.
@@ -93,24 +74,25 @@ fn known(text: &str) -> BTreeSet<String> {
 fn the_table_has_every_field_that_the_program_reads_and_no_other() {
     let unknown = |base: &str, after: &str| known(&base.replacen(after, &format!("{after}\nzzz = 1"), 1));
     let inline = |base: &str, within: &str| known(&base.replacen(within, &format!("{within}zzz = 1, "), 1));
+    let one_hot = one_hot();
     let mut fields = BTreeSet::new();
     let mut add = |prefix: &str, names: BTreeSet<String>| {
         fields.extend(names.into_iter().map(|name| format!("{prefix}{name}")));
     };
-    add("", unknown(ONE_HOT, "version = 1"));
-    for base in [ONE_HOT, &sketch(), &record()] {
+    add("", unknown(&one_hot, "version = 1"));
+    for base in [&one_hot, &sketch(), &record()] {
         add("encoding.", unknown(base, "[encoding]"));
     }
-    for base in [ONE_HOT, &report()] {
+    for base in [&one_hot, &report()] {
         add("randomizer.", unknown(base, "[randomizer]"));
     }
     for table in ["crowd", "delivery", "claim", "labels", "parties"] {
-        add(&format!("{table}."), unknown(ONE_HOT, &format!("[{table}]")));
+        add(&format!("{table}."), unknown(&one_hot, &format!("[{table}]")));
     }
-    add("values.", unknown(&format!("{ONE_HOT}[values]\nnames = []\n"), "[values]"));
+    add("values.", unknown(&format!("{one_hot}[values]\nnames = []\n"), "[values]"));
     add("encoding.attributes.", inline(&record(), "[{ "));
-    add("parties.instances.", inline(ONE_HOT, "instances = [{ "));
-    add("party.", inline(ONE_HOT, "analyzer = { "));
+    add("parties.instances.", inline(&one_hot, "instances = [{ "));
+    add("party.", inline(&one_hot, "analyzer = { "));
     // Which kind it is comes from a tag, which lists of fields leave out.
     fields.extend(["encoding.kind".into(), "randomizer.kind".into()]);
     let rows: BTreeSet<String> = rows().into_keys().collect();
@@ -123,7 +105,8 @@ fn ranges_are_enforced_as_the_table_has_them() {
     let max = ((1_u64 << 53) - 1).to_string();
     let over = (1_u64 << 53).to_string();
     let (sketch, record, report, labelled) = (sketch(), record(), report(), labelled());
-    let one_hot = ONE_HOT.replace("keep_sealed_s = 6000\nkeep_batches_s = 6000\n", "");
+    let one_hot = one_hot();
+    let not_kept = one_hot.replace("keep_sealed_s = 6000\nkeep_batches_s = 6000\n", "");
     let above_0 = (
         &["5e-324", "1.7976931348623157e308", "3"][..],
         &["0", "0.0", "-1.0", "inf", "nan", "\"1\"", "true"][..],
@@ -132,11 +115,11 @@ fn ranges_are_enforced_as_the_table_has_them() {
     let mut covered = BTreeSet::new();
     // Field, where it stands, text to replace, what is taken, what is refused, and what the table has to say.
     for (field, base, old, good, bad, range) in [
-        ("version", ONE_HOT, "version = 1", &["1"][..], &["0", "2", "1.0", "\"1\""][..], "1 to 1"),
-        ("epoch_s", &one_hot, "epoch_s = 60", &["1", &max], &["0", "-1", &over, "60.0"], "1 to 2^53 - 1"),
+        ("version", &one_hot, "version = 1", &["1"][..], &["0", "2", "1.0", "\"1\""][..], "1 to 1"),
+        ("epoch_s", &not_kept, "epoch_s = 60", &["1", &max], &["0", "-1", &over, "60.0"], "1 to 2^53 - 1"),
         (
             "encoding.domain",
-            ONE_HOT,
+            &one_hot,
             "domain = 784",
             &["1", "4294967296"],
             &["0", "4294967297", "7.0"],
@@ -161,32 +144,32 @@ fn ranges_are_enforced_as_the_table_has_them() {
             &["1", "0", "4294967295"],
             "2 to 2^32; of all attributes together at most 2^32",
         ),
-        ("randomizer.epsilon_local", ONE_HOT, "epsilon_local = 5.25", above_0.0, above_0.1, "above 0"),
+        ("randomizer.epsilon_local", &one_hot, "epsilon_local = 5.25", above_0.0, above_0.1, "above 0"),
         ("randomizer.epsilon_backstop", &report, "epsilon_backstop = 5.25", above_0.0, above_0.1, "above 0"),
         ("randomizer.epsilon_fragment", &report, "epsilon_fragment = 4.0", above_0.0, above_0.1, "above 0"),
         ("randomizer.fragments", &report, "fragments = 4", &["1", "65536"], &["0", "65537"], "1 to 65536"),
         (
             "crowd.respondents_min",
-            ONE_HOT,
-            "respondents_min = 3000",
+            &one_hot,
+            "respondents_min = 100000",
             &["2", &max],
             &["1", &over],
             "2 to 2^53 - 1",
         ),
         (
             "crowd.honest_fraction",
-            ONE_HOT,
+            &one_hot,
             "honest_fraction = 0.9",
             &["5e-324", "1.0", "1"],
             &["0.0", "1.0000000000000002", "nan"],
             "above 0, to 1",
         ),
-        ("delivery.instances", ONE_HOT, "\ninstances = 3", &["1", "255"], &["0", "256"], "1 to 255"),
-        ("delivery.hops", ONE_HOT, "hops = 2", &["1", "16"], &["0", "17"], "1 to 16"),
+        ("delivery.instances", &one_hot, "\ninstances = 3", &["1", "255"], &["0", "256"], "1 to 255"),
+        ("delivery.hops", &one_hot, "hops = 2", &["1", "16"], &["0", "17"], "1 to 16"),
         // A body has 49 + 107 b bytes: with 10034969 envelopes less than 2^30, and with one more above it.
         (
             "delivery.envelopes",
-            ONE_HOT,
+            &one_hot,
             "envelopes = 4",
             &["1", "10034969"],
             &["0", "10034970", "4294967296"],
@@ -194,7 +177,7 @@ fn ranges_are_enforced_as_the_table_has_them() {
         ),
         (
             "delivery.keep_sealed_s",
-            ONE_HOT,
+            &one_hot,
             "keep_sealed_s = 6000",
             &["60", "3162240000"],
             &["59", "0", "3162240001"],
@@ -202,20 +185,20 @@ fn ranges_are_enforced_as_the_table_has_them() {
         ),
         (
             "delivery.keep_batches_s",
-            ONE_HOT,
+            &one_hot,
             "keep_batches_s = 6000",
             &["60", "3162240000"],
             &["59", "0", "3162240001"],
             "`epoch_s` to 3162240000",
         ),
-        ("claim.epsilon_central", ONE_HOT, "epsilon_central = 1.0", above_0.0, above_0.1, "above 0"),
-        ("claim.delta", ONE_HOT, "delta = 1e-6", share.0, share.1, "above 0, below 1"),
-        ("labels.epsilon_deletion", ONE_HOT, "epsilon_deletion = 0.2", above_0.0, above_0.1, "above 0"),
-        ("labels.delta_deletion", ONE_HOT, "delta_deletion = 1e-9", share.0, share.1, "above 0, below 1"),
+        ("claim.epsilon_central", &one_hot, "epsilon_central = 1.0", above_0.0, above_0.1, "above 0"),
+        ("claim.delta", &one_hot, "delta = 1e-6", share.0, share.1, "above 0, below 1"),
+        ("labels.epsilon_deletion", &one_hot, "epsilon_deletion = 0.2", above_0.0, above_0.1, "above 0"),
+        ("labels.delta_deletion", &one_hot, "delta_deletion = 1e-9", share.0, share.1, "above 0, below 1"),
         ("labels.epsilon_label", &labelled, "epsilon_label = 2.0", above_0.0, above_0.1, "above 0"),
         (
             "labels.profiles",
-            ONE_HOT,
+            &one_hot,
             "profiles = { fr = [1] }",
             &["{ fr = [1, 3] }", "{ de = [2], fr = [1] }"],
             &[
@@ -256,12 +239,12 @@ fn ranges_are_enforced_as_the_table_has_them() {
 #[test]
 fn words_are_those_of_the_table() {
     for (field, base, old) in [
-        ("mode", ONE_HOT.replace("version = 1", "version = 1\nmode = \"shuffled\""), "mode = \"shuffled\""),
+        ("mode", one_hot().replace("version = 1", "version = 1\nmode = \"shuffled\""), "mode = \"shuffled\""),
         ("randomizer.answer_changes", report(), "answer_changes = \"never\""),
-        ("crowd.enrolment", ONE_HOT.to_owned(), "enrolment = \"credential\""),
-        ("delivery.cover", ONE_HOT.replace("profiles = { fr = [1] }\n", ""), "cover = \"chaff\""),
-        ("claim.neighbors", ONE_HOT.to_owned(), "neighbors = \"removal\""),
-        ("claim.bound", ONE_HOT.to_owned(), "bound = \"exact\""),
+        ("crowd.enrolment", one_hot(), "enrolment = \"credential\""),
+        ("delivery.cover", one_hot().replace("profiles = { fr = [1] }\n", ""), "cover = \"chaff\""),
+        ("claim.neighbors", one_hot(), "neighbors = \"removal\""),
+        ("claim.bound", one_hot(), "bound = \"exact\""),
     ] {
         let name = old.split(" = ").next().unwrap();
         let range = &rows()[field][1];
@@ -275,7 +258,7 @@ fn words_are_those_of_the_table() {
     }
     for (base, old, good, bad) in [
         (
-            ONE_HOT.to_owned(),
+            one_hot(),
             "name = \"which-pixel\"",
             &["a", "-_.Z9"][..],
             &["", "a b", "é", "a/b", ".", "..", ".a"][..],

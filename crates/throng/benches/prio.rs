@@ -26,12 +26,11 @@ use throng_account::planner::{self, Choice, Distribution, Encoding, Plan, Questi
 use throng_dp::sampling::below;
 use throng_dp::{Delta, Epsilon, Mechanism, Value};
 use throng_testing::survey::{SURVEY, with};
+use throng_testing::wire::World;
 use throng_wire::peel::{Peeled, open_body, open_fragment, peel};
 use throng_wire::seal::{open, seal};
-use throng_wire::survey::{Instance, Parties, Party};
 use throng_wire::{
-    Approval, Fragment, KeyList, LayerKeys, LayerSecretKey, Layout, Lifetime, Path, Place, Route,
-    SignedSurvey, SigningKey, Stop, Survey, SurveyHash,
+    Fragment, LayerKeys, LayerSecretKey, Layout, Lifetime, Path, Place, Route, Stop, Survey, SurveyHash,
 };
 
 fn main() {
@@ -101,11 +100,9 @@ fn time_us(repetitions: usize, mut work: impl FnMut(usize)) -> f64 {
 /// A survey as planned, with all its keys.
 struct Ours {
     plan: Plan,
-    survey: SignedSurvey,
+    world: World,
     layout: Layout,
     paths: Vec<Path>,
-    /// Of the analyzer, and of both hops of instance 1.
-    keys: Vec<LayerKeys>,
 }
 
 impl Ours {
@@ -124,11 +121,10 @@ impl Ours {
         };
         let plan = planner::plan(&question).expect("a crowd that is large enough");
         assert_eq!(plan.encoding, Encoding::OneHot);
-        let (survey, lists, keys) = world(&survey_text(values, &plan));
-        let paths = (1..=INSTANCES)
-            .map(|instance| Path::new(&survey, 0, 0, instance, &lists).expect("all keys are there"))
-            .collect();
-        Self { plan, layout: Layout::of(survey.survey()), survey, paths, keys }
+        let survey = Survey::from_toml(&survey_text(values, &plan)).expect("the survey is valid");
+        let world = World::with_keys(survey, LIFETIME);
+        let paths = (1..=INSTANCES).map(|instance| world.path(0, 0, instance)).collect();
+        Self { plan, layout: Layout::of(world.survey.survey()), world, paths }
     }
 
     fn bytes(&self) -> usize {
@@ -148,8 +144,8 @@ impl Ours {
 
     fn turn(&self, turn: u64) -> [f64; STEPS] {
         let mut rng = ChaCha20Rng::seed_from_u64(turn);
-        let mechanism = self.survey.survey().mechanism().expect("a valid survey");
-        let domain = self.survey.survey().domain();
+        let mechanism = self.world.survey.survey().mechanism().expect("a valid survey");
+        let domain = self.world.survey.survey().domain();
         let mut bodies = Vec::new();
         let respondent = time_us(RESPONDENTS_PER_TURN, |index| {
             bodies.push(self.bodies(index as u64 % domain, &mechanism, &mut rng));
@@ -157,20 +153,23 @@ impl Ours {
         let route = self.paths[0].route();
         let mut opened = Vec::new();
         let hop_1 = time_us(bodies.len(), |index| {
-            opened.push(open_body(route, &self.layout, &self.keys[1], &bodies[index][0]).expect("ours"));
+            opened.push(
+                open_body(route, &self.layout, self.world.keys(1, 1), &bodies[index][0]).expect("ours"),
+            );
         });
         let mut inner = Vec::new();
         let hop_2 = time_us(opened.len(), |index| {
             for envelope in opened[index].chunks_exact(self.layout.envelope_len(Stop::Hop(2))) {
-                match peel(route, &self.layout, 2, &self.keys[2], envelope).expect("ours") {
+                match peel(route, &self.layout, 2, self.world.keys(1, 2), envelope).expect("ours") {
                     Peeled::Envelope(envelope) => inner.push(envelope),
                     Peeled::Chaff => {}
                 }
             }
         });
         // One fragment after another, as many as there are on average.
+        let analyzer = &self.world.layers[&Place::Analyzer];
         let each = time_us(inner.len(), |index| {
-            let opened = open_fragment(route, &self.layout, domain, &self.keys[0], &inner[index]);
+            let opened = open_fragment(route, &self.layout, domain, analyzer, &inner[index]);
             let _ = black_box(opened.expect("ours"));
         });
         [respondent, hop_1, hop_2, each * self.plan.fragments]
@@ -200,7 +199,7 @@ impl Prio {
         let chunk = optimal_chunk_length(length);
         let vdaf = Prio3Histogram::new_histogram(2, length, chunk).expect("a valid length");
         let route = Route { survey: SurveyHash::new([1; 32]), label: 0, epoch: 0, instance: 1 };
-        Self { vdaf, values, chunk, route, keys: layer_keys(9) }
+        Self { vdaf, values, chunk, route, keys: layer_keys() }
     }
 
     fn bytes(&self) -> usize {
@@ -285,42 +284,9 @@ impl Prio {
 type State = <Prio3Histogram as Aggregator<32, 16>>::VerifyState;
 type Share = <Prio3Histogram as Aggregator<32, 16>>::VerifierShare;
 
-/// A signed survey with the key lists of all parties, and the private keys of the analyzer and of instance 1.
-fn world(text: &str) -> (SignedSurvey, Vec<KeyList>, Vec<LayerKeys>) {
-    let signing = |place: Place| {
-        let seed = match place {
-            Place::Analyzer => 200,
-            Place::Hop { instance, hop } => 10 * instance as u8 + hop as u8,
-        };
-        SigningKey::from_seed(&[seed; 32]).expect("any seed is a key")
-    };
-    let party = |place| Party {
-        operator: "anyone".into(),
-        jurisdiction: "anywhere".into(),
-        signing_key: signing(place).public(),
-    };
-    let mut survey = Survey::from_toml(text).expect("the survey is valid");
-    let hops = |instance| (1..=HOPS).map(|hop| party(Place::hop(instance, hop))).collect();
-    survey.parties = Some(Parties {
-        analyzer: Some(party(Place::Analyzer)),
-        instances: (1..=INSTANCES).map(|instance| Instance { hops: hops(instance) }).collect(),
-    });
-    let places: Vec<Place> = survey.places().collect();
-    let approvals: Vec<_> = places
-        .iter()
-        .map(|&place| Approval::sign(&survey, place, &signing(place)).expect("everyone signs"))
-        .collect();
-    let survey = SignedSurvey::new(survey, &approvals).expect("everyone has signed");
-    let mut layers: Vec<LayerKeys> = (0..places.len() as u8).map(layer_keys).collect();
-    let lists = places.iter().zip(&layers).map(|(&place, keys)| keys.list(survey.hash(), place, 1)).collect();
-    layers.truncate(3);
-    (survey, lists, layers)
-}
-
-fn layer_keys(seed: u8) -> LayerKeys {
-    let lifetime = Lifetime { first_epoch: 0, last_epoch: 9 };
+fn layer_keys() -> LayerKeys {
     let mut keys = LayerKeys::new();
-    let key = LayerSecretKey::from_bytes(1, lifetime, &[seed + 1; 32]).expect("any bytes are a key");
+    let key = LayerSecretKey::from_bytes(1, LIFETIME, &[10; 32]).expect("any bytes are a key");
     keys.add(key).expect("the only key");
     keys
 }
@@ -354,6 +320,7 @@ const RESPONDENTS_PER_TURN: usize = 50;
 const RESPONDENTS: u64 = 1_000_000;
 const INSTANCES: u32 = 3;
 const HOPS: u32 = 2;
+const LIFETIME: Lifetime = Lifetime { first_epoch: 0, last_epoch: 9 };
 
 const CONTEXT: &[u8] = b"throng bench";
 const KEY: &[u8; 32] = &[3; 32];

@@ -32,7 +32,7 @@ mod tilt;
 mod whole_report;
 
 pub use certify::{Curve, certify, epsilon_certified, epsilon_local_certified};
-pub use exceeded::{Exceeded, exceeded_a, exceeded_certified};
+pub use exceeded::{Exceedance, exceeded_a, exceeded_certified};
 pub use fragments::{fragments_merged_epsilon_a0, fragments_separate_epsilon};
 pub use hidden_hash::{research_hidden_hash_epsilon, research_hidden_hash_epsilon_local};
 pub use noise::{delta_a, delta_max_over_a};

@@ -1,4 +1,4 @@
-//! Where a monotone bound crosses its target, always answered from the safe side.
+//! Bisection: where a monotone bound crosses its target, always answered from the safe side.
 
 /// Close to the smallest x in [lo, hi] at which `holds`, given that it holds at `hi` and from some point on.
 ///

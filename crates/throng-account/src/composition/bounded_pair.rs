@@ -1,4 +1,4 @@
-//! The pair that bounds a shuffled randomizer whose reports stay within known ratios of one law.
+//! The dominating pair of a shuffled randomizer whose reports stay within known ratios of one law.
 
 use std::collections::BTreeMap;
 
@@ -254,10 +254,7 @@ const POINTS_MAX: u64 = 4096;
 mod tests {
     use super::*;
     use crate::composition::ShuffledPair;
-
-    fn epsilon(value: f64) -> Epsilon {
-        Epsilon::new(value).unwrap()
-    }
+    use crate::testing::epsilon;
 
     /// The ratios of a cap with a share q of U at a local ε.
     fn pair(crowd: u64, local: f64, q: f64) -> BoundedPair {

@@ -1,8 +1,8 @@
-//! Cumulants of a sum of losses, and the windows that they give.
+//! Chernoff bounds: the cumulants of a sum of losses, and the windows that they give.
 
 use super::loss::LossDistribution;
 
-/// Independent losses that are added up, each so many times.
+/// Independent losses that are added up, each with how often.
 pub(super) type Sum<'a> = [(&'a LossDistribution, u64)];
 
 /// ln E[e^(tilt·loss)] over the finite losses, with its first two derivatives: mean and variance of the tilted loss.

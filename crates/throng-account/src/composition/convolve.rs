@@ -1,4 +1,4 @@
-//! The distribution of a sum of many losses, by Fourier transform, erring on the side of larger losses.
+//! Convolution of privacy loss distributions by Fourier transform, erring on the side of larger losses.
 //!
 //! What is transformed is the *tilted* distribution, in which the losses that matter for the question are the likely
 //! ones. A transform's rounding error is relative to the largest mass; tilted, that is a relative error of δ, however
@@ -14,7 +14,7 @@ use super::loss::LossDistribution;
 
 /// The upper part of the distribution of a sum of losses: masses on a grid, none of them too small.
 #[derive(Debug)]
-pub(super) struct Summed {
+pub(super) struct LossSum {
     step: f64,
     /// The grid index of the first mass.
     lowest: i64,
@@ -31,7 +31,7 @@ pub(super) struct Summed {
     tilted: bool,
 }
 
-impl Summed {
+impl LossSum {
     /// The sum, most exact at the losses that `tilt` makes likely.
     pub(super) fn new(sum: &Sum<'_>, tilt: f64) -> Self {
         let grid = Grid::new(sum, tilt);
@@ -316,5 +316,5 @@ const MARGIN: i64 = 8;
 const NEGLIGIBLE: f64 = 1e-30;
 /// The share of δ that the allowance for rounding may take.
 const NOISE_MAX: f64 = 1e-4;
-/// Up to so many losses, the grid has room for every sum of theirs.
+/// Up to this many losses, the grid has room for every sum of theirs.
 const WHOLE_MAX: f64 = 4096.0;

@@ -1,4 +1,5 @@
-//! The losses of one count of randomized bits: what plans, ledgers and consent texts compose, again and again.
+//! The privacy loss distribution of one count of randomized bits, which plans, ledgers and consent texts compose again and
+//! again, and which is therefore cached.
 
 use std::sync::Arc;
 
@@ -7,13 +8,13 @@ use throng_dp::{Epsilon, Neighbors};
 use super::connect::{self, Dot};
 use super::loss::LossPair;
 use crate::amplification::exact::Curve;
-use crate::remembered::Remembered;
+use crate::memo::Memo;
 use crate::{Error, TO_THE_END};
 
 impl<N: Neighbors> LossPair<N> {
-    /// How many of n randomized bits are 1, whatever the others hold ([`Curve`]): of one respondent's bit this is removal,
-    /// and of other changes that move one count whatever they are. At most `tail` of its mass is moved to "no guarantee
-    /// at all".
+    /// The pair of the count of ones among n randomized bits, whatever the others hold ([`Curve`]). For one respondent's bit
+    /// the relation is removal; any other change that moves one count has the same pair. At most `tail` of its mass is moved
+    /// to "no guarantee at all".
     pub(crate) fn count(n: u64, epsilon_local: Epsilon, tail: f64) -> Result<Self, Error> {
         let curve = Curve::new(n, epsilon_local)?;
         let tail = coarse(tail);
@@ -24,7 +25,7 @@ impl<N: Neighbors> LossPair<N> {
     }
 }
 
-/// At most as much, in steps so wide that nearly all who ask rest on the same points. There are no more of them for it.
+/// A tail of at most `tail`, from a coarse grid: nearly all who ask get the same points, so that these are made once.
 fn coarse(tail: f64) -> f64 {
     let mut coarse = WIDEST;
     while coarse > tail && coarse > f64::MIN_POSITIVE {
@@ -38,7 +39,7 @@ const WIDEST: f64 = 1e-22;
 const STEP: f64 = 1e-20;
 
 /// Each is some 500 points, and took half a second.
-static COUNTS: Remembered<(u64, u64, u64), Arc<[Dot]>> = Remembered::new(64);
+static COUNTS: Memo<(u64, u64, u64), Arc<[Dot]>> = Memo::new(64);
 
 #[cfg(test)]
 mod tests {

@@ -1,9 +1,9 @@
-//! Releases put together: one question, answered in both directions.
+//! The composition of privacy loss distributions: releases put together, and asked in both directions.
 
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Neighbors};
 
 use super::chernoff::{Sum, further, tilt_to};
-use super::convolve::{Crossing, Summed};
+use super::convolve::{Crossing, LossSum};
 use super::loss::{LossDistribution, LossPair};
 use crate::Error;
 
@@ -83,7 +83,7 @@ fn delta_of(sum: &Sum<'_>, epsilon: f64) -> f64 {
     if epsilon >= pure_epsilon(sum) {
         return separating(sum).min(1.0);
     }
-    Summed::new(sum, tilt_to(sum, epsilon)).delta(epsilon)
+    LossSum::new(sum, tilt_to(sum, epsilon)).delta(epsilon)
 }
 
 fn epsilon_of(sum: &Sum<'_>, delta: f64) -> Option<f64> {
@@ -101,7 +101,7 @@ fn epsilon_of(sum: &Sum<'_>, delta: f64) -> Option<f64> {
     let mut tilt = further(&sum, 0.0, 1.0, -delta.ln());
     let mut best = pure;
     for _ in 0..RETRIES {
-        match Summed::new(&sum, tilt).epsilon(delta) {
+        match LossSum::new(&sum, tilt).epsilon(delta) {
             Crossing::At(epsilon) => return Some(best.min(epsilon)),
             Crossing::Never => break,
             // Where few large losses make up all of δ, Chernoff's tilt goes too far.
@@ -128,5 +128,5 @@ fn separating(sum: &Sum<'_>) -> f64 {
 
 /// The share of δ that may be spent on leaving out rare outcomes of a large loss.
 const TRIM: f64 = 1e-6;
-/// After so many quarters of a tilt it is as good as none.
+/// How often a tilt is divided by four; after that it is as good as none.
 const RETRIES: u32 = 12;

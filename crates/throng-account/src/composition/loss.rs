@@ -1,4 +1,4 @@
-//! The privacy loss as a distribution: how likely it is that a release separates two worlds by how much.
+//! Privacy loss distributions (PLD): how likely a release separates two worlds, and by how much.
 
 use std::marker::PhantomData;
 
@@ -7,7 +7,7 @@ use throng_dp::{CentralGuarantee, Delta, Epsilon, Neighbors};
 use super::connect::{self, Curve, Dot};
 use crate::Error;
 
-/// Two worlds, as an analyzer sees them: the loss of the one against the other, and back. `N` says which two worlds, and
+/// A dominating pair: the privacy loss distribution of one world against another, and back. `N` says which two worlds, and
 /// pairs of different relations cannot be composed.
 ///
 /// # Privacy

@@ -91,8 +91,8 @@ impl ShuffledPair {
         self.renyi_sampled(order, 1.0)
     }
 
-    /// The same if the crowd is a uniform `share` of all respondents: the divergence of the pair of [`Self::sampled`],
-    /// which every outcome of the sampled step is harder to tell apart than.
+    /// The same if the crowd is a uniform `share` of all respondents: the divergence of the pair of [`Self::sampled`], which
+    /// dominates the sampled step.
     pub fn renyi_sampled(&self, order: f64, share: f64) -> Result<Epsilon, Error> {
         if !(order > 1.0 && order <= ORDER_MAX) {
             return Err(Error::Parameter {

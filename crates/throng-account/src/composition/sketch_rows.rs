@@ -100,14 +100,7 @@ const SMALL_ROWS: f64 = 0.02;
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn epsilon(value: f64) -> Epsilon {
-        Epsilon::new(value).unwrap()
-    }
-
-    fn delta(value: f64) -> Delta {
-        Delta::new(value).unwrap()
-    }
+    use crate::testing::{delta, epsilon};
 
     #[test]
     fn one_hash_function_is_the_plain_sketch() {

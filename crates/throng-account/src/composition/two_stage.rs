@@ -1,4 +1,4 @@
-//! A randomizer of what another randomizer says.
+//! Two randomizers in a row: the second randomizes what the first reports.
 //!
 //! Paper: appendix, Lemma reduce-2-binary, of which Theorem record_frag is the case without δ.
 

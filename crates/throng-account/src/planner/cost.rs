@@ -1,5 +1,5 @@
-//! What an answer costs its respondent and the servers, beside what it would cost with Prio3: so that a planner can say
-//! when another design serves better.
+//! The cost of an answer for its respondent and the servers, beside that of Prio3: so that a planner can say when another
+//! design serves better.
 //!
 //! The constants are processor time of one core, measured in one run by `cargo bench -p throng --bench prio`, which prints
 //! this model beside what it measures. Another machine is faster or slower in all of them about alike: what the

@@ -4,7 +4,7 @@ use throng_dp::Epsilon;
 
 use super::{Choice, Plan, Question, one_hot, plan_while, record, sketch};
 use crate::Error;
-use crate::attacker::{Compromised, Left};
+use crate::attacker::{Coalition, RemainingPrivacy};
 use crate::patience::GoOn;
 
 /// The least crowd (of the form 1, 2 or 5 times a power of ten) in which a value held by `share` of it can be told
@@ -37,10 +37,10 @@ pub fn fragment_cost(question: &Question, go_on: GoOn<'_>) -> Result<FragmentCos
     let more = Question { report_fragments: question.report_fragments.saturating_add(1), ..question.clone() };
     let (before, after) = (plan_while(question, go_on)?, plan_while(&more, go_on)?);
     let exposed = |plan: &Plan| -> Result<Epsilon, Error> {
-        Ok(match plan.exposure.left(Compromised::AnalyzerAndInstances(1))? {
-            Left::Local { exposed, .. } => exposed.epsilon(),
-            Left::Central(central) => central.epsilon(),
-            Left::ParticipationOnly => Epsilon::ZERO,
+        Ok(match plan.exposure.left(Coalition::AnalyzerAndInstances(1))? {
+            RemainingPrivacy::Local { exposed, .. } => exposed.epsilon(),
+            RemainingPrivacy::Central(central) => central.epsilon(),
+            RemainingPrivacy::ParticipationOnly => Epsilon::ZERO,
         })
     };
     Ok(FragmentCost {

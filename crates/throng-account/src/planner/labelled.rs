@@ -1,4 +1,4 @@
-//! Crowds that are counted apart, under labels: whom deletion leaves in them, and to how many instances fragments go.
+//! Plans with labels: crowds that are counted apart, whom deletion leaves in them, and to how many instances fragments go.
 
 use std::collections::BTreeSet;
 

@@ -154,8 +154,8 @@ fn more_fragments_expose_less_at_one_instance() {
     let mut question = question(1.0, 1e-6, 1_000_000, 1000);
     question.report_fragments = 4;
     let plan = plan(&question).unwrap();
-    let exposed = |bad| match plan.exposure.left(Compromised::AnalyzerAndInstances(bad)).unwrap() {
-        Left::Local { exposed, .. } => exposed.epsilon(),
+    let exposed = |bad| match plan.exposure.left(Coalition::AnalyzerAndInstances(bad)).unwrap() {
+        RemainingPrivacy::Local { exposed, .. } => exposed.epsilon(),
         other => panic!("{other:?}"),
     };
     assert!(exposed(1) < exposed(3) && exposed(3) <= plan.exposure.epsilon_floor);

@@ -1,6 +1,6 @@
 //! Bad instances: everything that t of K of them tie to a person, enumerated over the coins of backstop and fragments.
 
-use throng_account::attacker::{Compromised, Exposure, Left};
+use throng_account::attacker::{Coalition, Exposure, RemainingPrivacy};
 use throng_dp::CentralGuarantee;
 
 use super::views::{Law, pure_between};
@@ -54,8 +54,8 @@ fn bad_instances_tie_no_more_than_is_stated() {
                 }
             }
             for (bad, &truth) in worst.iter().enumerate().skip(1) {
-                let left = exposure.left(Compromised::AnalyzerAndInstances(bad as u32)).unwrap();
-                let Left::Local { exposed, with_release, .. } = left else { panic!("{left:?}") };
+                let left = exposure.left(Coalition::AnalyzerAndInstances(bad as u32)).unwrap();
+                let RemainingPrivacy::Local { exposed, with_release, .. } = left else { panic!("{left:?}") };
                 let (exposed, floor) = (exposed.epsilon().value(), with_release.epsilon().value());
                 assert!(truth <= exposed * (1.0 + 1e-9), "{tau} {instances} {bad}: {truth} {exposed}");
                 assert!(truth <= floor, "{tau} {instances} {bad}: {truth} {floor}");

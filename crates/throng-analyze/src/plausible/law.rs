@@ -138,7 +138,7 @@ impl Law {
         }
     }
 
-    /// So many fragments of one bit.
+    /// `draws` fragments of one bit.
     fn ln_bit(&self, one: bool, draws: u32, s: f64) -> f64 {
         let of = |set: f64| f64::from(draws) * (set * s.exp_m1()).ln_1p();
         match self.coins {

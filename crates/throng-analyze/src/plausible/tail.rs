@@ -1,4 +1,4 @@
-//! How large and how small a sum can be, but for a stated probability.
+//! Tail bounds: how large and how small a sum can be, but for a stated probability.
 //!
 //! Chernoff: Pr[X ≥ k] ≤ E[e^(sX)]·e^(−sk) for every s > 0, and Pr[X ≤ k] ≤ E[e^(−sX)]·e^(sk). Every s gives a bound that
 //! holds, so the search for a good one need not be exact. The moments may be upper bounds themselves.

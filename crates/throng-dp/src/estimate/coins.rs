@@ -25,12 +25,12 @@ pub enum Coins {
 }
 
 impl Coins {
-    /// What they amount to for an estimator.
+    /// The noise that they add to a bit, which an estimator has to undo.
     pub fn noise(&self) -> BitNoise {
         self.noise_of(self.draws())
     }
 
-    /// The same for so many of the fragments of a bit.
+    /// The noise of a bit that is drawn `draws` times instead.
     pub fn noise_of(&self, draws: u32) -> BitNoise {
         match *self {
             Self::Runs { coin, .. } => BitNoise::repeated(coin, draws),

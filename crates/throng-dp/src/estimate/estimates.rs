@@ -25,17 +25,17 @@ pub struct Spread {
     pub collisions: Option<Collisions>,
 }
 
-/// What collisions add to the variance for a value with true count c: `floor + linear·c + quadratic·c²`, of which
-/// nothing is left for a value that everybody holds.
+/// The variance that hash collisions add for a value with true count c: `floor + linear·c + quadratic·c²`. It is zero for a
+/// value that everybody holds.
 ///
-/// These are estimated from the sketch itself, so statements that use them are as good as these estimates.
+/// The coefficients are estimated from the sketch itself, so statements that use them are as good as these estimates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Collisions {
-    /// For a value that nobody holds.
+    /// The variance for a value that nobody holds.
     pub floor: f64,
-    /// Respondents who hold the value do not collide with it.
+    /// The part in proportion to c, at most 0: those who hold the value do not collide with it.
     pub linear: f64,
-    /// Nor does the value as a whole.
+    /// The part in proportion to c², below 0: only the counts of other values can collide with this one.
     pub quadratic: f64,
     /// How far one row can move an estimate: the largest cell of a row, as a share of a mean over rows.
     pub range: f64,
@@ -91,12 +91,12 @@ impl Estimates {
         self.respondents
     }
 
-    /// The estimated counts. Each is unbiased, so some are negative. One that is missing is not a number.
+    /// The estimated counts. Each is unbiased, so some are negative. A missing count is NaN.
     pub fn counts(&self) -> &[f64] {
         &self.counts
     }
 
-    /// The estimated count of a value; `None` if nothing of it came, or there is no such value.
+    /// The estimated count of a value; `None` if it is missing, or there is no such value.
     pub fn count(&self, value: usize) -> Option<f64> {
         self.counts.get(value).copied().filter(|count| !count.is_nan())
     }
@@ -111,8 +111,7 @@ impl Estimates {
         self.spread
     }
 
-    /// The standard error of one count, at the estimated count; not a number if it is missing. Panics if there is no such
-    /// value.
+    /// The standard error of one count, at the estimated count; NaN if it is missing. Panics if there is no such value.
     pub fn standard_error(&self, value: usize) -> f64 {
         self.spread.variance(self.counts[value].clamp(0.0, self.respondents as f64)).sqrt()
     }

@@ -23,19 +23,19 @@ pub struct InstanceSums<'a> {
 /// over more fragments behind one backstop varies less, and whoever was counted by some instances alone has fewer
 /// fragments f in the sum, which add f² ≤ c·f of the backstop's variance.
 ///
-/// An attribute of which nothing is here is missing: its sum is not a number.
-pub(crate) struct Levelled {
+/// An attribute of which nothing is here is missing: its sum is NaN.
+pub(crate) struct LevelledSums {
     /// M: the most respondents that an attribute was counted over, rounded up.
     pub respondents: u64,
     /// d: the fewest fragments that an attribute has here, of those that have any.
     pub draws: u32,
     /// One for each attribute.
     pub sums: Vec<f64>,
-    /// Whether all attributes have as many fragments here.
+    /// Whether all attributes have the same number of fragments here.
     pub even: bool,
 }
 
-impl Levelled {
+impl LevelledSums {
     pub(crate) fn of(assignment: &Assignment, flip: f64, parts: &[InstanceSums<'_>]) -> Result<Self, Error> {
         let nothing = Error::ZeroCount("the number of instances that estimates are made from");
         let attributes = parts.first().ok_or(nothing.clone())?.tally.attributes();
@@ -119,12 +119,9 @@ mod tests {
     use crate::randomizer::count_sketch::CountSketch;
     use crate::randomizer::one_hot::OneHot;
     use crate::randomizer::record::Record;
-    use crate::{Attributes, Epsilon, Estimates, Mechanism, SketchShape, Value};
+    use crate::testing::epsilon;
+    use crate::{Attributes, Estimates, Mechanism, SketchShape, Value};
     use std::collections::BTreeMap;
-
-    fn epsilon(value: f64) -> Epsilon {
-        Epsilon::new(value).unwrap()
-    }
 
     fn flip(epsilon: f64) -> f64 {
         1.0 / (1.0 + epsilon.exp())

@@ -1,4 +1,4 @@
-//! What all coins between a value's bit and the analyzer's sum amount to.
+//! The noise of one bit: all coins between a respondent's value and the analyzer's sum, and how an estimator undoes them.
 
 use super::{Estimates, Spread, Tally};
 use crate::Error;

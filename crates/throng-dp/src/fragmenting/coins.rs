@@ -1,4 +1,5 @@
-//! Permanent coins: what a respondent draws once for a survey, before there is any answer, so that answers may change.
+//! Memoized randomized response for answers that may change: permanent coins, which a respondent draws once for a survey,
+//! before there is any answer.
 
 use std::fmt;
 
@@ -11,15 +12,16 @@ use crate::randomizer::BitRandomizer;
 use crate::sampling::{Bernoulli, below};
 use crate::{Epsilon, Error};
 
-/// A pair of responses for every attribute, permanent: r0 is sent on while the bit of an answer is 0, r1 while it is 1.
+/// Permanent coins: a pair of memoized responses for every attribute. r0 is sent on while the bit of an answer is 0, r1 while
+/// it is 1.
 ///
 /// With s the threshold of the coin and one uniform u in [0, 2^128) for each attribute, r0 = \[u < s\] and
 /// r1 = [u < 2^128 − s]. So each of them alone is randomized response, and r1 = 1 wherever r0 = 1: another answer changes
 /// the bits of the old and the new value, and no other.
 ///
-/// What is kept does not depend on any answer: the report on nothing, which has all attributes with r0 = 1 (and the
+/// What is stored does not depend on any answer: the report on nothing, which has all attributes with r0 = 1 (and the
 /// sampled rows of a sketch), and a key. Given r0 = 0 the rest of the pair is a function of key and attribute, and of
-/// nothing else: the next u of ChaCha20's keystream that is not below s. It is erased when dropped.
+/// nothing else: the next u of ChaCha20's keystream that is not below s. The coins are erased when dropped.
 pub struct PermanentCoins<T: Zeroize> {
     silent: T,
     key: Zeroizing<[u8; KEY_LEN]>,
@@ -33,7 +35,7 @@ impl<R: BitRandomizer> ReportFragments<R>
 where
     R::Report: Zeroize,
 {
-    /// Draws permanent coins. Once for a survey, whatever is answered and when; then they are stored.
+    /// Draws permanent coins. A respondent does so once for a survey, whatever is answered and when, and stores them.
     pub fn draw_coins(
         &self,
         rng: &mut (impl CryptoRng + ?Sized),
@@ -59,7 +61,7 @@ where
         Ok(Backstop::new(self.backstop().with(&coins.silent, &held), coins.coin))
     }
 
-    /// What is promised of answers that change.
+    /// The guarantee of answers that change.
     pub fn series(&self) -> AnswerSeries {
         AnswerSeries {
             epsilon_backstop: self.backstop().coin().epsilon(),
@@ -132,7 +134,7 @@ impl<T: Zeroize> Drop for PermanentCoins<T> {
     }
 }
 
-/// What everything says that is sent over several epochs from permanent coins, while answers change.
+/// The local guarantee of all that is sent over several epochs from permanent coins, while answers change.
 ///
 /// # Privacy
 /// Removal, proved: against having nothing to say in any epoch, answers j that were given in m_j of T epochs say at most
@@ -140,9 +142,9 @@ impl<T: Zeroize> Drop for PermanentCoins<T> {
 /// epochs that is at most ε_b for each bit, and exactly [`crate::fragmenting::exposed_epsilon`] of τT fragments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AnswerSeries {
-    /// The backstop, for each bit.
+    /// Of the backstop, for each bit.
     pub epsilon_backstop: Epsilon,
-    /// Each report fragment, for each bit.
+    /// Of each report fragment, for each bit.
     pub epsilon_fragment: Epsilon,
     /// Report fragments per epoch.
     pub tau: u32,
@@ -151,8 +153,8 @@ pub struct AnswerSeries {
 }
 
 impl AnswerSeries {
-    /// What `epochs` say together, in which each of some answers was given so many times; in all others there was nothing to
-    /// say.
+    /// The loss of `epochs` together. `answers` has, for each answer that was given, in how many epochs; in the rest there was
+    /// nothing to say.
     pub fn epsilon(&self, epochs: u32, answers: impl IntoIterator<Item = u32>) -> Epsilon {
         let epoch = self.epsilon_fragment.times(self.tau);
         let of = |times: u32| {

@@ -1,4 +1,4 @@
-//! Report fragments that are drawn from the value itself: what the paper warns of, and the backstop mends.
+//! Report fragments without memoization, drawn from the value itself: what the paper warns of, and the backstop mends.
 //!
 //! Paper: Section IV, before Algorithm 2. One randomized bit of ε has the variance 1/(4 sinh²(ε/2)).
 
@@ -34,7 +34,7 @@ fn sinh_ratio(epsilon_local: Epsilon, epsilon_fragment: Epsilon) -> f64 {
 mod tests {
     use super::*;
 
-    /// The variance of the mean of so many unbiased bits, from the probabilities of a randomized bit.
+    /// The variance of the mean of `fragments` unbiased bits, from the probabilities of a randomized bit.
     fn variance(epsilon: f64, fragments: f64) -> f64 {
         let p = 1.0 / (1.0 + epsilon.exp());
         p * (1.0 - p) / (1.0 - 2.0 * p).powi(2) / fragments

@@ -1,4 +1,4 @@
-//! Report fragments: several noisy reports, all drawn from one backstop.
+//! Report fragments: several noisy reports, all drawn from one memoized report, the backstop.
 
 use rand_core::CryptoRng;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::{Epsilon, Error, LocalGuarantee};
 /// # Privacy
 /// One exposed fragment says less than ε_fragment, all of one epoch never more than ε_backstop: see
 /// [`ReportFragments::exposed`]. Over several epochs [`crate::PermanentCoins`] make the backstops: ε_backstop holds for all
-/// of them while the answer stays the same, and [`crate::AnswerSeries`] is what answers say that change.
+/// of them while the answer stays the same, and [`crate::AnswerSeries`] is the guarantee of answers that change.
 /// # Utility
 /// Unbiased, with variance n[p_b q_b + p_f q_f/(tau (1 − 2p_f)²)]/(1 − 2p_b)² for a one-hot backstop.
 /// # Paper
@@ -70,8 +70,9 @@ where
         self.flips.coin()
     }
 
-    /// Line 1 of Algorithm 2: x' <- R_b(x; ε_b). For a single epoch, or where all epochs draw from it whatever is answered:
-    /// the backstop of another answer is [`ReportFragments::backstop_of`] the same coins, never another draw.
+    /// Line 1 of Algorithm 2: x' <- R_b(x; ε_b). This is for a single epoch, or for epochs that all draw from this backstop.
+    /// Where answers may change, each has the backstop that [`ReportFragments::backstop_of`] makes of the same coins, never
+    /// another draw.
     pub fn draw_backstop(
         &self,
         value: Option<&R::Value>,
@@ -240,12 +241,8 @@ mod tests {
     use crate::randomizer::one_hot::OneHot;
     use crate::randomizer::set_valued::{SetValued, Spend};
     use crate::randomizer::{ExactDistribution, Probability, difference, pattern_probability};
-    use crate::testing::{assert_share, rng};
+    use crate::testing::{assert_share, epsilon, rng};
     use proptest::prelude::*;
-
-    fn epsilon(value: f64) -> Epsilon {
-        Epsilon::new(value).unwrap()
-    }
 
     /// The theorem's guarantee is exactly that of t binary fragments: the slow reference sums over the backstop's
     /// two values in plain arithmetic.

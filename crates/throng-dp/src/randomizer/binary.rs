@@ -7,7 +7,7 @@ use super::{BitRandomizer, ExactDistribution, Probability, Randomizer, pattern_p
 use crate::sampling::{Bernoulli, Flips};
 use crate::{Epsilon, Error, LocalGuarantee, Replacement};
 
-/// One yes-or-no question: the answer is flipped with probability 1/(1 + e^ε).
+/// Randomized response to one yes-or-no question: the answer is flipped with probability 1/(1 + e^ε).
 ///
 /// # Privacy
 /// ε-replacement LDP: the two answers' likelihoods differ by (1 − p)/p at most, and by that exactly. Who has

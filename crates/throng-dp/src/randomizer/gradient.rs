@@ -90,7 +90,7 @@ impl GradientReport {
         bytes
     }
 
-    /// A report from its bytes; every other last byte than 0 and 1 is refused.
+    /// A report from its bytes; a last byte other than 0 and 1 is refused.
     pub fn from_bytes(bytes: [u8; 17]) -> Result<Self, Error> {
         let [seed @ .., sign] = bytes;
         match sign {

@@ -116,10 +116,7 @@ mod tests {
     use crate::randomizer::one_hot::OneHot;
     use crate::randomizer::set_valued::{SetValued, Spend};
     use crate::randomizer::{ExactDistribution, Probability};
-
-    fn epsilon(value: f64) -> Epsilon {
-        Epsilon::new(value).unwrap()
-    }
+    use crate::testing::epsilon;
 
     #[test]
     fn runs_share_the_budget() {

@@ -1,4 +1,4 @@
-//! A coin with an exactly known bias.
+//! Bernoulli sampling: a coin with an exactly known bias.
 
 use num_bigint::BigUint;
 use num_traits::{One, ToPrimitive};

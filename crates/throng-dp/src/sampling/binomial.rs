@@ -1,4 +1,4 @@
-//! How many of many equal coins show heads, drawn exactly from a table.
+//! Binomial sampling: how many of many equal coins show heads, drawn exactly from a table.
 
 use num_bigint::BigUint;
 use num_traits::{One, Zero};

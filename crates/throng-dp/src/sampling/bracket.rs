@@ -1,5 +1,5 @@
-//! Real numbers bracketed by integers: lower bounds round down, upper bounds round up, so every bracket is
-//! certain to hold its number, without any error analysis.
+//! Interval arithmetic: real numbers bracketed by integers. Lower bounds round down and upper bounds round up, so every
+//! bracket is certain to hold its number, without any error analysis.
 
 use num_bigint::BigUint;
 use num_traits::{One, Zero};

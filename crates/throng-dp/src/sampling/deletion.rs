@@ -1,4 +1,4 @@
-//! How many reports of a crowd are deleted at random.
+//! Randomized report deletion: how many reports of a crowd are dropped at random.
 
 use rand_core::CryptoRng;
 
@@ -24,7 +24,7 @@ impl DeletionNoise {
         self.noise.draw(rng)
     }
 
-    /// How many of `reports` to drop when the noise came out as `noise`. Noise above the shift deletes nothing.
+    /// How many of `reports` to drop, given the noise that was drawn. Noise above the shift drops nothing.
     pub fn drops(&self, reports: u64, noise: i128) -> u64 {
         let wanted = i128::from(self.shift).saturating_sub(noise).clamp(0, i128::from(u64::MAX));
         reports.min(wanted as u64)

@@ -1,4 +1,4 @@
-//! Every bit of a long, sparse bit vector flipped by its own coin, in time proportional to the bits that are set.
+//! Sparse bit flips: every bit of a long vector flipped by its own coin, in time proportional to the bits that are set.
 
 use std::fmt;
 

@@ -1,7 +1,6 @@
-//! Normal noise on a grid, exactly (after Karney 2016, Algorithm N).
+//! Gaussian noise on a grid, exactly (after Karney 2016, Algorithm N).
 //!
-//! What is drawn is floor(2^28·N), N a standard normal variable: a real number that was rounded, never a rounded number's
-//! stand-in for one.
+//! What is drawn is floor(2^28·N), with N a standard normal variable. N is an exact real number, and is rounded once.
 //!
 //! # Privacy
 //! For whole numbers s, s + floor(2^28·N) = floor(s + 2^28·N): whoever adds a draw to each coordinate of a vector of whole
@@ -148,7 +147,7 @@ const CELL_BITS: u32 = 5;
 const PLACE_BITS: u32 = UNIT_BITS - CELL_BITS;
 /// h²/2 = 2^-11.
 const GAMMA_BITS: i32 = 2 * CELL_BITS as i32 + 1;
-/// In so many cells γ grows by 1.
+/// The number of cells over which γ grows by 1.
 const CELLS_EACH: u64 = 1 << (GAMMA_BITS - 1);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Two-sided geometric noise, exactly (Canonne, Kamath and Steinke 2020, Algorithms 1 and 2).
+//! Discrete Laplace (two-sided geometric) noise, exactly (Canonne, Kamath and Steinke 2020, Algorithms 1 and 2).
 
 use rand_core::CryptoRng;
 

@@ -1,4 +1,4 @@
-//! Numbers 0, 1, 2, ... drawn exactly from a table of their cumulative probabilities.
+//! Inversion sampling: numbers 0, 1, 2, ... drawn exactly from a table of their cumulative probabilities.
 
 use num_bigint::BigUint;
 use num_traits::{One, ToPrimitive};

@@ -34,7 +34,7 @@ pub struct Crowd {
     pub terms: Terms,
 }
 
-/// How closely to look.
+/// The parameters of a central audit: how closely to look.
 #[derive(Clone, Debug)]
 pub struct Questions {
     /// The δ at which the bounds are tried.
@@ -47,7 +47,7 @@ pub struct Questions {
     pub error: f64,
 }
 
-/// What was found at one δ.
+/// The findings at one δ.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Found {
     /// The δ.
@@ -60,14 +60,14 @@ pub struct Found {
     pub bounds: Vec<Claimed>,
 }
 
-/// What is claimed, beside what was found.
+/// A claim beside what was found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Claimed {
     /// By which bound; of a survey's own claim "claim".
     pub bound: &'static str,
     /// Its ε_central; none where it does not apply.
     pub claimed: Option<f64>,
-    /// How many times the lower bound it is: 1 would be the whole truth.
+    /// The claim over the lower bound: 1 would be the whole truth.
     pub looseness: Option<f64>,
     /// Whether it stands.
     pub verdict: Verdict,

@@ -34,11 +34,11 @@ struct Law {
 
 /// Those who are there beside the one respondent.
 enum Others {
-    /// So many bits that are set and so many that are clear, counted at once; and how many of each are flipped.
+    /// Bits that are set and bits that are clear, counted at once; and how many of each are flipped.
     Bits { set: u64, clear: u64, lost: Binomial, gained: Binomial },
-    /// The same, of which those count that are in one of so many rows.
+    /// The same, of which only those in the row that is looked at count.
     InRow { set: Binomial, clear: Binomial },
-    /// Everyone reports: so many who hold the value, and so many who have nothing to say.
+    /// Everyone reports: those who hold the value, and those who have nothing to say.
     Reports { with: u64, without: u64 },
 }
 
@@ -138,7 +138,7 @@ impl Law {
         }
     }
 
-    /// How many fragments of so many backstops that are 1, and so many that are 0, are 1.
+    /// How many fragments are 1, of `ones` backstops that are 1 and `zeros` that are 0.
     fn fragments(&self, ones: u64, zeros: u64, rng: &mut ChaCha8Rng) -> u64 {
         if self.fragment == 0.0 {
             return self.tau * ones;
@@ -186,7 +186,7 @@ impl Scale {
     }
 }
 
-/// Further than so many deviations from the mean numbers are not told apart.
+/// Beyond this many deviations from the mean, numbers are not told apart.
 const SPAN: f64 = 10.0;
 const OUTCOMES_MAX: f64 = 4096.0;
 const SHARES: f64 = 512.0;

@@ -37,7 +37,7 @@ pub trait Game: Sync {
     /// What is looked at. The first statistic is the one that the promise is tight for.
     fn statistics(&self) -> Vec<Statistic>;
 
-    /// Draws so many times in a world, and counts the outcomes of every statistic.
+    /// Draws `games` times in a world, and counts the outcomes of every statistic.
     fn play(&self, world: World, games: u64, counts: &mut [Vec<u64>], rng: &mut ChaCha8Rng) -> Result<()>;
 }
 
@@ -65,7 +65,7 @@ impl Stream {
 
 /// How often each outcome of one statistic came up in both worlds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct OutcomeCounts {
     first: Vec<u64>,
     second: Vec<u64>,
 }
@@ -88,8 +88,8 @@ pub struct Limits {
     pub upper: f64,
 }
 
-/// Plays so many games in each world, on all cores.
-pub fn play(game: &dyn Game, games: u64, stream: Stream, round: u32) -> Result<Vec<Seen>> {
+/// Plays `games` games in each world, on all cores.
+pub fn play(game: &dyn Game, games: u64, stream: Stream, round: u32) -> Result<Vec<OutcomeCounts>> {
     let statistics = game.statistics();
     let none = || statistics.iter().map(|statistic| vec![0; statistic.outcomes]).collect::<Vec<Vec<u64>>>();
     let [first, second] = World::BOTH.map(|world| {
@@ -105,10 +105,10 @@ pub fn play(game: &dyn Game, games: u64, stream: Stream, round: u32) -> Result<V
                 Ok(left)
             })
     });
-    Ok(first?.into_iter().zip(second?).map(|(first, second)| Seen { first, second }).collect())
+    Ok(first?.into_iter().zip(second?).map(|(first, second)| OutcomeCounts { first, second }).collect())
 }
 
-impl Seen {
+impl OutcomeCounts {
     /// From counts of the same outcomes.
     pub fn new(first: Vec<u64>, second: Vec<u64>) -> Self {
         debug_assert_eq!(first.len(), second.len());
@@ -165,7 +165,7 @@ impl Seen {
         Event { holds, likelier }
     }
 
-    /// All outcomes, from the one that was seen the most times as often in the first world to the one that was in the second.
+    /// All outcomes by falling likelihood ratio of the first world to the second.
     fn by_ratio(&self) -> Vec<usize> {
         // Half of a sighting more, so that outcomes which were never seen are in the middle.
         let ratio = |outcome: &usize| {
@@ -176,7 +176,7 @@ impl Seen {
         order
     }
 
-    /// Between what the probability of an outcome is in a world. Each limit is wrong with probability `error` at most.
+    /// Confidence limits of the probability of an outcome in a world. Each limit is wrong with probability `error` at most.
     pub fn probability(&self, world: World, outcome: usize, error: f64) -> Result<(f64, f64)> {
         let counts = match world {
             World::First => &self.first,
@@ -189,8 +189,8 @@ impl Seen {
         Ok((lower_limit(hits, draws, 1.0 - error)?, upper_limit(hits, draws, 1.0 - error)?))
     }
 
-    /// What an event says that was chosen without a look at these draws. Each limit is wrong with probability `error` at
-    /// most.
+    /// The limits of ε by an event, which must have been chosen without a look at these draws. Each limit is wrong with
+    /// probability `error` at most.
     pub fn limits(&self, event: &Event, delta: Delta, error: f64) -> Result<Limits> {
         let (here, there) = match event.likelier {
             World::First => (&self.first, &self.second),
@@ -218,7 +218,7 @@ impl Seen {
 }
 
 #[cfg(test)]
-impl Seen {
+impl OutcomeCounts {
     /// The mean outcome in each world.
     pub(super) fn means(&self) -> [f64; 2] {
         [&self.first, &self.second].map(|counts| {
@@ -331,13 +331,13 @@ mod tests {
     /// A rare and certain outcome: δ explains it, and where it is likelier is found from either side.
     #[test]
     fn delta_explains_what_is_rare_and_sides_are_found() {
-        let seen = Seen::new(vec![990_000, 10_000], vec![1_000_000, 0]);
+        let seen = OutcomeCounts::new(vec![990_000, 10_000], vec![1_000_000, 0]);
         let chosen = seen.promising(Delta::ZERO, 1e-6);
         assert_eq!(chosen, event(&[false, true], World::First));
         assert!(seen.limits(&chosen, Delta::ZERO, 1e-6).unwrap().lower > 6.0);
         let explained = Delta::new(0.011).unwrap();
         assert_eq!(seen.limits(&chosen, explained, 1e-6).unwrap().lower, 0.0);
-        let mirrored = Seen::new(vec![1_000_000, 0], vec![990_000, 10_000]);
+        let mirrored = OutcomeCounts::new(vec![1_000_000, 0], vec![990_000, 10_000]);
         assert_eq!(mirrored.promising(Delta::ZERO, 1e-6).likelier, World::Second);
     }
 
@@ -345,7 +345,8 @@ mod tests {
     #[test]
     fn a_bit_that_is_never_off_shows_in_the_lower_tail() {
         let (never_off, fair) = (vec![0, 1_000_000], vec![500_000, 500_000]);
-        for seen in [Seen::new(never_off.clone(), fair.clone()), Seen::new(fair, never_off)] {
+        for seen in [OutcomeCounts::new(never_off.clone(), fair.clone()), OutcomeCounts::new(fair, never_off)]
+        {
             let chosen = seen.promising(Delta::ZERO, 1e-6);
             assert!(seen.limits(&chosen, Delta::ZERO, 1e-6).unwrap().lower > 9.0, "{chosen:?}");
         }
@@ -356,7 +357,7 @@ mod tests {
     #[test]
     fn the_likeliest_outcomes_are_found_wherever_they_are() {
         let (middle, ends) = (vec![200_000, 600_000, 200_000], vec![400_000, 200_000, 400_000]);
-        for seen in [Seen::new(middle.clone(), ends.clone()), Seen::new(ends, middle)] {
+        for seen in [OutcomeCounts::new(middle.clone(), ends.clone()), OutcomeCounts::new(ends, middle)] {
             let chosen = seen.promising(Delta::ZERO, 1e-6);
             let limits = seen.limits(&chosen, Delta::ZERO, 1e-6).unwrap();
             let truth = 3.0_f64.ln();
@@ -367,8 +368,9 @@ mod tests {
 
     #[test]
     fn rounds_add_up() {
-        let (one, other) = (Seen::new(vec![1, 2], vec![3, 4]), Seen::new(vec![10, 20], vec![30, 40]));
-        assert_eq!(Seen::sum([&one, &other]), Seen::new(vec![11, 22], vec![33, 44]));
-        assert_eq!(Seen::sum([&other]), other);
+        let (one, other) =
+            (OutcomeCounts::new(vec![1, 2], vec![3, 4]), OutcomeCounts::new(vec![10, 20], vec![30, 40]));
+        assert_eq!(OutcomeCounts::sum([&one, &other]), OutcomeCounts::new(vec![11, 22], vec![33, 44]));
+        assert_eq!(OutcomeCounts::sum([&other]), other);
     }
 }

@@ -14,8 +14,8 @@ use super::game::{Game, Statistic, World};
 #[derive(Debug)]
 pub struct Signs(Gradient);
 
-/// The same for a few seeds, whose directions are known: all that a report says about a gradient it says given its seed, and
-/// half of the time goes into directions.
+/// The same for a few seeds, whose directions are computed once, which saves half of the time. Nothing is lost: all that a
+/// report says about a gradient it says given its seed.
 #[derive(Debug)]
 pub struct SignsOfFewSeeds {
     mechanism: Gradient,

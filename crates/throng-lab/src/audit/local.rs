@@ -14,7 +14,7 @@ use throng_wire::Survey;
 use throng_wire::survey::Randomizer as SurveyRandomizer;
 
 use super::Verdict;
-use super::game::{Game, Limits, Seen, Stream, World, play};
+use super::game::{Game, Limits, OutcomeCounts, Stream, World, play};
 use super::labels::DrawnLabels;
 use super::reports::{Epochs, Reports};
 
@@ -84,7 +84,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Takes limits into account that the event of a statistic gave.
+    /// Takes the limits that the event of a statistic gave into account.
     fn note(&mut self, limits: Limits, statistic: &'static str, spent: f64) {
         if self.statistic.is_empty() || limits.lower > self.lower {
             (self.lower, self.statistic) = (limits.lower, statistic);
@@ -150,7 +150,9 @@ impl Promise {
             reports += games;
             for (place, statistic) in statistics.iter().enumerate() {
                 let each = tried * share(place, statistics.len());
-                let seen = |rounds: &[Vec<Seen>]| Seen::sum(rounds.iter().map(|round| &round[place]));
+                let seen = |rounds: &[Vec<OutcomeCounts>]| {
+                    OutcomeCounts::sum(rounds.iter().map(|round| &round[place]))
+                };
                 for from in TRIED_ROUNDS.iter().filter_map(|&tried| (round + 1).checked_sub(tried)) {
                     if from == 0 {
                         continue;
@@ -182,7 +184,7 @@ impl Promise {
     ) -> Result<()> {
         // Three probabilities, which limits of ε on both sides lean on, in each of two directions.
         let each = error / f64::from(ROUNDS) / 6.0;
-        let mut seen: [Option<Seen>; 2] = [None, None];
+        let mut seen: [Option<OutcomeCounts>; 2] = [None, None];
         let mut reports = 0;
         for round in 0..ROUNDS {
             let count = FIRST_ROUND << round;
@@ -192,7 +194,7 @@ impl Promise {
             reports += count;
             for ((game, seen), step) in games.iter().zip(&mut seen).zip(0..) {
                 let new = play(*game, count, stream, first_round + 2 * round + step)?;
-                *seen = Some(Seen::sum(seen.iter().chain(&new[..1])));
+                *seen = Some(OutcomeCounts::sum(seen.iter().chain(&new[..1])));
             }
             let [Some(own), Some(other)] = &seen else { continue };
             for [here, there] in [World::BOTH, [World::Second, World::First]] {
@@ -213,7 +215,7 @@ impl Promise {
     }
 
     /// The promises of a survey: of a report, behind a backstop of several epochs together, and of a label that is not
-    /// public. With an `excess` above 1 respondents really spend so many times what is claimed.
+    /// public. With an `excess` above 1 respondents really spend that many times what is claimed.
     pub fn of_survey(survey: &Survey, excess: f64) -> Result<Vec<Self>> {
         let scaled = |scale: f64| -> Result<Mechanism> {
             let mut survey = survey.clone();
@@ -287,7 +289,7 @@ pub(super) fn excess_of(
     Ok((claimed, Reports::spent(&right, epochs).value(), scale))
 }
 
-/// The scale, from 1 on, at which a randomizer spends so much. It spends more at a larger one.
+/// The scale, from 1 on, at which a randomizer spends `target`. It spends more at a larger one.
 pub(super) fn scale_of(target: f64, spent: impl Fn(f64) -> Result<f64>) -> Result<f64> {
     let (mut low, mut high) = (1.0, 1.0);
     while spent(high)? < target {

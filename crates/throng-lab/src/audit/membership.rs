@@ -15,12 +15,12 @@ use crate::learning::attack::{Attack, Questions};
 use crate::learning::{Choices, Plan, ProtocolName, Run};
 use throng_simulate::dataset::{Labelled, PictureSet};
 
-/// What the attack on one model came to.
+/// The result of the attack on one model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Attacked {
     /// What was learned from.
     pub data: String,
-    /// How many were trained on, and as many others there are.
+    /// How many examples were trained on; there are as many others.
     pub members: usize,
     /// How many steps the attacked training had.
     pub steps: u64,

@@ -57,7 +57,7 @@ enum Width {
 
 impl RandomizerName {
     /// Its promise, which is ε, over a small domain: the guarantee does not depend on the size. With an `excess` above 1
-    /// its reports really spend so many times what it claims.
+    /// its reports really spend that many times what it claims.
     pub fn promise(self, epsilon: Epsilon, excess: f64) -> Result<Promise> {
         match self {
             Self::Sign => {
@@ -162,9 +162,9 @@ const TAU: u32 = 2;
 const CLIP: f64 = 1.0;
 /// By how much all fragments together exceed their backstop: then they say all of it but e^-16.
 const BEYOND: f64 = 16.0;
-/// So many whole reports are drawn in each world, at most.
+/// The largest number of whole reports that are drawn in each world.
 const FEW_MAX: u64 = 1 << 20;
-/// So many seeds are tried in each world, at most: PrivUnit looks for one that fits.
+/// The largest number of seeds that are tried in each world: PrivUnit looks for one that fits.
 const TRIES_MAX: f64 = 3e8;
 /// How often an outcome has to be seen, about, to know its probability well enough.
 const SIGHTINGS: f64 = 200.0;

@@ -296,7 +296,7 @@ impl Scale {
 }
 
 const OUTCOMES_MAX: usize = 512;
-/// Up to so many bits, every set of them is an outcome.
+/// Up to this many bits, every set of them is an outcome.
 const PATTERN_BITS: u64 = 6;
 const SCALE_OUTCOMES: usize = 64;
 

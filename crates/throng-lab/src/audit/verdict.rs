@@ -1,4 +1,4 @@
-//! What an audit comes to.
+//! Verdicts of audits.
 
 use serde::Serialize;
 

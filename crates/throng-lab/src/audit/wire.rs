@@ -1,11 +1,11 @@
-//! What the network and every hop can see of an answer, and whether it says what was answered.
+//! Traffic analysis: what the network and every hop can see of an answer, and whether it says what was answered.
 //!
 //! What was recorded is a list of numbers for every sight and every case. Numbers and lengths have to be the same for
-//! everyone in every case, and there has to be as much of everything: what is missing is seen as well as what is there.
-//! What is drawn at random (times, places in a body, the length of TLS signatures) has to have the same law, which two samples are tested
-//! for by the largest distance between their distribution functions (Kolmogorov and
-//! Smirnov). For two samples of n numbers it exceeds sqrt(ln(e/α)/n) with a probability below α, whatever the law and
-//! whatever n is (F. Wei and R. M. Dudley, "Two-sample Dvoretzky–Kiefer–Wolfowitz inequalities", 2012).
+//! everyone in every case, and there has to be the same number of them: what is missing is seen as well as what is there.
+//! What is drawn at random (times, places in a body, the length of TLS signatures) has to have the same law. Two samples are
+//! tested for that by the largest distance between their distribution functions (Kolmogorov and Smirnov). For two samples of n
+//! numbers it exceeds sqrt(ln(e/α)/n) with a probability below α, whatever the law and whatever n is (F. Wei and R. M. Dudley,
+//! "Two-sample Dvoretzky–Kiefer–Wolfowitz inequalities", 2012).
 
 use std::collections::BTreeMap;
 
@@ -88,16 +88,16 @@ impl Views {
         self.seen.entry(sight).or_default()[case as usize].push(number);
     }
 
-    /// Judges every sight. That any that should be alike is called broken though it is, has a probability below `error`.
-    /// Where there are so few numbers that any would pass, nothing is judged.
+    /// Judges every sight. The probability that one which is alike is called broken is below `error`. Where there are so few
+    /// numbers that any would pass, nothing is judged.
     pub fn judge(&self, error: f64) -> Result<Vec<Judged>> {
         let alike = self.seen.keys().filter(|sight| sight.rule != Rule::Same).count();
         self.seen.iter().map(|(sight, numbers)| judge(sight, numbers, share(alike, error))).collect()
     }
 }
 
-/// How many numbers each case has to have at least, with so many sights that should be alike: with fewer, those that have nothing in
-/// common would pass.
+/// The least number of numbers that each case has to have, with `alike` sights that should be alike: with fewer, samples
+/// that have nothing in common would pass.
 pub fn numbers_min(alike: usize, error: f64) -> u64 {
     (1.0 - share(alike, error).ln()).floor() as u64 + 1
 }
@@ -107,7 +107,7 @@ fn share(alike: usize, error: f64) -> f64 {
     error / (PAIRS.len() * alike.max(1)) as f64
 }
 
-/// How far apart the distribution functions of two equal laws may be with so many numbers of each.
+/// How far apart the distribution functions of two samples of one law may be, with `size` numbers of each.
 fn allowed(size: usize, error: f64) -> f64 {
     ((1.0 - error.ln()) / size.max(1) as f64).sqrt()
 }

@@ -1,4 +1,4 @@
-//! What is in a body, opened with the keys of everybody.
+//! Bodies, opened with the keys of everybody.
 
 use throng_wire::{Layout, Place, Route, Stop};
 

@@ -1,4 +1,4 @@
-//! First hops that look at what they are given: what a hop would answer, and what is wrong with it.
+//! The examiner: first hops that look at what they are given, answer as a hop would, and note what is wrong.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub struct Examiner {
     progress: Vec<String>,
 }
 
-/// What a hop has of the one respondent.
+/// The body that a hop has of the one respondent.
 #[derive(Debug)]
 struct Taken {
     bytes: Vec<u8>,

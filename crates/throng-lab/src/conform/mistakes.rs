@@ -1,4 +1,4 @@
-//! How a layer was made: as it should be, or with one or two of the mistakes that are easily made.
+//! Diagnosis of a layer: made as it should be, or with one or two of the mistakes that are easily made.
 
 use std::collections::BTreeMap;
 
@@ -218,7 +218,7 @@ fn info(choice: usize, aad: &[u8]) -> (Vec<u8>, Option<String>) {
     }
 }
 
-/// All ways with so many mistakes.
+/// All ways with exactly `mistakes` mistakes.
 fn ways(sizes: [usize; 5], mistakes: usize) -> Vec<Way> {
     let mut all: Vec<(Way, usize)> = vec![([0; 5], 0)];
     for (point, size) in sizes.into_iter().enumerate() {

@@ -1,10 +1,10 @@
-//! What a rehearsal found.
+//! The verdict of a conformance test.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// What is found wrong is about one of these; sections are those of docs/wire-format.md.
+/// The rule that a finding is about; sections are those of docs/wire-format.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {

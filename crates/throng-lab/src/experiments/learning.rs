@@ -11,11 +11,11 @@ mod cost;
 mod curves;
 mod drawn;
 mod job;
-mod kept;
 mod membership;
 mod paper;
 mod pretrain;
 mod recipes;
+mod run_log;
 mod source;
 mod table;
 mod targets;
@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(figures, [0, 3, 3, 4, 0, 0, 0]);
 
         // A second time nothing is run: what is kept is as it was, and gives the same.
-        let path = out.path().join(kept::RUNS);
+        let path = out.path().join(run_log::RUNS);
         let runs = || fs::read_to_string(&path).unwrap();
         let before = runs();
         let again = run(&lab, &options(&[], true), Some(out.path())).unwrap().sections;

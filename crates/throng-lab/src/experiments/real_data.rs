@@ -1,4 +1,4 @@
-//! Real data: what a crowd can be asked, and what comes back. The story to read first.
+//! Real data: what a crowd can be asked, and what comes back. This is the story to read first.
 
 mod answers;
 

@@ -1,4 +1,4 @@
-//! What a training costs, whatever its protocol.
+//! Privacy accounting of a training, whatever its protocol.
 
 use anyhow::{Result, ensure};
 use throng_account::amplification::blanket::Inequality;
@@ -107,7 +107,7 @@ impl Accountant {
         })
     }
 
-    /// All that is promised about a training of so many steps.
+    /// All that is promised about a training of `steps` steps.
     pub(super) fn statement(&self, steps: u64) -> Result<Statement> {
         let delta = self.delta.value();
         match &self.what {
@@ -176,7 +176,7 @@ impl Accountant {
 }
 
 impl Accountant {
-    /// What a trusted server's training of so many steps costs.
+    /// The cost of a trusted server's training of `steps` steps.
     fn central(&self, noise: f64, steps: u64) -> Result<f64> {
         let training = DpSgd::new(self.respondents, self.examples, noise, steps)?;
         Ok(training.guarantee(self.delta)?.epsilon().value())

@@ -1,4 +1,4 @@
-//! The card of a model: what it is, how good it is, and what it says about those it was trained on.
+//! Model cards: what a model is, how good it is, and what it says about those it was trained on.
 
 use std::fmt::Write;
 

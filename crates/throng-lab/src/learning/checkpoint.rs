@@ -1,4 +1,4 @@
-//! Where a training was when it was stopped, on disk.
+//! Checkpoints: where a training was when it was stopped, on disk.
 //!
 //! A file is a magic line, the length of a header (8 bytes, little-endian), the header as JSON, f32 numbers (little-endian)
 //! and the SHA-256 of all before. It holds the seed of a training that goes on, which undoes its noise: it is for its owner
@@ -17,7 +17,7 @@ use throng_wire::Digest;
 use super::{Plan, Point};
 use throng_host::atomic_file;
 
-/// All that it takes to go on.
+/// A checkpoint: all that it takes to go on.
 #[derive(Clone, PartialEq)]
 pub struct Checkpoint {
     /// What the training is, by name: another one cannot go on from here.

@@ -1,4 +1,4 @@
-//! What somebody asks for.
+//! The hyperparameters that somebody asks for.
 
 use serde::Serialize;
 use throng_learn::{Average, MechanismName, Simulation};

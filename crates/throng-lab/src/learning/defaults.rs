@@ -1,19 +1,22 @@
-//! Settings that suit the data and the model, where nobody chose others.
+//! Default hyperparameters: settings that suit the data and the model, where nobody chose others.
 //!
 //! Rates are stated for reports of ε 1.9 and scaled to other noise: under noise the best rate goes with the inverse of the
-//! noise of a step, up to what suits a training without any. Clipping norms, tanh, averaging and all rates but those of tables
-//! began as those of a prototype that looked at test examples. Those of edges, and of the paper's network at 2,000 steps (3
-//! candidates), were then the best on held-out training examples, as were those of tables; those of the network at fewer steps were
-//! not tried again, and learned features have those of edges; those of pixels and of pools with stride 2 were not tried. Without noise, the network's (of 0.1,
-//! 0.3 and 1), that of pixels (of 0.03, 0.1, 0.3 and 1) and that of tables (of 2, 4, 8, 10, 12, 15 and 30) were the best on
-//! held-out training examples, in one short run each.
+//! noise of a step, up to what suits a training without any. Where they come from:
+//!
+//! | settings | source |
+//! |---|---|
+//! | clipping norms, tanh, averaging, and all rates but those of tables | a prototype, which looked at test examples |
+//! | rates of edges, of tables, and of the paper's network at 2,000 steps (3 candidates) | then the best on held-out training examples |
+//! | rates of the network at fewer steps, of pixels, and of pools with stride 2 | not tried again |
+//! | rates of learned features | those of edges |
+//! | without noise: the network (of 0.1, 0.3 and 1), pixels (of 0.03, 0.1, 0.3 and 1), tables (of 2, 4, 8, 10, 12, 15 and 30) | the best on held-out training examples, in one short run each |
 
 use throng_learn::{Average, Rate};
 
 use super::ModelName;
 use throng_simulate::dataset::PictureSet;
 
-/// What suits.
+/// The hyperparameters that suit some data and a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Defaults {
     pub(crate) batch: u64,
@@ -41,8 +44,8 @@ impl Defaults {
         }
     }
 
-    /// The rates of a training of so many steps, where a step's mean gradient has noise of this standard deviation on each
-    /// coordinate, in clipping norms; none without noise.
+    /// The learning rates of a training of `steps` steps. `noise` is the standard deviation on each coordinate of a step's mean
+    /// gradient, in clipping norms; `None` without noise.
     pub(crate) fn rate(
         self,
         set: Option<PictureSet>,

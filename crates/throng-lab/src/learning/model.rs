@@ -1,4 +1,4 @@
-//! Which model is trained, by its name.
+//! Models by their names.
 
 use anyhow::{Result, bail};
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! A training that is decided, before it starts.
+//! Plans of trainings: all that is decided before a training starts.
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Map, Value, json};
@@ -353,7 +353,7 @@ fn simulation_name(simulation: Simulation) -> &'static str {
 const POINTS: u64 = 20;
 /// Nobody waits for more.
 const STEPS_MAX: u64 = 1_000_000_000;
-/// About one training example in so many is held out where settings are chosen: 10,000 of the 60,000 of MNIST.
+/// About one training example in this many is held out where settings are chosen: 10,000 of the 60,000 of MNIST.
 pub const HELD_OUT_ONE_IN: u64 = 6;
 
 #[cfg(test)]

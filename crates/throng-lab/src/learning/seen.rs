@@ -1,4 +1,4 @@
-//! Pictures as a network sees them, kept as a file: minutes of work that need to be done once.
+//! A feature cache: pictures as a network sees them, kept as a file. These are minutes of work that need to be done once.
 //!
 //! A file is a magic line, the hash of all that the numbers come from, both parts (the numbers of examples, of inputs and of
 //! classes, 8 bytes each, little-endian; the inputs as f32, little-endian; one byte for each label) and the SHA-256 of all

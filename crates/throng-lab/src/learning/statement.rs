@@ -1,4 +1,4 @@
-//! What a training guarantees, in numbers and in words.
+//! Guarantees of trainings, in numbers and in words.
 
 use std::fmt;
 
@@ -92,8 +92,8 @@ pub struct Local {
     pub step: f64,
     /// In an epoch, if it asked everybody once, as the paper assumes. Steps here draw anew, and do not.
     pub epoch_if_asked_once: f64,
-    /// In an epoch, as many steps as it takes to ask so many, for someone who is asked in all of them. For an epoch to be all
-    /// that is seen, each has to go through another instance, and one of them is observed.
+    /// In an epoch, for someone who is asked in all of its steps; it has as many as it takes to ask as many times as there are
+    /// respondents. For an epoch to be all that is seen, each has to go through another instance, and only one is observed.
     pub epoch_worst: f64,
     /// How many steps that is.
     pub epoch_steps: u64,

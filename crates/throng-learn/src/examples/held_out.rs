@@ -1,4 +1,4 @@
-//! Examples that a model is tested on and never sees.
+//! Held-out examples, which a model is tested on and never sees.
 
 use rand_core::CryptoRng;
 use siphasher::sip::SipHasher24;

@@ -1,4 +1,4 @@
-//! Channels of pictures brought to average 0 and deviation 1, as networks like their inputs.
+//! Standardization: channels of pictures brought to average 0 and deviation 1, as networks like their inputs.
 
 use crate::{Error, Examples};
 
@@ -12,7 +12,7 @@ pub struct ChannelScale {
 }
 
 impl ChannelScale {
-    /// The scale of public pictures whose inputs are so many channels, one after the other.
+    /// The scale of public pictures whose inputs are `channels` channels, one after the other.
     pub fn of(public: &Examples, channels: usize) -> Result<Self, Error> {
         if channels == 0 || !public.width().is_multiple_of(channels) {
             let expected = "the numbers of an input have to divide into channels";

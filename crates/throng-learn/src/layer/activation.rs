@@ -1,4 +1,4 @@
-//! The same function of every number.
+//! Activations: the same function of every number.
 
 use super::Pass;
 use crate::number::{Number, wide};

@@ -1,4 +1,4 @@
-//! Filters that are moved over pictures.
+//! Convolutions: filters that are moved over pictures.
 
 use faer::Accum;
 
@@ -306,7 +306,7 @@ impl Convolution {
     }
 }
 
-/// Patches of so many numbers fit into a processor's cache beside all else.
+/// Patches of this many numbers fit into a processor's cache beside all else.
 const KEPT_MAX: usize = 1 << 18;
 
 /// Does something with each of N pairs of numbers.

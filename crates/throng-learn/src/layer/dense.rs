@@ -1,4 +1,4 @@
-//! A linear map with a bias.
+//! Dense layers: a linear map with a bias.
 
 use faer::Accum;
 

@@ -1,4 +1,4 @@
-//! The largest number of each small square.
+//! Max-pooling: the largest number of each small square.
 
 use super::{Memory, Pass, Shape};
 use crate::number::{Number, wide};

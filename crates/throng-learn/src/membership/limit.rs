@@ -1,4 +1,4 @@
-//! Which ε the attack refutes, and how surely.
+//! Empirical lower bounds on ε: which ε the attack refutes, and with which confidence.
 
 use rand_core::CryptoRng;
 use throng_account::clopper_pearson::{lower_limit, upper_limit};

@@ -1,4 +1,4 @@
-//! What the attack would do if nothing leaked.
+//! A permutation test: what the attack would do if nothing leaked.
 
 use rand_core::CryptoRng;
 use throng_dp::sampling::below;
@@ -7,7 +7,7 @@ use super::Losses;
 use super::roc::{as_advantage, lead};
 use crate::Error;
 
-/// The advantage under random relabelling of the same losses, beside the one that was seen.
+/// The null distribution: the advantage under random relabelling of the same losses, beside the one that was seen.
 ///
 /// # Utility
 /// If members and others are exchangeable (drawn from one pool, and the model says nothing of who is who), then

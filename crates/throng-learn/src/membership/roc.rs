@@ -1,8 +1,9 @@
-//! How well the attack does at every threshold.
+//! The ROC curve: how well the attack does at every threshold.
 
 use super::Losses;
 
-/// The attack "a loss of at most the threshold is a member's", from the threshold below all losses to the largest one.
+/// The ROC curve of the attack "a loss of at most the threshold is a member's", from the threshold below all losses to the
+/// largest one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Roc {
     points: Vec<Point>,

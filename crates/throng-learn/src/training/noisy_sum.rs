@@ -26,7 +26,7 @@ impl NoisySum {
     /// add up whole numbers exactly, in any order.
     pub(super) const GRADIENTS_PER_NOISE_MAX: f64 = 16_777_216.0;
 
-    /// For noise of so many clipping norms.
+    /// For noise with a standard deviation of `noise` clipping norms.
     pub(super) fn new(clip: f64, noise: f64) -> Self {
         let unit = UNIT as f64;
         Self { clip, reach: unit / noise * (1.0 - MARGIN), step: clip * noise / unit }
@@ -44,7 +44,7 @@ impl NoisySum {
         }
     }
 
-    /// The mean of so many gradients, with noise on their sum.
+    /// The mean of `count` gradients, with noise on their sum.
     pub(super) fn mean(&self, sum: &[f64], count: usize, rng: &mut impl CryptoRng) -> Vec<f32> {
         let share = self.step / count as f64;
         // A variable that was rounded down is half a step below itself on average.
@@ -53,7 +53,7 @@ impl NoisySum {
     }
 }
 
-/// The norm, off by no more than one part in 2^24 for up to 2^28 numbers: a sum of so many squares in doubles, which
+/// The norm, off by no more than one part in 2^24 for up to 2^28 numbers: squares of floats are summed in doubles, which
 /// cannot overflow.
 fn norm(gradient: &[f32]) -> f64 {
     let square = |x: f32| f64::from(x) * f64::from(x);

@@ -1,4 +1,4 @@
-//! What a training is like, checked once.
+//! The hyperparameters of a training, checked once.
 
 use throng_dp::Epsilon;
 
@@ -6,7 +6,7 @@ use super::Average;
 use super::noisy_sum::NoisySum;
 use crate::{Error, Examples, Mechanism, MechanismName, Network, Rate, Simulation};
 
-/// All that decides a training, but for the randomness.
+/// The hyperparameters of a training: all that decides it, but for the randomness.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// How gradients reach the server.
@@ -53,9 +53,9 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// Another number for every change after which the same seed, settings and examples may give another model: what one version
-    /// began, another does not go on with, and what it finished is made again. To be raised for all after a change to networks,
-    /// features or randomness.
+    /// The version of what a training computes. It is raised with every change after which the same seed, settings and examples
+    /// may give another model; for all protocols after a change to networks, features or randomness. A training that another
+    /// version began is not resumed, and one that it finished is made again.
     pub fn numerics(&self) -> u32 {
         match self {
             Self::Plain | Self::Local { .. } => 1,

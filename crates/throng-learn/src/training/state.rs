@@ -1,4 +1,4 @@
-//! Where a training is: all that it needs to go on, besides settings, examples and randomness.
+//! The state of a training: all that it needs to go on, besides settings, examples and randomness.
 
 use super::Settings;
 use crate::{Error, Network};
@@ -39,7 +39,7 @@ impl State {
         &self.average
     }
 
-    /// Whether all parameters are numbers: those of a training that diverged are not.
+    /// Whether all parameters are finite: those of a training that diverged are not.
     pub fn is_finite(&self) -> bool {
         self.parameters.iter().chain(&self.average).all(|x| x.is_finite())
     }

@@ -4,7 +4,7 @@ use axum::extract::{RawQuery, State};
 use serde::Serialize;
 use serde_json::{Value, json};
 use throng_account::GoOn;
-use throng_account::attacker::{Compromised, Exposure, Left};
+use throng_account::attacker::{Coalition, Exposure, RemainingPrivacy};
 use throng_account::bound::{BOUNDS, Bound};
 use throng_dp::{CentralGuarantee, Coins, LocalGuarantee, Neighbors, Removal, Replacement};
 use throng_survey::{CheckedClaim, terms};
@@ -156,8 +156,8 @@ impl WhatIf {
         // The worst that so many can be: as many as there are of those that get fragments.
         let bad_instances = asked.bad_instances.min(claim.exposure.instances);
         let attacker = match asked.analyzer {
-            true => Compromised::AnalyzerAndInstances(bad_instances),
-            false => Compromised::Instances(bad_instances),
+            true => Coalition::AnalyzerAndInstances(bad_instances),
+            false => Coalition::Instances(bad_instances),
         };
         let central = kept.map_or(claim.claimed, |kept| kept.central);
         let left = Exposure { central, ..claim.exposure }.left(attacker).map_err(|error| refused(&error))?;
@@ -201,14 +201,14 @@ impl WhatIf {
     }
 }
 
-fn remaining(left: Left, central: Option<CentralGuarantee<Removal>>, floor: f64) -> Remaining {
+fn remaining(left: RemainingPrivacy, central: Option<CentralGuarantee<Removal>>, floor: f64) -> Remaining {
     match (left, central) {
-        (Left::Central(_), Some(central)) => {
+        (RemainingPrivacy::Central(_), Some(central)) => {
             Remaining::Central { epsilon: central.epsilon().value(), delta: central.delta().value() }
         }
-        (Left::Central(_), None) => Remaining::Floor { epsilon: floor },
-        (Left::ParticipationOnly, _) => Remaining::ParticipationOnly,
-        (Left::Local { fragments, exposed, with_release }, _) => Remaining::Local {
+        (RemainingPrivacy::Central(_), None) => Remaining::Floor { epsilon: floor },
+        (RemainingPrivacy::ParticipationOnly, _) => Remaining::ParticipationOnly,
+        (RemainingPrivacy::Local { fragments, exposed, with_release }, _) => Remaining::Local {
             fragments,
             epsilon: exposed.epsilon().value(),
             epsilon_with_release: with_release.epsilon().value(),

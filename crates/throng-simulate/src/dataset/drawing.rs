@@ -1,4 +1,4 @@
-//! The picture that the respondents of the demo hold the pixels of.
+//! The demo's picture: each of its respondents holds one of the pixels.
 
 use anyhow::{Result, ensure};
 
@@ -23,14 +23,14 @@ pub fn fitted(picture: &Picture) -> Result<Picture> {
     Ok(Picture::new(width as u32, height as u32, rows.concat())?)
 }
 
-/// Which pixel each of so many respondents holds: every pixel gets a share that is its part of all light, as evenly as whole
+/// The pixel of each of `respondents` respondents: every pixel gets a share that is its part of all light, as evenly as whole
 /// respondents allow.
 pub fn values(picture: &Picture, respondents: u64) -> Result<Vec<u64>> {
     let shares = shares(picture, respondents)?;
     Ok((0..).zip(shares).flat_map(|(pixel, held)| (0..held).map(move |_| pixel)).collect())
 }
 
-/// How many of so many respondents hold each pixel.
+/// How many of `respondents` respondents hold each pixel.
 pub fn shares(picture: &Picture, respondents: u64) -> Result<Vec<u64>> {
     let light = picture.luminosity();
     ensure!(light > 0, "the picture is black: nobody would hold any of its pixels");

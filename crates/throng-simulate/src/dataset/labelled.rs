@@ -1,4 +1,4 @@
-//! Data to learn from: labelled examples to train on, and others to test with.
+//! Training and test sets: labelled examples to learn from, and others to test with.
 
 mod bytes;
 mod pictures;

@@ -13,7 +13,7 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    /// None yet, and at most so many ever.
+    /// No texts yet, and never more than `texts_max`.
     pub(super) fn new(texts_max: u64) -> Self {
         Self { numbers: HashMap::new(), bytes: 0, texts_max }
     }
@@ -58,7 +58,7 @@ pub(super) struct Ranking {
 }
 
 impl Answers {
-    /// None yet, and at most so many distinct ones ever.
+    /// No answers yet, and never more than `texts_max` distinct ones.
     pub(super) fn new(texts_max: u64) -> Self {
         Self { texts: Texts::new(texts_max), counts: Vec::new() }
     }

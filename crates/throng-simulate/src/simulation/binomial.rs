@@ -1,4 +1,4 @@
-//! Binomial numbers for simulated crowds, at a cost that does not grow with them.
+//! Binomial sampling for simulated crowds, at a cost that does not grow with them.
 //!
 //! Not for privacy: this uses doubles. A uniform number has 53 bits, so an outcome with a probability below 2^-53 is
 //! not drawn in its exact share, and the acceptance of the rejection method is computed to about n·10⁻¹⁶, that is to

@@ -15,7 +15,7 @@ pub(super) struct CellNoise {
     second: Option<Layer>,
 }
 
-/// One coin for each of so many draws of a bit.
+/// One coin for each draw of a bit.
 #[derive(Clone, Debug)]
 struct Layer {
     draws: u64,

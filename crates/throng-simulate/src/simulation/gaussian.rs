@@ -1,4 +1,4 @@
-//! The baseline: a trusted party that knows the counts and adds Gaussian noise to each.
+//! The Gaussian mechanism as a baseline: a trusted party that knows the counts adds noise to each.
 
 use std::f64::consts::TAU;
 

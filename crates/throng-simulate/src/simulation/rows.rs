@@ -52,7 +52,7 @@ pub(super) fn run(
     Ok(mechanisms.iter().zip(&total.results).map(simulated).collect())
 }
 
-/// Respondents who hold the same value and are in so many of a node's rows.
+/// Respondents who hold the same value and are in the same number of a node's rows.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     value: u32,
@@ -155,8 +155,8 @@ impl<P: Fn(u64) -> Result<()> + Sync> Tree<'_, P> {
     }
 }
 
-/// Of a group, each member is in a random set of so many rows of a node: how many have j of them in the left half?
-/// Hypergeometric for one member, multinomial for all: drawn as binomials, one j after the other.
+/// Draws how many members of a group have j of their rows in the left half of a node, for every j. Each member is in a random
+/// set of the node's rows: hypergeometric for one member, multinomial for all, drawn as binomials, one j after the other.
 fn split(group: Group, picks: &Picks, left: &mut Vec<Group>, right: &mut Vec<Group>, rng: &mut ChaCha8Rng) {
     let mut rest = group.count;
     for (j, &share) in (picks.fewest..).zip(&picks.shares) {

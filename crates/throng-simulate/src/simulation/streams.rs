@@ -1,4 +1,4 @@
-//! Randomness by piece of work, all from one seed.
+//! Seeded randomness: one seed, and a stream of its own for every piece of work.
 
 use chacha20::rand_core::SeedableRng;
 use chacha20::{ChaCha8Rng, ChaCha20Rng};

@@ -1,5 +1,5 @@
 use super::*;
-use throng_account::attacker::{Compromised, Left};
+use throng_account::attacker::{Coalition, RemainingPrivacy};
 use throng_testing::survey::{FRAGMENTED, PROFILES, RECORD, SURVEY};
 
 fn survey(text: &str) -> Survey {
@@ -303,8 +303,8 @@ fn a_trust_profile_of_fewer_instances_shows_each_of_them_more_fragments() {
     profiles.delivery.envelopes = 200;
     let seen = [1, 2, 3].map(|label| {
         let claim = CheckedClaim::under(&profiles, label).unwrap();
-        match claim.exposure.left(Compromised::AnalyzerAndInstances(1)).unwrap() {
-            Left::Local { fragments, .. } => fragments,
+        match claim.exposure.left(Coalition::AnalyzerAndInstances(1)).unwrap() {
+            RemainingPrivacy::Local { fragments, .. } => fragments,
             other => panic!("{other:?}"),
         }
     });

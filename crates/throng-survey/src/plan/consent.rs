@@ -1,4 +1,4 @@
-//! What a plan means, in words that belong in a consent form.
+//! The consent text: what a plan means, in words for the people who are asked.
 
 use throng_account::GoOn;
 use throng_account::exceeded::exceeded_at_most;
@@ -131,7 +131,7 @@ fn over_time(survey: &Survey, go_on: GoOn<'_>) -> Result<String, Error> {
 /// What a number of epochs guarantees under all of these terms: an epsilon, and the probability that the loss exceeds it.
 /// None if nothing can be said.
 ///
-/// The ledger's epsilon at so many times delta, and a little on top: the probability is that of exceeding both.
+/// The epsilon is that of the ledger, at delta for each epoch, and a little on top; the probability is that of exceeding both.
 fn together(terms: &[Terms], crowd: u64, (epochs, delta): (u32, f64), go_on: GoOn<'_>) -> Option<(f64, f64)> {
     let delta = Delta::new(f64::from(epochs) * delta).ok()?;
     let all = terms.iter().map(|terms| terms.series(crowd, epochs, delta, go_on));
@@ -164,7 +164,7 @@ fn odds(epsilon: f64) -> String {
     }
 }
 
-/// A gambler's even odds after the worst evidence that the guarantee allows, in percent, rounded up.
+/// Even odds after the worst evidence that the guarantee allows, as a probability in percent, rounded up.
 fn sure(epsilon: f64) -> f64 {
     (100.0 / (1.0 + (-epsilon).exp())).ceil()
 }
@@ -197,7 +197,7 @@ fn every(epoch_s: u64) -> String {
 /// For which times the sum of all publications is told.
 const SPANS: [(&str, u64); 3] = [("week", 604_800), ("month", 30 * 86_400), ("year", 365 * 86_400)];
 
-/// Beyond this many publications nobody is told a number: it would be none to sign for.
+/// Beyond this many publications people are told no number: it would be too large for anyone to sign.
 const EPOCHS_MAX: u32 = 400;
 
 /// How much more than the ledger's epsilon is told, for a probability: 10.6 times the delta.

@@ -1,4 +1,4 @@
-//! What a planned survey guarantees if all of its respondents are honest, and if only half of them are.
+//! Other shares of honest respondents: what a planned survey guarantees if all of them are honest, and if half of them are.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use throng_account::rounding::at_most;
 
 /// The guarantee of a release at the plan's delta, if this share of the crowd is honest.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct IfHonest {
+pub struct HonestShare {
     /// The share.
     pub honest_fraction: f64,
     /// The privacy loss of one release. Absent where the crowd adds nothing that can be said.
@@ -19,7 +19,7 @@ pub struct IfHonest {
     pub epsilon_central: Option<f64>,
 }
 
-impl IfHonest {
+impl HonestShare {
     pub(super) fn in_words(&self) -> String {
         match self.epsilon_central {
             Some(epsilon) => format!("epsilon_central {:.4}", at_most(epsilon)),
@@ -28,12 +28,12 @@ impl IfHonest {
     }
 }
 
-/// For all of the crowd and for half of it, whatever was planned for: under the label of which least can be said.
-pub(super) fn of(survey: &Survey, go_on: GoOn<'_>) -> Result<[IfHonest; 2], Error> {
+/// For all of the crowd and for half of it, whatever was planned for: under the label with the weakest guarantee.
+pub(super) fn of(survey: &Survey, go_on: GoOn<'_>) -> Result<[HonestShare; 2], Error> {
     Ok([at(survey, 1.0, go_on)?, at(survey, 0.5, go_on)?])
 }
 
-fn at(survey: &Survey, honest_fraction: f64, go_on: GoOn<'_>) -> Result<IfHonest, Error> {
+fn at(survey: &Survey, honest_fraction: f64, go_on: GoOn<'_>) -> Result<HonestShare, Error> {
     let mut worst = Some(0.0_f64);
     let mut known = BTreeSet::new();
     for label in survey.label_numbers() {
@@ -48,5 +48,5 @@ fn at(survey: &Survey, honest_fraction: f64, go_on: GoOn<'_>) -> Result<IfHonest
             Err(other) => return Err(other.into()),
         };
     }
-    Ok(IfHonest { honest_fraction, epsilon_central: worst })
+    Ok(HonestShare { honest_fraction, epsilon_central: worst })
 }

@@ -43,7 +43,7 @@ pub(super) fn survey(target: &Target) -> Option<Labels> {
     })
 }
 
-/// What a planned survey says about whether somebody took part at all, under the label of which least can be said.
+/// The guarantee of absence (whether somebody took part at all) of a planned survey, under the label with the weakest one.
 pub(super) fn absence(survey: &Survey) -> Result<Stated, Error> {
     let mut worst: Option<CentralGuarantee<Absence>> = None;
     let mut known = BTreeSet::new();
@@ -71,7 +71,7 @@ pub(super) fn absence(survey: &Survey) -> Result<Stated, Error> {
     })
 }
 
-/// That in words.
+/// The guarantee of absence in words.
 pub(super) fn absence_in_words(absence: &Stated) -> String {
     match (absence.epsilon_central, absence.delta, &absence.not_claimed) {
         (Some(epsilon), Some(delta), None) => format!(
@@ -101,7 +101,8 @@ pub(super) fn in_words(labels: &Labels) -> String {
     )
 }
 
-/// With what each instance deletes. It costs nothing under removal; under absence half of its epsilon in each.
+/// Epsilon and delta of each instance's randomized deletion. Under removal it costs nothing; under absence each instance costs
+/// half of its epsilon.
 fn deletion(target: &Target) -> (f64, f64) {
     let instances = f64::from(target.instances.max(1));
     let epsilon = target.epsilon_deletion.unwrap_or_else(|| short(0.2 * target.epsilon_central / instances));

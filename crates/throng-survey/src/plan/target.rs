@@ -1,4 +1,4 @@
-//! What a survey is planned for.
+//! The target of a plan: the guarantee that is wanted, the crowd that is there, and what is asked.
 
 use throng_account::planner::Distribution;
 

@@ -1,4 +1,4 @@
-//! What a survey file may say.
+//! Validation: what a survey file may say.
 
 use std::collections::{BTreeMap, BTreeSet};
 

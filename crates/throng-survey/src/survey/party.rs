@@ -24,7 +24,7 @@ pub struct Instance {
     pub hops: Vec<Party>,
 }
 
-/// One party. Where it is reached and what it is sealed to changes, and stands in files that it signs.
+/// One party. Its address and its sealing keys change, so they stand in files that it signs, not here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Party {

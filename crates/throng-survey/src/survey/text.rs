@@ -1,4 +1,4 @@
-//! Texts that people read: one line of them, which shows as it is written.
+//! Texts that people read, without spoofing: one line, which shows as it is written.
 
 /// Whether a text is one line that shows what it says. What is not seen, and what changes how the rest is shown, is refused:
 /// control characters and line separators, characters that turn the direction of text, and those without a width or a

@@ -164,17 +164,12 @@ const NAME_LEN_MAX: usize = 200;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::survey::tests::SAMPLE;
+    use crate::survey::tests::sample;
 
     const DISHES: &str = "Lentil soup\nCr\u{e8}me br\u{fb}l\u{e9}e\nNothing\n";
 
     fn survey(values: &str) -> Result<Survey, Error> {
-        let parsed = Survey::from_toml(SAMPLE).unwrap();
-        let domain = match parsed.encoding {
-            Encoding::OneHot { domain } => format!("domain = {domain}"),
-            _ => panic!("the sample has one bit for each value"),
-        };
-        let text = SAMPLE.replacen(&domain, "domain = 3", 1);
+        let text = sample().replacen("domain = 784", "domain = 3", 1);
         Survey::from_toml(&format!("{text}\n[values]\n{values}\n"))
     }
 

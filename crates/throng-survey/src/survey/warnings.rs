@@ -1,4 +1,4 @@
-//! What a survey is warned about: it may run, but the separation that its guarantee rests on is not what it seems.
+//! Warnings about a survey that may run, but whose parties are not as separate as its guarantee needs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,7 +19,7 @@ pub enum Warning {
         /// Which parties.
         places: Vec<Place>,
     },
-    /// Anyone can answer as many people: the crowd may be one person and their inventions.
+    /// Anyone can answer as many people (a Sybil attack): the crowd may be one person and their inventions.
     OpenEnrolment,
     /// The only hop of an instance knows who sent each envelope that the analyzer opens.
     OneHop,

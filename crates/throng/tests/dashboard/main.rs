@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use throng_account::TO_THE_END;
-use throng_account::attacker::{Compromised, Exposure, Left};
+use throng_account::attacker::{Coalition, Exposure, RemainingPrivacy};
 use throng_account::bound::Bound;
 use throng_account::terms::Kept;
 use throng_analyze::Picture;
@@ -470,15 +470,15 @@ fn what_if_is_what_the_accountant_says() {
         assert_eq!(page["replacement"]["epsilon_central"], 2.0 * epsilon);
         let exposure = Exposure { central: kept.central, ..claim.exposure };
         let compromised = match analyzer {
-            true => Compromised::AnalyzerAndInstances(bad),
-            false => Compromised::Instances(bad),
+            true => Coalition::AnalyzerAndInstances(bad),
+            false => Coalition::Instances(bad),
         };
         let left = match exposure.left(compromised).unwrap() {
-            Left::Central(left) => {
+            RemainingPrivacy::Central(left) => {
                 json!({ "kind": "central", "epsilon": left.epsilon().value(), "delta": 1e-6 })
             }
-            Left::ParticipationOnly => json!({ "kind": "participation-only" }),
-            Left::Local { fragments, exposed, with_release } => json!({
+            RemainingPrivacy::ParticipationOnly => json!({ "kind": "participation-only" }),
+            RemainingPrivacy::Local { fragments, exposed, with_release } => json!({
                 "kind": "local",
                 "fragments": fragments,
                 "epsilon": exposed.epsilon().value(),

@@ -1,4 +1,4 @@
-//! What holds for all data of the others at once, by the covering lemma.
+//! Certified bounds: they hold for all data of the others at once, by the covering lemma.
 
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
 
@@ -7,7 +7,7 @@ use super::{others_zero_epsilon, others_zero_epsilon_local};
 use crate::amplification::clones::Pair;
 use crate::amplification::randomized_bit::RandomizedBit;
 use crate::amplification::{check_crowd, check_local, guarantee};
-use crate::remembered::Remembered;
+use crate::memo::Memo;
 use crate::{Error, TO_THE_END};
 
 /// ε_central of one attribute's shuffled bits, whatever the others hold.
@@ -175,7 +175,7 @@ fn smaller_crowd(n: u64) -> u64 {
 }
 
 /// A plan, its consent text and its check ask the same of [`epsilon_certified`] several times.
-static EPSILONS: Remembered<(u64, u64, u64), f64> = Remembered::new(32);
+static EPSILONS: Memo<(u64, u64, u64), f64> = Memo::new(32);
 
 /// A crowd with slack is covered with a few hundred evaluations, and a small one block by block; more than this
 /// is a no.

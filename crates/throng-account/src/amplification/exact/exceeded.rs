@@ -1,4 +1,4 @@
-//! The probability that the loss of one attribute's count exceeds ε.
+//! The tail of the privacy loss: the probability that the loss of one attribute's count exceeds ε.
 
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
 
@@ -11,14 +11,14 @@ use crate::exceeded::exceeded_at_most;
 
 /// How often a loss exceeds ε, in the two worlds that are compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Exceeded {
+pub struct Exceedance {
     /// The victim holds a 1: the probability that the count is more than e^ε times as likely as if they held a 0.
     pub with: f64,
     /// The victim holds a 0: the probability that it is more than e^ε times as likely as if they held a 1.
     pub without: f64,
 }
 
-impl Exceeded {
+impl Exceedance {
     /// The larger of the two.
     pub fn worst(self) -> f64 {
         self.with.max(self.without)
@@ -30,7 +30,7 @@ impl Exceeded {
 /// # Privacy
 /// Exact up to 1e-30 and the rounding of a sum; not a guarantee, which is for every a ([`exceeded_certified`]). A loss
 /// that equals ε up to rounding is counted.
-pub fn exceeded_a(n: u64, a: u64, epsilon_local: Epsilon, epsilon: Epsilon) -> Result<Exceeded, Error> {
+pub fn exceeded_a(n: u64, a: u64, epsilon_local: Epsilon, epsilon: Epsilon) -> Result<Exceedance, Error> {
     check_others(n, a)?;
     check_local(epsilon_local)?;
     let bit = RandomizedBit::new(epsilon_local.value());
@@ -50,10 +50,10 @@ pub fn exceeded_a(n: u64, a: u64, epsilon_local: Epsilon, epsilon: Epsilon) -> R
             without += zero;
         }
     }
-    Ok(Exceeded { with: with.min(1.0), without: without.min(1.0) })
+    Ok(Exceedance { with: with.min(1.0), without: without.min(1.0) })
 }
 
-/// What no [`exceeded_a`] is above: for every a, in both directions, and in every larger crowd.
+/// An upper bound on every [`exceeded_a`]: for every a, in both directions, and in every larger crowd.
 ///
 /// # Privacy
 /// Certified: [`exceeded_at_most`] of the curve, at the best of many smaller ε. Mostly 2.5 times the largest
@@ -107,10 +107,7 @@ const STEPS: u32 = 40;
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn epsilon(value: f64) -> Epsilon {
-        Epsilon::new(value).unwrap()
-    }
+    use crate::testing::epsilon;
 
     /// Both laws of the count from the definition: every respondent flips a coin, one after the other.
     fn laws(n: u64, a: u64, local: f64) -> [Vec<f64>; 2] {

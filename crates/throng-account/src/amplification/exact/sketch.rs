@@ -62,14 +62,7 @@ mod tests {
     use super::super::delta_a0;
     use super::*;
     use crate::binomial::Binomial;
-
-    fn epsilon(value: f64) -> Epsilon {
-        Epsilon::new(value).unwrap()
-    }
-
-    fn delta(value: f64) -> Delta {
-        Delta::new(value).unwrap()
-    }
+    use crate::testing::{delta, epsilon};
 
     /// For one data of the others, all 0, by its definition: whether coins or coverings prove it, no answer is below,
     /// and none is far above.

@@ -1,4 +1,4 @@
-//! What one respondent of a training has said, to whoever can tell which reports are theirs.
+//! The local guarantees of a training, against whoever can tell which reports are whose.
 
 use throng_dp::{Epsilon, LocalGuarantee, Replacement};
 
@@ -24,7 +24,7 @@ pub struct LocalSpending {
     pub lifetime_worst: LocalGuarantee<Replacement>,
     /// In how many steps a respondent is asked on average.
     pub steps_expected: f64,
-    /// How many steps an epoch has: as many as it takes to ask so many.
+    /// How many steps an epoch has: as many as it takes to ask as many times as there are respondents.
     pub epoch_steps: u64,
 }
 

@@ -9,12 +9,8 @@ use crate::randomizer::count_sketch::{CountSketch, SketchShape};
 use crate::randomizer::one_hot::OneHot;
 use crate::randomizer::record::Record;
 use crate::randomizer::set_valued::{SetValued, Spend};
-use crate::testing::{Script, assert_share, rng};
+use crate::testing::{Script, assert_share, epsilon, rng};
 use crate::{Attributes, Binary};
-
-fn epsilon(value: f64) -> Epsilon {
-    Epsilon::new(value).unwrap()
-}
 
 fn one_hot(size: u64, backstop: f64) -> ReportFragments<OneHot> {
     ReportFragments::new(OneHot::new(size, epsilon(backstop)).unwrap(), epsilon(1.0), 2).unwrap()

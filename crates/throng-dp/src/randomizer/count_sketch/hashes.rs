@@ -1,4 +1,4 @@
-//! The public hash functions of a sketch.
+//! The public hash functions of a sketch: a 3-wise independent family.
 
 use std::ops::Range;
 

@@ -102,7 +102,7 @@ impl<'a> SketchSums<'a> {
     }
 }
 
-/// The same estimator, for cells that were brought to one crowd and are no whole numbers any more.
+/// The same estimator, for cells that were brought to one crowd and are no longer integers.
 pub(super) fn estimate_cells(
     hashes: &Hashes,
     per_report: u32,

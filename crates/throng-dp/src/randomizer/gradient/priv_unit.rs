@@ -14,7 +14,7 @@ use crate::{
     normal,
 };
 
-/// Clipped gradients of a model with `dimension` parameters, each reported in 128 bits.
+/// PrivUnitG: clipped gradients of a model with `dimension` parameters, each reported in 128 bits.
 ///
 /// The *cap* of a gradient are the directions g with <u,g> > t, where u is its unit vector (or, by the coin that stands
 /// for its length, −u). With probability p the respondent looks for a seed whose direction is in the cap, else for one
@@ -63,7 +63,7 @@ struct Cap {
 }
 
 impl PrivUnit {
-    /// After so many tries the last seed is sent.
+    /// The largest number of tries, after which the last seed is sent.
     pub const TRIES_MAX: u32 = 4096;
 
     /// A mechanism for gradients of `dimension` coordinates, clipped to the norm `clip`, with an ε above about 0.005:
@@ -88,8 +88,8 @@ impl PrivUnit {
         self.cap.share.probability()
     }
 
-    /// Between what a report's probability is, for any gradient, relative to a uniformly random seed: (1 − p)/(1 − q)
-    /// rounded down, and p/q rounded up. All that the privacy of a crowd of such reports depends on.
+    /// Bounds on the likelihood ratio of a report to a uniformly random seed, for any gradient: (1 − p)/(1 − q) rounded
+    /// down, and p/q rounded up. The privacy of a crowd of such reports depends on nothing else.
     pub fn ratios(&self) -> (f64, f64) {
         let low = complement(self.cap.coin) / complement(self.cap.share);
         let high = self.cap.coin.probability() / self.cap.share.probability();

@@ -1,4 +1,4 @@
-//! What the server adds up, for either mechanism.
+//! The server's sum of gradient reports, for either mechanism.
 
 use super::{Direction, Seed, UNIT};
 use crate::Error;
@@ -57,6 +57,6 @@ impl GradientTally {
 pub struct GradientEstimate {
     /// Unbiased, coordinate by coordinate.
     pub mean: Vec<f64>,
-    /// The standard error of a coordinate, in the root mean square over all of them, at most.
+    /// An upper bound on the standard error of a coordinate (the root mean square over all of them).
     pub standard_error: f64,
 }

@@ -1,4 +1,4 @@
-//! Where jobs are run, one after the other, each as often as asked.
+//! The job runner: jobs one after the other, each as often as asked.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,8 +13,8 @@ use throng_learn::{Examples, Randomness, Training};
 use throng_wire::Digest;
 
 use super::job::{Done, Job, Model, Point};
-use super::kept::{Identity, Kept};
 use super::paper::DELTA;
+use super::run_log::{Identity, RunLog};
 use super::source::{Data, Origin, Place, Question};
 use super::varied::Varied;
 use crate::experiments::Lab;
@@ -24,11 +24,11 @@ use crate::learning::attack::{Attack, Questions};
 pub(super) struct Bench<'a> {
     lab: &'a Lab,
     place: &'a Place,
-    kept: Kept,
+    kept: RunLog,
     threads: ThreadPool,
 }
 
-/// What jobs gave.
+/// The results of all jobs.
 #[derive(Debug, Default)]
 pub(super) struct Results {
     done: Vec<(Job, Vec<Done>)>,
@@ -46,7 +46,7 @@ struct Wanted {
 impl<'a> Bench<'a> {
     pub(super) fn new(lab: &'a Lab, place: &'a Place) -> Result<Self> {
         let threads = ThreadPoolBuilder::new().num_threads(lab.threads).build()?;
-        Ok(Self { lab, place, kept: Kept::new(place.out.as_deref()), threads })
+        Ok(Self { lab, place, kept: RunLog::new(place.out.as_deref()), threads })
     }
 
     /// Runs all that can be run. Two equal jobs are run once, as often as the more demanding one asks.

@@ -1,4 +1,4 @@
-//! What a training costs: epsilon_central, certified under replacement, read in every way that there is.
+//! The privacy cost of a training: epsilon_central, certified under replacement, read in every way that there is.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Small pictures that are drawn, for runs that only show that everything works.
+//! Synthetic pictures for smoke tests: runs that only show that everything works.
 
 use std::f32::consts::PI;
 

@@ -1,4 +1,4 @@
-//! What the paper prints in Section VII.C.
+//! The numbers that the paper prints in Section VII.C.
 
 use throng_simulate::dataset::PictureSet;
 

@@ -1,4 +1,4 @@
-//! Training on public pictures without privacy, before the respondents are asked.
+//! Pretraining on public pictures without privacy, before the respondents are asked.
 
 use anyhow::{Context, Result, ensure};
 use indicatif::ProgressStyle;

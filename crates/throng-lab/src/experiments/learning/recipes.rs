@@ -1,4 +1,4 @@
-//! The settings of each kind of training.
+//! The hyperparameters of each kind of training.
 //!
 //! Rates are those of `throng learn` (`learning::defaults`); the part `tuning` of this experiment tries others on held-out
 //! training examples.

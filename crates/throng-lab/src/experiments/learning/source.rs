@@ -9,7 +9,7 @@ use throng_learn::Examples;
 use throng_wire::Digest;
 
 use super::drawn::drawn;
-use super::kept::Kept;
+use super::run_log::RunLog;
 use super::{convex, paper};
 use crate::learning::{FEATURES, Pretrained};
 use throng_simulate::dataset::{Labelled, PictureSet, digest_of};
@@ -156,7 +156,7 @@ impl Place {
         let Some(out) = self.out.as_deref().filter(|_| !self.quick) else { return Ok(()) };
         self.network = match Pretrained::best_in(out)? {
             Some(network) => Some(network),
-            None => match Kept::new(Some(out)).networks()?[..] {
+            None => match RunLog::new(Some(out)).networks()?[..] {
                 [name] => Some(Pretrained::remembered(name)),
                 _ => None,
             },
@@ -183,7 +183,7 @@ impl Place {
         })
     }
 
-    /// How many respondents a source has, if so many examples are to train on.
+    /// How many respondents a source has, given how many examples it has to train on.
     pub(super) fn respondents(&self, source: Source, training: u64) -> u64 {
         let left = self.network.as_ref().map(|network| network.name.public.respondents_left());
         left.filter(|_| source.is_learned()).map_or(training, |left| left.min(training))
@@ -225,7 +225,7 @@ impl Place {
 }
 
 impl Question {
-    /// How many of so many respondents are trained on; none if it depends on who they are.
+    /// How many of `respondents` respondents are trained on; `None` if it depends on who they are.
     pub(super) fn trained_on(self, respondents: u64) -> Option<u64> {
         match self {
             Self::Test | Self::Risk => Some(respondents),

@@ -1,4 +1,4 @@
-//! Where settings come from: learning rates tried on training examples that were held out.
+//! Hyperparameter tuning: learning rates tried on training examples that were held out.
 
 use anyhow::Result;
 use throng_learn::{Average, MechanismName, Rate, Settings};

@@ -1,4 +1,5 @@
-//! A training without privacy on pictures that are mirrored and moved: it takes long, and is kept after every pass.
+//! Data augmentation: a training without privacy on pictures that are mirrored and moved. It takes long, and is kept after
+//! every pass.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,8 +15,8 @@ use throng_learn::{
 use crate::learning::{PICTURES_DIGEST, PROGRAM, Progress, STEPS, program};
 use throng_simulate::dataset::digest_of;
 
-/// A training on pictures of three colours, all of which are mirrored and moved anew after as many steps as it takes to draw so
-/// many pictures.
+/// A training on pictures of three colours. All of them are mirrored and moved anew after every pass: after as many steps as it
+/// takes to draw as many pictures as there are.
 pub(super) struct Varied<'a> {
     pub(super) network: &'a Network,
     pub(super) pictures: &'a Examples,

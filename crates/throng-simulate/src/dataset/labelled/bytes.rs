@@ -43,7 +43,7 @@ impl Bytes {
     }
 }
 
-/// What is in a file, unzipped, of at most so many bytes.
+/// What is in a file, unzipped, of at most `bytes_max` bytes.
 fn read_up_to(bytes_max: u64, input: impl Read) -> Result<Vec<u8>> {
     let whole = |input: &mut dyn Read| {
         let mut bytes = Vec::new();

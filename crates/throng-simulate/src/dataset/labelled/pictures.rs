@@ -99,7 +99,7 @@ impl Labelled {
     }
 }
 
-/// One part of a set in the IDX form, which has so many pictures.
+/// One part of a set in the IDX form, which has to have `count` pictures.
 fn idx(folder: &Path, set: PictureSet, part: &str, count: usize) -> Result<Examples> {
     let expected = format!(
         "the data directory needs a folder {} with the four files of that set in the IDX form, named \
@@ -129,7 +129,7 @@ fn idx(folder: &Path, set: PictureSet, part: &str, count: usize) -> Result<Examp
     labels.parsed(found.labelled(&labels.bytes, CLASSES))
 }
 
-/// The records of some files of CIFAR, so many in all and the same number in each.
+/// The records of some files of CIFAR, `count` in all and the same number in each.
 fn cifar(folder: &Path, set: Cifar, files: &[&str], count: usize) -> Result<Examples> {
     let expected = match set {
         Cifar::Ten => {

@@ -1,4 +1,4 @@
-//! Finished runs, kept so that an experiment that was stopped goes on from there.
+//! The log of finished runs, so that an experiment that was stopped goes on from there.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -11,11 +11,11 @@ use throng_wire::Digest;
 
 use crate::learning::NetworkName;
 
-/// A file of JSON lines, one for each finished run; or nothing, and every run is made anew.
+/// An append-only file of JSON lines, one for each finished run; or nothing, and every run is made anew.
 ///
 /// Lines are only ever appended, so that experiments that run beside one another lose nothing. The last line of a name counts.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct RunLog {
     file: Option<PathBuf>,
 }
 
@@ -42,7 +42,7 @@ struct Entry<T> {
     result: T,
 }
 
-impl Kept {
+impl RunLog {
     /// In a directory for results.
     pub(super) fn new(out: Option<&Path>) -> Self {
         Self { file: out.map(|out| out.join(RUNS)) }
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn a_run_is_found_again_unless_something_else_was_run() {
         let out = tempfile::tempdir().unwrap();
-        let kept = Kept::new(Some(out.path()));
+        let kept = RunLog::new(Some(out.path()));
         let one = identity();
         assert_eq!(kept.find::<Vec<f64>>("a", &one).unwrap(), None);
         kept.keep("a", &one, &[0.5, 0.1 + 0.2]).unwrap();
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(kept.find::<Vec<f64>>("e", &one).unwrap().unwrap(), [1.0]);
         fs::write(&path, "{\"name\":\"a\",\"identity\":\"one\",\"res").unwrap();
         assert_eq!(kept.find::<Vec<f64>>("a", &one).unwrap(), None);
-        let nowhere = Kept::new(None);
+        let nowhere = RunLog::new(None);
         nowhere.keep("a", &one, &1).unwrap();
         assert_eq!(nowhere.find::<u32>("a", &one).unwrap(), None);
         assert_eq!(nowhere.networks().unwrap(), []);

@@ -1,25 +1,24 @@
-//! Answers of the accountant that are asked for again and again: for two more instances, for one more fragment, for another delta, or
-//! when somebody moves a slider that they do not depend on.
+//! Memoization: answers of the accountant that are asked for again and again, for two more instances, for one more fragment,
+//! for another delta, or when somebody moves a slider that they do not depend on.
 
 use std::sync::{Mutex, PoisonError};
 
 use crate::Error;
 use crate::patience::{GoOn, still_wanted};
 
-/// The last answers to one kind of question, the newest first, for all threads.
-pub(crate) struct Remembered<Asked, Answer> {
+/// A cache of the last answers to one kind of question, the newest first, for all threads.
+pub(crate) struct Memo<Asked, Answer> {
     answers: Mutex<Vec<(Asked, Answer)>>,
     most: usize,
 }
 
-impl<Asked: PartialEq, Answer: Clone> Remembered<Asked, Answer> {
-    /// At most so many of them.
+impl<Asked: PartialEq, Answer: Clone> Memo<Asked, Answer> {
+    /// At most `most` answers.
     pub(crate) const fn new(most: usize) -> Self {
         Self { answers: Mutex::new(Vec::new()), most }
     }
 
-    /// Works something out, unless it is one of the last answers. `asked` is all that the answer depends on. What failed is
-    /// tried again.
+    /// The cached answer, or else that of `work`. `asked` is all that the answer depends on. Errors are not cached.
     pub(crate) fn once(
         &self,
         asked: Asked,
@@ -51,7 +50,7 @@ mod tests {
 
     #[test]
     fn nothing_is_worked_out_that_nobody_wants() {
-        let answers = Remembered::new(4);
+        let answers = Memo::new(4);
         let worked = |asked: u32, go_on| answers.once(asked, go_on, || Ok(1.5));
         assert_eq!(worked(1, TO_THE_END), Ok(1.5));
         // What is known is told all the same.
@@ -62,7 +61,7 @@ mod tests {
 
     #[test]
     fn an_answer_is_worked_out_once_for_all_that_it_depends_on() {
-        let answers = Remembered::new(4);
+        let answers = Memo::new(4);
         assert_eq!(answers.once((9, 1), TO_THE_END, || Ok(1.5)).unwrap(), 1.5);
         let never = || -> Result<f64, Error> { panic!("it is known") };
         assert_eq!(answers.once((9, 1), TO_THE_END, never).unwrap(), 1.5);
