@@ -31,7 +31,7 @@ mod verifying_key;
 pub use claim::{CheckedClaim, floor, terms};
 pub use digest::{Digest, HashedMap, HashedSet, Hasher, SurveyHash};
 pub use error::Error;
-pub use place::Place;
+pub use place::{NotAPlace, Place};
 pub use plan::{Planned, Target, plan, plan_while};
 pub use promise::{CentralPromise, CollusionPromise, Promise};
 pub use stated::Stated;
