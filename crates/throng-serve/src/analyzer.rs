@@ -37,7 +37,7 @@ pub use config::{AnalyzedSurvey, AnalyzerConfig, Budget, Open};
 use puller::{Puller, Watched};
 use throng_host::atomic_file::parent;
 use throng_host::bundle::Bundle;
-use throng_host::clock::now_s;
+use throng_host::clock::{Clock, SystemClock};
 use throng_host::ensure;
 use throng_host::entropy::system_rng;
 use throng_host::keygen::Party;
@@ -315,7 +315,8 @@ impl Analyzed {
         }
         let mut keys = LayerKeyFiles::new(config.keys(files));
         ensure_writable(keys.dir()).context("layer keys are erased once their epochs are over")?;
-        let (layers, _) = keys.read(bundle.survey(), Place::Analyzer, survey.epoch_at(now_s()))?;
+        let (layers, _) =
+            keys.read(bundle.survey(), Place::Analyzer, survey.epoch_at(SystemClock.now_s()))?;
         let tallies = TallyFiles::new(&config.data, bundle.survey().hash());
         let sealed = SealedFiles::new(&config.data, bundle.survey().hash());
         Ok(Self { bundle, files: files.clone(), keys, layers, tallies, sealed, public })

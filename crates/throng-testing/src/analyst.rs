@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use throng_analyze::{Counted, InstanceTally, Rejected};
 use throng_dp::Value;
 use throng_encode::Routing;
-use throng_host::clock::now_s;
+use throng_host::clock::{Clock, SystemClock};
 use throng_host::keygen::{self, Deployment};
 use throng_serve::analysis::TallyFiles;
 use throng_wire::survey::Values;
@@ -95,7 +95,7 @@ impl Analyst {
         population: &str,
         people: u64,
     ) -> Self {
-        let epoch = now_s() / draft.epoch_s - 1;
+        let epoch = SystemClock.now_s() / draft.epoch_s - 1;
         let mut rng = throng_host::entropy::system_rng().unwrap();
         let url = |_| "https://127.0.0.1:1".to_owned();
         let deployment = keygen::deployment(draft, dir.path(), url, epoch - EPOCHS_BEFORE, &mut rng).unwrap();

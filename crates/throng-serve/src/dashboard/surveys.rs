@@ -15,7 +15,7 @@ use crate::analysis::{ReleaseName, SealedFiles, TallyFiles};
 use crate::error::Result;
 use crate::operate::contacts::Contact;
 use crate::operate::vitals::Readiness;
-use throng_host::clock::now_s;
+use throng_host::clock::{Clock, SystemClock};
 use throng_host::net::Problem;
 
 /// Whether a batch that was taken was counted or destroyed. Such a file never changes, so it is looked at once.
@@ -23,7 +23,9 @@ pub(super) type Outcomes = BTreeMap<(SurveyHash, u32, u64, u32), Outcome>;
 
 /// `GET /api/surveys`
 pub(super) async fn all(State(serving): State<Shared>) -> Result<Json<Surveys>, Problem> {
-    serving.work(|serving| serving.surveys(now_s()).map(Json).map_err(|error| problem(&error))).await
+    serving
+        .work(|serving| serving.surveys(SystemClock.now_s()).map(Json).map_err(|error| problem(&error)))
+        .await
 }
 
 /// All surveys of an analyzer, and how it is.
