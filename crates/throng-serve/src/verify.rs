@@ -87,6 +87,7 @@ pub fn verify(dir: &Path, trusted: Option<SurveyHash>) -> Result<Verdict> {
     let Some(rebuilt) = rebuilt::rebuild(&survey, &parts, &files, &mut verdict)? else { return Ok(verdict) };
     fields::compare(dir, &files.release, &rebuilt, &mut verdict);
     verdict.note_outside(&survey, &rebuilt);
+    verdict.promise = Some(rebuilt.promise);
     verdict.fields_not_checked = fields::words(&files.release);
     Ok(verdict)
 }

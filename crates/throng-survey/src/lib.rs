@@ -33,7 +33,7 @@ pub use digest::{Digest, HashedMap, HashedSet, Hasher, SurveyHash};
 pub use error::Error;
 pub use place::{NotAPlace, Place};
 pub use plan::{Planned, Target, plan, plan_while};
-pub use promise::{CentralPromise, CollusionPromise, Promise};
+pub use promise::{CentralPromise, CollusionPromise, LocalPromise, Promise};
 pub use stated::Stated;
 pub use survey::Survey;
 pub use verifying_key::VerifyingKey;

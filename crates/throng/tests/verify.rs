@@ -434,6 +434,10 @@ fn the_exit_code_tells_what_holds_from_what_does_not() {
     assert_eq!(bad.status.code(), Some(1));
     let said: Value = serde_json::from_slice(&bad.stdout).unwrap();
     assert_eq!(said["holds"], false);
+    // What it does promise is said, too.
+    let whole: Value = serde_json::from_slice(&fs::read(dir.join("release.json")).unwrap()).unwrap();
+    assert_eq!(said["epsilon_central"], whole["epsilon_central"]);
+    assert_eq!(said["honest_respondents"], whole["honest_respondents"]);
     assert!(String::from_utf8_lossy(&bad.stderr).contains("guarantee"), "{bad:?}");
     assert_eq!(throng(&[], &dir.join("nowhere")).status.code(), Some(2));
     assert_eq!(throng(&["--survey-hash", "5"], dir).status.code(), Some(2));

@@ -168,7 +168,7 @@ impl Released {
         let (crowd, estimates) = (release.crowd(), release.estimates());
         let hitters = estimates.heavy_hitters(BETA)?;
         let claim = CheckedClaim::under(survey, crowd.route.label)?;
-        let promise = Promise::kept(survey, &claim, release.central(), release.honest())?;
+        let promise = claim.promise.of_crowd(release.central(), release.honest());
         let lies = Lies::of(survey, release, hitters.threshold, liars);
         let largest =
             ranking_among(estimates, |value| release.given(value).is_some(), top, confidence, BETA)?;
@@ -263,7 +263,7 @@ impl Released {
                     (&self.name, self.label.as_deref()),
                     self.epoch,
                     self.promise.central.epsilon_central,
-                    self.promise.epsilon_local,
+                    self.promise.local.epsilon_local,
                 );
                 let (title, by_rank) = (&*title, &*by_rank);
                 let plot = RankPlot { title, by_rank, estimates, threshold: self.noise_threshold };
@@ -425,9 +425,9 @@ impl fmt::Display for Released {
                 HumanCount(self.promise.honest_respondents)
             ),
         )?;
-        let floor = if self.promise.backstop { "epsilon_backstop" } else { "epsilon_local" };
-        let over = if self.promise.backstop { ", one epoch or a constant answer" } else { "" };
-        let local = at_most(self.promise.epsilon_local);
+        let floor = if self.promise.local.backstop { "epsilon_backstop" } else { "epsilon_local" };
+        let over = if self.promise.local.backstop { ", one epoch or a constant answer" } else { "" };
+        let local = at_most(self.promise.local.epsilon_local);
         line("whatever fails", format!("{floor} {local:.4} ({}{over})", self.promise.central.neighbors))?;
         line(
             "all releases",

@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use axum::extract::State;
 use serde::Serialize;
 use throng_dp::Coins;
-use throng_survey::{CentralPromise, floor};
+use throng_survey::{CentralPromise, LocalPromise, floor};
 use throng_wire::survey::{Cover, Encoding, Enrolment};
 use throng_wire::{Place, Route, SurveyHash};
 
@@ -56,9 +56,9 @@ struct SurveyPage {
     /// What one release is claimed to guarantee.
     #[serde(flatten)]
     claim: CentralPromise,
-    /// What is left whatever fails: of one epoch, or with a backstop of all epochs while the answer stays the same.
-    epsilon_local: f64,
-    backstop: bool,
+    /// What is left whatever fails.
+    #[serde(flatten)]
+    local: LocalPromise,
     instances: u32,
     hops: u32,
     envelopes: u32,
@@ -194,8 +194,10 @@ impl Serving {
             labels,
             profiles: survey.labels.as_ref().and_then(|labels| labels.profiles.clone()).unwrap_or_default(),
             claim: (&survey.claim).into(),
-            epsilon_local: floor(survey)?.epsilon().value(),
-            backstop: matches!(survey.mechanism()?.coins(), Coins::Fragments { .. }),
+            local: LocalPromise {
+                epsilon_local: floor(survey)?.epsilon().value(),
+                backstop: matches!(survey.mechanism()?.coins(), Coins::Fragments { .. }),
+            },
             instances: survey.delivery.instances,
             hops: survey.delivery.hops,
             envelopes: survey.delivery.envelopes,
