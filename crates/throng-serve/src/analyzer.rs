@@ -4,6 +4,7 @@
 mod asking;
 mod config;
 mod puller;
+mod releasing;
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -35,6 +36,7 @@ use crate::studio::Studio;
 use asking::Asking;
 pub use config::{AnalyzedSurvey, AnalyzerConfig, Budget, Open};
 use puller::{Puller, Watched};
+pub use releasing::{Analyzer, ReleaseOptions};
 use throng_host::atomic_file::parent;
 use throng_host::bundle::Bundle;
 use throng_host::clock::{Clock, SystemClock};

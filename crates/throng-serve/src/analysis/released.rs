@@ -12,7 +12,7 @@ use throng_survey::{CheckedClaim, Promise};
 use throng_wire::survey::{Cover, Enrolment, Survey};
 
 use super::lies::{Lies, interval_with_liars, liars, mark_of};
-use super::published::{PICTURE, TABLE};
+use super::published::{PICTURE, PLOTS, TABLE};
 use crate::error::{Error, Result};
 use crate::studio::{RankPlot, Studio};
 use throng_account::rounding::at_most;
@@ -129,6 +129,12 @@ pub struct Wanted {
     pub confidence: f64,
     /// How many liars are allowed for.
     pub liars: u64,
+}
+
+impl Default for Wanted {
+    fn default() -> Self {
+        Self { top: 20, confidence: 0.95, liars: 0 }
+    }
 }
 
 /// Envelopes that were not counted.
@@ -267,8 +273,7 @@ impl Released {
                 );
                 let (title, by_rank) = (&*title, &*by_rank);
                 let plot = RankPlot { title, by_rank, estimates, threshold: self.noise_threshold };
-                let [svg, png] = studio.ranks(&plot).map_err(drawing)?;
-                files.extend([("ranks.svg", svg), ("ranks.png", png)]);
+                files.extend(PLOTS.into_iter().zip(studio.ranks(&plot).map_err(drawing)?));
             }
         }
         Ok(files)
