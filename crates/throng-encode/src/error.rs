@@ -7,9 +7,6 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A label that the survey does not list, or none where it lists some.
-    #[error("{0}")]
-    Label(String),
     /// There is no time left to send in.
     #[error("epoch {epoch} is about to end; answer for the next one")]
     EpochEnds {
@@ -25,7 +22,7 @@ pub enum Error {
     /// The accountant has no answer.
     #[error(transparent)]
     Account(#[from] throng_account::Error),
-    /// A survey that does not keep what it claims.
+    /// A survey that does not keep what it claims, or does not have a label.
     #[error(transparent)]
     Survey(#[from] throng_survey::Error),
     /// Keys, labels or seals.

@@ -15,26 +15,13 @@ use crate::Error;
 /// two labels are within epsilon_label of one another. Drawn anew in every epoch it would spend again, and an
 /// average would show the truth: draw it once for a survey and a label, and keep it.
 pub fn draw(survey: &Survey, name: Option<&str>, rng: &mut (impl CryptoRng + ?Sized)) -> Result<u32, Error> {
-    let number = number(survey, name)?;
+    let number = survey.label_number(name)?;
     match survey.labels.as_ref().and_then(|labels| Some((labels.names.len(), labels.epsilon_label?))) {
         Some((labels, epsilon)) => {
             let coin = Bernoulli::flip(Epsilon::new(epsilon)?)?;
             Ok(randomize(number, labels as u64, coin, rng))
         }
         None => Ok(number),
-    }
-}
-
-/// The number of a label in a survey.
-fn number(survey: &Survey, name: Option<&str>) -> Result<u32, Error> {
-    let wrong = |reason: String| Err(Error::Label(reason));
-    match (&survey.labels, name) {
-        (None, None) => Ok(0),
-        (None, Some(_)) => wrong("the survey has no labels; leave the label out".into()),
-        (Some(labels), name) => match name.and_then(|name| labels.number(name)) {
-            Some(number) => Ok(number),
-            None => wrong(format!("choose one of the survey's labels: {}", labels.names.join(", "))),
-        },
     }
 }
 

@@ -25,6 +25,16 @@ use crate::out_dir::OutDir;
 #[derive(Clone, Debug)]
 pub struct AtomicDir {
     path: PathBuf,
+    parent: Parent,
+}
+
+/// What else is where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Parent {
+    /// Such directories, and nothing else.
+    Own,
+    /// What people keep there. Nothing of that is touched, and no file for a lock is left there.
+    Shared,
 }
 
 /// One that is read: it stays as it is until this is dropped.
@@ -44,7 +54,16 @@ impl OpenDir {
 impl AtomicDir {
     /// The one at this path, whether or not it is there yet. Its parent is for such directories alone.
     pub fn new(path: PathBuf) -> Self {
-        Self { path }
+        Self { path, parent: Parent::Own }
+    }
+
+    /// The one at a path that somebody chose, whatever else is beside it. A link is followed.
+    pub fn among_others(path: &Path) -> io::Result<Self> {
+        let path = match fs::canonicalize(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => std::path::absolute(path)?,
+            found => found?,
+        };
+        Ok(Self { path, parent: Parent::Shared })
     }
 
     /// Where it is, or will be.
@@ -90,10 +109,9 @@ impl AtomicDir {
         let parent = parent(&self.path);
         let cannot = || format!("cannot write {}", self.path.display());
         fs::create_dir_all(parent).with_context(cannot)?;
-        let _lock = lock(parent).with_context(cannot)?;
+        let _lock = self.lock().with_context(cannot)?;
         self.clean().with_context(cannot)?;
-        let name = self.path.file_name().unwrap_or_default().display();
-        let new = parent.join(format!("{PREFIX}{name}{SUFFIX}"));
+        let new = self.unfinished();
         let written = OutDir::open(&new).and_then(|out| out.write(files)).and_then(|()| {
             abort_at("directory-written");
             self.replace(&new, exchange).with_context(cannot)
@@ -129,6 +147,10 @@ impl AtomicDir {
                 false => rename(&aside, &self.path)?,
             }
         }
+        if self.parent == Parent::Shared {
+            let own = self.unfinished();
+            return if own.is_dir() { fs::remove_dir_all(own) } else { Ok(()) };
+        }
         for entry in fs::read_dir(parent)? {
             let entry = entry?;
             if entry.file_name().to_str().is_some_and(is_unfinished) && entry.file_type()?.is_dir() {
@@ -138,9 +160,33 @@ impl AtomicDir {
         Ok(())
     }
 
+    /// Waits until nobody reads or writes.
+    fn lock(&self) -> io::Result<Option<File>> {
+        let parent = parent(&self.path);
+        if self.parent == Parent::Shared {
+            // A file system that cannot lock directories does without: of two who write at once there, one may fail.
+            let directory = File::open(parent)?;
+            return Ok(directory.lock().ok().map(|()| directory));
+        }
+        let mut options = File::options();
+        let lock = options.create(true).truncate(false).write(true).mode(PRIVATE).open(parent.join(LOCK))?;
+        lock.lock()?;
+        Ok(Some(lock))
+    }
+
+    /// What it is called while it is written.
+    fn unfinished(&self) -> PathBuf {
+        self.named(PREFIX, SUFFIX)
+    }
+
+    /// What the old one is called between the two renames of a file system that cannot exchange names.
     fn aside(&self) -> PathBuf {
+        self.named(if self.parent == Parent::Shared { PREFIX } else { "" }, ASIDE)
+    }
+
+    fn named(&self, prefix: &str, suffix: &str) -> PathBuf {
         let name = self.path.file_name().unwrap_or_default().display();
-        self.path.with_file_name(format!("{name}{ASIDE}"))
+        self.path.with_file_name(format!("{prefix}{name}{suffix}"))
     }
 }
 
@@ -170,14 +216,6 @@ fn exchange(_new: &Path, _old: &Path) -> io::Result<()> {
     Err(ErrorKind::Unsupported.into())
 }
 
-/// Waits until nobody reads or writes.
-fn lock(parent: &Path) -> io::Result<File> {
-    let mut options = File::options();
-    let lock = options.create(true).truncate(false).write(true).mode(PRIVATE).open(parent.join(LOCK))?;
-    lock.lock()?;
-    Ok(lock)
-}
-
 /// Waits until nobody writes. Whoever writes has made the file before: without it nobody does.
 fn lock_shared(parent: &Path) -> io::Result<Option<File>> {
     let lock = match File::open(parent.join(LOCK)) {
@@ -188,7 +226,6 @@ fn lock_shared(parent: &Path) -> io::Result<Option<File>> {
     Ok(Some(lock))
 }
 
-/// What an old one is called between the two renames of a file system that cannot exchange names.
 const ASIDE: &str = ".before";
 const LOCK: &str = "lock";
 
@@ -302,6 +339,62 @@ mod tests {
             });
             assert_eq!(read(&dir).unwrap(), ["40", "40"]);
         }
+    }
+
+    /// Beside what people keep, nothing else is touched, and nothing is left.
+    #[test]
+    fn among_others_it_touches_nothing_else() {
+        for exchange in [exchange, never] {
+            let base = tempfile::tempdir().unwrap();
+            for name in ["7.before", ".throng-8.tmp", "other"] {
+                fs::create_dir(base.path().join(name)).unwrap();
+            }
+            std::os::unix::fs::symlink("7", base.path().join("link")).unwrap();
+            let found = entries(base.path());
+            let dir = AtomicDir::among_others(&base.path().join("7")).unwrap();
+            dir.write_by(&files("first"), exchange).unwrap();
+            // By a link the same directory is meant, and the link stays one.
+            let linked = AtomicDir::among_others(&base.path().join("link")).unwrap();
+            linked.write_by(&files("second"), exchange).unwrap();
+            assert_eq!(read(&dir).unwrap(), ["second", "second"]);
+            assert!(base.path().join("link").is_symlink());
+            assert_eq!(entries(base.path()), &found | &names(&["7"]));
+        }
+    }
+
+    /// Killed in any step, it leaves the old files or the new ones, and the next writer removes the rest.
+    #[test]
+    fn a_writer_that_is_killed_in_any_step_leaves_all_old_files_or_all_new_ones() {
+        const AT: &str = "THRONG_TEST_ATOMIC_STEP";
+        if let Some(path) = std::env::var_os(AT) {
+            // In the process that is killed.
+            return AtomicDir::among_others(Path::new(&path)).unwrap().write(&files("new")).unwrap();
+        }
+        let test =
+            "atomic_dir::tests::a_writer_that_is_killed_in_any_step_leaves_all_old_files_or_all_new_ones";
+        let mut found = Vec::new();
+        for step in 0.. {
+            let base = tempfile::tempdir().unwrap();
+            let dir = AtomicDir::among_others(&base.path().join("7")).unwrap();
+            dir.write(&files("old")).unwrap();
+            let mut writer = Command::new(std::env::current_exe().unwrap());
+            writer.args(["--exact", test]).env(AT, dir.path());
+            let ended = writer.env("THRONG_TEST_ABORT_STEP", step.to_string()).output().unwrap();
+            let [one, two] = read(&dir).unwrap();
+            assert_eq!(one, two, "step {step}");
+            assert_eq!(entries(dir.path()), names(&["one", "two"]), "step {step}");
+            found.push(one);
+            if ended.status.success() {
+                break;
+            }
+            assert!(ended.status.signal().is_some(), "step {step}: {ended:?}");
+            dir.write(&files("next")).unwrap();
+            assert_eq!(entries(base.path()), names(&["7"]), "step {step}");
+        }
+        // Two files are written, synced and named, and their directory synced; then it is exchanged, and the parent synced.
+        let (old, new) = found.split_at(found.iter().position(|one| one == "new").unwrap());
+        assert!(old.iter().all(|one| one == "old") && new.iter().all(|one| one == "new"), "{found:?}");
+        assert_eq!((old.len(), new.len()), (8, 2));
     }
 
     /// Killed at any place, it leaves the old files or the new ones, and the next writer removes the rest.

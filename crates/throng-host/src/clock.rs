@@ -4,21 +4,39 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::faults::stepped;
 
-/// Seconds since 1970-01-01T00:00:00Z. A clock that is set before that says 0.
-pub fn now_s() -> u64 {
-    now_ms() / 1000
+/// A clock. Whoever asks for the time again and again takes one; all others take the time itself.
+pub trait Clock {
+    /// Milliseconds since 1970-01-01T00:00:00Z.
+    fn now_ms(&self) -> u64;
+
+    /// Seconds since then.
+    fn now_s(&self) -> u64 {
+        self.now_ms() / 1000
+    }
+
+    /// Waits; it may come back early.
+    fn sleep_ms(&self, ms: u64);
 }
 
-/// Milliseconds since 1970-01-01T00:00:00Z.
-pub fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    stepped(since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX)))
+/// The machine's own clock. One that is set before 1970 says 0.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now_ms(&self) -> u64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        stepped(since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX)))
+    }
+
+    fn sleep_ms(&self, ms: u64) {
+        std::thread::sleep(Duration::from_millis(ms));
+    }
 }
 
 /// Whether the clock has jumped ahead since a process began, which a second clock shows that nobody can set. What such a
 /// process does by the time cannot be undone when the time is right again: it closes no epoch and erases no key.
-pub fn has_jumped_ahead((began, began_s): (Instant, u64)) -> bool {
-    now_s() > began_s + (began.elapsed() + JUMP).as_secs()
+pub fn has_jumped_ahead((began, began_s): (Instant, u64), now_s: u64) -> bool {
+    now_s > began_s + (began.elapsed() + JUMP).as_secs()
 }
 
 /// A time as RFC 3339 writes it, in UTC: `2026-01-31T12:00:00Z`.
@@ -47,11 +65,14 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_far_ahead_of_the_other_one_has_jumped() {
-        let (began, now_s) = (Instant::now(), now_s());
-        assert!(!has_jumped_ahead((began, now_s)));
-        assert!(!has_jumped_ahead((began, now_s + 86_400)), "one that goes back opens nothing again");
-        assert!(!has_jumped_ahead((began, now_s - 200)), "clocks are corrected by little");
-        assert!(has_jumped_ahead((began, now_s - 400)));
+        let (began, began_s) = (Instant::now(), SystemClock.now_s());
+        assert!(!has_jumped_ahead((began, began_s), began_s));
+        assert!(
+            !has_jumped_ahead((began, began_s), began_s - 86_400),
+            "one that goes back opens nothing again"
+        );
+        assert!(!has_jumped_ahead((began, began_s), began_s + 200), "clocks are corrected by little");
+        assert!(has_jumped_ahead((began, began_s), began_s + 400));
     }
 
     #[test]

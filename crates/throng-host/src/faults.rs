@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `THRONG_TEST_ABORT_AFTER` | after so many operations of its store the process ends as if it had been killed |
 //! | `THRONG_TEST_ABORT_AT` | it ends so at the place of this name |
+//! | `THRONG_TEST_ABORT_STEP` | it ends so before it writes, syncs, names or removes a file, after so many such steps |
 //! | `THRONG_TEST_CLOCK_FILE` | the file has seconds to add to the clock, and is read each time |
 
 use std::path::Path;
@@ -18,12 +19,14 @@ pub struct Crash {
 impl Crash {
     /// As the environment says.
     pub fn from_env() -> Self {
+        Self::after("THRONG_TEST_ABORT_AFTER")
+    }
+
+    /// After as many operations as this variable says.
+    fn after(_variable: &str) -> Self {
         Self {
             #[cfg(debug_assertions)]
-            left: std::env::var("THRONG_TEST_ABORT_AFTER")
-                .ok()
-                .and_then(|text| text.parse().ok())
-                .map(u64::into),
+            left: std::env::var(_variable).ok().and_then(|text| text.parse().ok()).map(u64::into),
         }
     }
 
@@ -71,10 +74,15 @@ pub enum Step {
     Remove,
 }
 
-/// Notes a step, where a test looks at it.
+/// Notes a step, where a test looks at it; it may be the one that is not come to.
 pub(crate) fn step(_step: Step, _path: &Path) {
     #[cfg(debug_assertions)]
-    trace::note(_step, _path);
+    {
+        use std::sync::LazyLock;
+        static STEPS: LazyLock<Crash> = LazyLock::new(|| Crash::after("THRONG_TEST_ABORT_STEP"));
+        STEPS.operation();
+        trace::note(_step, _path);
+    }
 }
 
 /// What was done to files, for tests that look at it.

@@ -58,6 +58,7 @@ use sending::Retries;
 use state_dir::{NamingSecret, SURVEYS, StateDir};
 use throng_account::Refusal;
 use throng_host::bundle::Bundle;
+pub use throng_host::clock::{Clock, SystemClock};
 use throng_host::entropy::system_rng;
 use throng_host::private_file;
 
@@ -70,7 +71,7 @@ pub use sending::{Fate, Pass};
 pub use shown::{ShownAnswer, ShownBody};
 pub use throng_encode::When;
 use throng_host::{bail, ensure};
-pub use transport::{Clock, SendError, SystemClock, Transport};
+pub use transport::{SendError, Transport};
 
 /// A person who answers surveys, with everything that has to be remembered for it.
 #[derive(Debug)]

@@ -25,6 +25,7 @@ use throng_dp::Epsilon;
 use super::personal_ledger::difference;
 use super::{CheckedBody, CheckedReceipt, Respondent, ShownAnswer};
 use crate::error::{Error, Result};
+use throng_host::clock::Clock;
 use throng_host::net::exact::Heads;
 use throng_host::net::server::Limits;
 use throng_host::net::{LoopbackHosts, Problem, Server, Transport, Upload};
@@ -32,7 +33,6 @@ use throng_host::operator_token::OperatorToken;
 use throng_host::page::{self, Asset, CSS, HTML, SCRIPT};
 
 /// The page, while its address exists.
-#[derive(Debug)]
 pub struct RespondentPage {
     server: Server,
     site: Arc<Site>,
@@ -43,13 +43,13 @@ impl RespondentPage {
     pub async fn open(
         state: &Path,
         port: u16,
-        now_ms: fn() -> u64,
+        clock: impl Clock + Send + Sync + 'static,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Self> {
         let limits = Limits { connections_max: CONNECTIONS_MAX, heads: Heads::Any, ..Limits::default() };
         let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let server = Server::bind(listen, Transport::Plain, limits).await?;
-        let site = Site::new(state, server.address()?, now_ms, rng);
+        let site = Site::new(state, server.address()?, Box::new(clock), rng);
         Ok(Self { server, site: Arc::new(site) })
     }
 
@@ -116,25 +116,24 @@ impl AboutMe {
 }
 
 /// What requests are answered from.
-#[derive(Debug)]
 struct Site {
     state: PathBuf,
     /// Where it listens.
     address: SocketAddr,
     /// What its path has to begin with: whoever runs the program is the operator of this page.
     token: OperatorToken,
-    now_ms: fn() -> u64,
+    clock: Box<dyn Clock + Send + Sync>,
 }
 
 impl Site {
     fn new(
         state: &Path,
         address: SocketAddr,
-        now_ms: fn() -> u64,
+        clock: Box<dyn Clock + Send + Sync>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Self {
         let token = OperatorToken::generate(&mut &mut *rng);
-        Self { state: state.to_owned(), address, token, now_ms }
+        Self { state: state.to_owned(), address, token, clock }
     }
 
     /// Why a request is not answered, if it is not.
@@ -183,7 +182,7 @@ fn unknown() -> Problem {
 }
 
 async fn about(State(site): State<Arc<Site>>) -> Result<Response, Problem> {
-    let now_ms = (site.now_ms)();
+    let now_ms = site.clock.now_ms();
     answered(site, move |respondent| AboutMe::of(respondent, now_ms)).await
 }
 

@@ -9,10 +9,10 @@ use throng_wire::{Place, Receipt, SurveyHash};
 use super::Respondent;
 use super::outbox::{Outbox, StoredAnswer, StoredBody};
 use super::receipts::verify_receipt;
-use super::transport::{Clock, SendError, SystemClock, Transport};
+use super::transport::{SendError, Transport};
 use crate::error::{Context, Error, Result};
 use throng_host::bundle::Bundle;
-use throng_host::clock::rfc3339;
+use throng_host::clock::{Clock, SystemClock, rfc3339};
 use throng_host::entropy::system_rng;
 
 /// What became of a body.

@@ -146,7 +146,7 @@ impl Respondent {
             epsilon_added: self.ledger.added(&answer.survey, answer.epoch)?.unwrap_or_default(),
             next_epoch,
             epsilon_fragment: claim.fragment.epsilon().value(),
-            promise: Promise::kept(survey, claim, claim.claimed, claim.honest)?,
+            promise: claim.promise.clone(),
             epsilon_central_found: claim.central.epsilon().value(),
             guarantee,
             bodies,

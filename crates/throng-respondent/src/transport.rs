@@ -2,7 +2,6 @@
 
 use throng_wire::{Address, Route, Token};
 
-use throng_host::clock::now_ms;
 pub use throng_host::net::SendError;
 use throng_host::net::Sender;
 
@@ -17,28 +16,5 @@ pub trait Transport {
 impl Transport for Sender {
     fn send(&self, to: &Address, route: &Route, token: &Token, body: &[u8]) -> Result<Vec<u8>, SendError> {
         self.post_body(to, route, token, body)
-    }
-}
-
-/// The clock that a respondent sends by.
-pub trait Clock {
-    /// Milliseconds since 1970-01-01T00:00:00Z.
-    fn now_ms(&self) -> u64;
-
-    /// Waits; it may come back early.
-    fn sleep_ms(&self, ms: u64);
-}
-
-/// The machine's own clock.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now_ms(&self) -> u64 {
-        now_ms()
-    }
-
-    fn sleep_ms(&self, ms: u64) {
-        std::thread::sleep(std::time::Duration::from_millis(ms));
     }
 }

@@ -7,6 +7,7 @@
 //! None of it is believed because it is there: batches are what hops signed, tallies have a checksum, lines of the ledger and
 //! what was published are authenticated by a key of the analyzer, and how long the ledger is stands elsewhere.
 
+mod copied;
 mod data_key;
 mod ledger_line;
 mod ledger_mark;
@@ -18,6 +19,7 @@ pub(crate) mod released;
 mod sealed_files;
 mod tally_files;
 
+pub use copied::CopiedRelease;
 pub use data_key::DataKey;
 pub use opening::{Booked, Delivered, Opener};
 pub use published::{Published, PublishedFiles, PublishedReleases, ReleaseName};

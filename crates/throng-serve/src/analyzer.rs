@@ -4,6 +4,7 @@
 mod asking;
 mod config;
 mod puller;
+mod releasing;
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -35,9 +36,10 @@ use crate::studio::Studio;
 use asking::Asking;
 pub use config::{AnalyzedSurvey, AnalyzerConfig, Budget, Open};
 use puller::{Puller, Watched};
+pub use releasing::{Analyzer, ReleaseOptions};
 use throng_host::atomic_file::parent;
 use throng_host::bundle::Bundle;
-use throng_host::clock::now_s;
+use throng_host::clock::{Clock, SystemClock};
 use throng_host::ensure;
 use throng_host::entropy::system_rng;
 use throng_host::keygen::Party;
@@ -315,7 +317,8 @@ impl Analyzed {
         }
         let mut keys = LayerKeyFiles::new(config.keys(files));
         ensure_writable(keys.dir()).context("layer keys are erased once their epochs are over")?;
-        let (layers, _) = keys.read(bundle.survey(), Place::Analyzer, survey.epoch_at(now_s()))?;
+        let (layers, _) =
+            keys.read(bundle.survey(), Place::Analyzer, survey.epoch_at(SystemClock.now_s()))?;
         let tallies = TallyFiles::new(&config.data, bundle.survey().hash());
         let sealed = SealedFiles::new(&config.data, bundle.survey().hash());
         Ok(Self { bundle, files: files.clone(), keys, layers, tallies, sealed, public })

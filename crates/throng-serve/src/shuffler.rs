@@ -36,7 +36,7 @@ pub use config::{ShufflerConfig, SurveyConfig};
 use group_commit::GroupCommit;
 pub(super) use peers::{Peers, SharedPeers};
 use throng_host::bundle::Bundle;
-use throng_host::clock::now_s;
+use throng_host::clock::{Clock, SystemClock};
 use throng_host::entropy::system_rng;
 use throng_host::keygen::{Party, Schedule, Signer};
 use throng_host::net::server::Limits;
@@ -168,7 +168,7 @@ impl Shuffler {
             let (hop, data) =
                 survey.hop_config(&self.config, &self.party, (LayerKeys::new(), Digest::NONE))?;
             let (store, mark) = survey.store(&data)?;
-            let hop = Hop::reset(hop, store, mark, now_s())?;
+            let hop = Hop::reset(hop, store, mark, SystemClock.now_s())?;
             let published = survey
                 .bundle
                 .key_lists()
@@ -176,7 +176,7 @@ impl Shuffler {
                 .filter(|list| list.party == hop.place())
                 .max_by_key(|list| list.serial);
             let named = hop.survey().survey();
-            let next = named.epoch_at(now_s()) + 1;
+            let next = named.epoch_at(SystemClock.now_s()) + 1;
             let signer = Signer::new(&self.party, named, hop.place())?;
             signer.renew(survey.keys.dir(), published, next, Schedule::of(named), &mut system_rng()?)?;
         }
@@ -357,7 +357,7 @@ impl Prepared {
     /// Its layer keys and the hash of the list that says so, or that they are not as they should be.
     fn layer_keys(&mut self) -> Result<(LayerKeys, Digest)> {
         let (survey, place) = (self.bundle.survey(), self.place());
-        self.keys.read(survey, place, survey.survey().epoch_at(now_s()))
+        self.keys.read(survey, place, survey.survey().epoch_at(SystemClock.now_s()))
     }
 
     fn read_keys(&mut self) -> Result<()> {
@@ -399,8 +399,8 @@ impl Prepared {
             let keys = self.layer_keys()?;
             let (hop, data) = self.hop_config(config, party, keys)?;
             let (store, mark) = (ShadowStore::of(&data), ShadowMark::of(&self.mark));
-            let checked =
-                Hop::open(hop, Box::new(store), Box::new(mark), now_s()).and_then(|hop| hop.check_files());
+            let checked = Hop::open(hop, Box::new(store), Box::new(mark), SystemClock.now_s())
+                .and_then(|hop| hop.check_files());
             match checked {
                 Ok(()) => return Ok(()),
                 // A server that runs may have taken a step meanwhile: what is damaged stays so.
@@ -427,7 +427,7 @@ impl Prepared {
         let keys = self.layer_keys()?;
         let (hop, data) = self.hop_config(config, party, keys)?;
         let (store, mark) = self.store(&data)?;
-        let hop = Arc::new(Hop::open(hop, store, mark, now_s())?);
+        let hop = Arc::new(Hop::open(hop, store, mark, SystemClock.now_s())?);
         self.name_analyzer_key_list(&hop);
         let Self { keys, credentials, peers, bundle, public, .. } = self;
         let peers = SharedPeers::new(peers);
@@ -438,7 +438,7 @@ impl Prepared {
         let handed_on = counts.handed_on.clone();
         let intake = GroupCommit::start(Arc::clone(&hop))?;
         watch(&hop, &intake, vitals);
-        let started = (Instant::now(), now_s());
+        let started = (Instant::now(), SystemClock.now_s());
         let work_loop =
             WorkLoop::new(vitals.worker(&place, &survey), counts.failures.clone(), log.clone(), None);
         let worker = HopWorker {
@@ -499,7 +499,7 @@ fn watch(hop: &Arc<Hop>, intake: &GroupCommit, vitals: &Vitals) {
     let whose = [("party", place.as_str()), ("survey", survey.as_str())];
     let keys_left = {
         let hop = Arc::clone(hop);
-        move || hop.key_epochs_from(hop.survey().survey().epoch_at(now_s()))
+        move || hop.key_epochs_from(hop.survey().survey().epoch_at(SystemClock.now_s()))
     };
     let (left, name) = (keys_left.clone(), place.clone());
     vitals.condition_of("keys", (&place, &survey), move || {

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use throng_survey::CheckedClaim;
 use throng_wire::{SignedSurvey, SurveyHash};
 
-use crate::analysis::published::{KEYS, LEDGER, RELEASE, SIGNATURES, STATEMENTS, SURVEY, TABLE};
+use crate::analysis::published::{KEYS, LEDGER, NAMES, RELEASE, SIGNATURES, STATEMENTS, SURVEY, TABLE};
 use crate::error::{Context, Error, Result};
 use throng_host::bundle::KeyLists;
 use throng_host::ensure;
@@ -61,9 +61,6 @@ impl Files {
     }
 }
 
-/// The file of a release with the names of values, where the survey has them in a file.
-pub const NAMES: &str = "survey.names";
-
 /// Checks the release in a directory. `trusted` is the hash of the survey that respondents were shown, from somewhere else.
 pub fn verify(dir: &Path, trusted: Option<SurveyHash>) -> Result<Verdict> {
     let files = Files::read(dir)?;
@@ -87,6 +84,7 @@ pub fn verify(dir: &Path, trusted: Option<SurveyHash>) -> Result<Verdict> {
     let Some(rebuilt) = rebuilt::rebuild(&survey, &parts, &files, &mut verdict)? else { return Ok(verdict) };
     fields::compare(dir, &files.release, &rebuilt, &mut verdict);
     verdict.note_outside(&survey, &rebuilt);
+    verdict.promise = Some(rebuilt.promise);
     verdict.fields_not_checked = fields::words(&files.release);
     Ok(verdict)
 }

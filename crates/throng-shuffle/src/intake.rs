@@ -28,57 +28,8 @@ use crate::channel::{ChannelFile, KEY, NOTED, UPLOADS};
 use crate::draw::{read_secret, write_secret};
 use crate::state_key::StateKey;
 use crate::store::{Claim, Intake, Room, Store, StoreFile, read_full, read_small};
+use crate::upload::{CHECK_LEN, HEAD_LEN, OVERHEAD, Tag, Upload, check_of, head};
 use crate::{Channel, Error, Refusal, Seed};
-
-/// A body that came, before it is taken.
-#[derive(Clone)]
-pub struct Upload {
-    pub(crate) channel: Channel,
-    id: Digest,
-    body: Vec<u8>,
-    digest: Digest,
-}
-
-impl Upload {
-    /// A body for a channel, from whoever has this name at this hop.
-    pub fn new(channel: Channel, id: Digest, body: Vec<u8>) -> Self {
-        Self { channel, id, digest: Digest::of(&body), body }
-    }
-
-    /// The epoch and label that it is for.
-    pub fn channel(&self) -> Channel {
-        self.channel
-    }
-
-    /// The body's hash, which the receipt names.
-    pub fn digest(&self) -> Digest {
-        self.digest
-    }
-
-    /// The memory that its body is in.
-    pub fn into_body(self) -> Vec<u8> {
-        self.body
-    }
-
-    /// How many bytes it has.
-    pub fn body_len(&self) -> usize {
-        self.body.len()
-    }
-
-    /// Its record at a place.
-    pub(crate) fn framed(&self, key: &StateKey, id: Tag, (place, time_bucket): (u64, u64)) -> Vec<u8> {
-        let head = head(id, time_bucket, self.body.len());
-        let check = check_of(key, self.channel, place, &head, &self.digest);
-        [&head[..], &self.body, &check].concat()
-    }
-}
-
-/// Says what it is, not whose.
-impl std::fmt::Debug for Upload {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Upload({:?}, {} bytes)", self.channel, self.body.len())
-    }
-}
 
 /// An epoch that is open: its key, and what was taken.
 pub(crate) struct OpenEpoch {
@@ -181,8 +132,6 @@ struct UploadFile {
     /// Bytes that could be neither written nor taken back: nothing may follow them.
     broken: bool,
 }
-
-type Tag = [u8; 16];
 
 #[derive(Clone, Copy)]
 struct Known {
@@ -513,15 +462,6 @@ impl<'a> UploadReader<'a> {
     }
 }
 
-/// What stands before a body.
-fn head(id: Tag, time_bucket: u64, body_len: usize) -> [u8; HEAD_LEN] {
-    let mut head = [0; HEAD_LEN];
-    head[..16].copy_from_slice(&id);
-    head[16..24].copy_from_slice(&time_bucket.to_be_bytes());
-    head[24..].copy_from_slice(&(body_len as u32).to_be_bytes());
-    head
-}
-
 /// The mark of a group that begins at this place.
 fn mark(key: &StateKey, channel: Channel, place: u64) -> [u8; MARK_LEN] {
     let mut mark = [0; MARK_LEN];
@@ -536,14 +476,6 @@ fn mark_head(place: u64) -> [u8; MARK_HEAD_LEN] {
     let mut head = [0xff; MARK_HEAD_LEN];
     head[16..].copy_from_slice(&place.to_be_bytes());
     head
-}
-
-/// The body's hash is known already, so it stands for the body.
-fn check_of(key: &StateKey, channel: Channel, place: u64, head: &[u8], body: &Digest) -> [u8; CHECK_LEN] {
-    let mut said = [0; 8 + HEAD_LEN];
-    said[..8].copy_from_slice(&place.to_be_bytes());
-    said[8..].copy_from_slice(head);
-    *key.tag_of("upload", channel, [&said, body.as_bytes()]).first_chunk().unwrap_or(&[0; CHECK_LEN])
 }
 
 /// The name of the file with an epoch's key.
@@ -574,7 +506,4 @@ pub(crate) const KNOWN_LEN: usize = 96;
 
 const MARK_HEAD_LEN: usize = 16 + 8;
 const MARK_LEN: usize = MARK_HEAD_LEN + CHECK_LEN;
-const HEAD_LEN: usize = 16 + 8 + 4;
-const CHECK_LEN: usize = 16;
 const NOTE_LEN: usize = 8 + CHECK_LEN;
-const OVERHEAD: usize = HEAD_LEN + CHECK_LEN;

@@ -180,3 +180,25 @@ fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> Result<T> + Send) 
 const FRAGMENTS_MAX: f64 = 1e10;
 /// Numbers of trials are exact as doubles up to 2^53.
 const TRIALS_MAX: u64 = 1 << 52;
+
+#[cfg(test)]
+mod tests {
+    use throng_dp::{Epsilon, OneHot};
+
+    use super::*;
+
+    /// The crowd that draws just so many fragments is simulated one by one, and one more is refused, whoever it is about.
+    #[test]
+    fn one_by_one_is_refused_from_the_first_fragment_too_many() {
+        let mechanism = Mechanism::plain(OneHot::new(2, Epsilon::new(1.0).unwrap()).unwrap());
+        let most = (FRAGMENTS_MAX / mechanism.fragments_expected()) as u64;
+        let check = |respondents: u64, mode| {
+            let counts = &[respondents, 0];
+            Simulation { mechanism: &mechanism, counts, mode, seed: 1, threads: 1 }.check()
+        };
+        check(most, Mode::Respondent).unwrap();
+        let refused = check(most + 2, Mode::Respondent).unwrap_err();
+        assert!(refused.is::<Refusal>() && refused.to_string().contains("--mode aggregate"), "{refused}");
+        check(most + 2, Mode::Aggregate).unwrap();
+    }
+}

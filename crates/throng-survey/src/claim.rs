@@ -15,7 +15,7 @@ use throng_dp::{
 };
 
 use crate::survey::{AnswerChanges, Cover, Enrolment, Labels};
-use crate::{Error, Survey};
+use crate::{Error, Promise, Survey};
 use throng_account::rounding::at_most_to;
 
 /// A verified claim: one that holds, and everything that it says to a respondent.
@@ -35,8 +35,9 @@ pub struct CheckedClaim {
     pub absence: Result<CentralGuarantee<Absence>, String>,
     /// The part of delta that overflowing bodies take.
     pub overflow: Delta,
-    /// The honest respondents that hide each other in every count: as many as each instance keeps.
-    pub honest: u64,
+    /// What is claimed, and what is left without it. It counts on the honest respondents that hide each other in every count: as
+    /// many as each instance keeps.
+    pub promise: Promise,
     /// What a release, or a part of the instances, leaves an attacker with.
     pub exposure: Exposure,
     survey: Facts,
@@ -45,7 +46,6 @@ pub struct CheckedClaim {
 /// What the sentences need to know of the survey.
 #[derive(Clone, Debug, PartialEq)]
 struct Facts {
-    bound: String,
     respondents_min: u64,
     hops: u32,
     cover: Cover,
@@ -88,11 +88,12 @@ impl CheckedClaim {
             (Ok(one), Ok(other)) => Ok(if one.epsilon() < other.epsilon() { other } else { one }),
             (Err(reason), _) | (_, Err(reason)) => Err(reason),
         };
+        let honest_respondents = self.promise.honest_respondents.min(other.promise.honest_respondents);
         Self {
             central: larger(self.central, other.central),
             absence,
             overflow: if self.overflow < other.overflow { other.overflow } else { self.overflow },
-            honest: self.honest.min(other.honest),
+            promise: Promise { honest_respondents, ..self.promise },
             ..self
         }
     }
@@ -146,6 +147,14 @@ impl CheckedClaim {
             Coins::Runs { .. } => None,
         };
         let floor = floor(survey)?;
+        let exposure = Exposure {
+            // Whoever ties fragments to a respondent has seen the label, too.
+            epsilon_floor: floor.epsilon(),
+            fragments,
+            instances: terms.receiving,
+            cover: survey.delivery.cover == Cover::Chaff,
+            central: claimed,
+        };
         Ok(Self {
             label: label_number,
             floor,
@@ -157,17 +166,9 @@ impl CheckedClaim {
                 other => other.to_string(),
             }),
             overflow,
-            honest,
-            exposure: Exposure {
-                // Whoever ties fragments to a respondent has seen the label, too.
-                epsilon_floor: floor.epsilon(),
-                fragments,
-                instances: terms.receiving,
-                cover: survey.delivery.cover == Cover::Chaff,
-                central: claimed,
-            },
+            promise: Promise::new((claimed, &claim.bound), honest, &exposure)?,
+            exposure,
             survey: Facts {
-                bound: claim.bound.clone(),
                 respondents_min: survey.crowd.respondents_min,
                 hops: survey.delivery.hops,
                 cover: survey.delivery.cover,
@@ -221,7 +222,7 @@ impl CheckedClaim {
              own accountant finds epsilon_central {:.6}.",
             self.claimed.epsilon(),
             self.claimed.delta().value(),
-            self.survey.bound,
+            self.promise.central.bound,
             rounded_up(self.central.epsilon().value())
         ));
         all.push(
@@ -232,7 +233,7 @@ impl CheckedClaim {
         all.push(format!(
             "That rests on {} honest respondents among at least {}, as the first hop of each instance counts \
              them, and on one honest hop among the {} of each instance.",
-            self.honest, self.survey.respondents_min, self.survey.hops
+            self.promise.honest_respondents, self.survey.respondents_min, self.survey.hops
         ));
         if let Some(Profile { label, inside, outside }) = &self.survey.profile {
             all.push(format!("Under the label {label} your fragments go to {} alone.", instances(inside)));

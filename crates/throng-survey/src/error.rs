@@ -28,9 +28,6 @@ pub enum Error {
     /// Not the digits of what was expected.
     #[error("not {0}: lower-case hexadecimal digits of the right number are expected")]
     Hex(&'static str),
-    /// Not the name of a party.
-    #[error("not a party: write analyzer, or instance-I-hop-H with numbers from 1")]
-    Place,
     /// The survey promises more than its parameters keep.
     #[error("the survey's claim does not hold: {0}")]
     Claim(String),

@@ -4,8 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-
-use crate::Error;
+use thiserror::Error;
 
 /// A party's place. Instances and hops are numbered from 1, in the order of the survey file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,6 +19,11 @@ pub enum Place {
         hop: u32,
     },
 }
+
+/// A text that names no party.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("not a party: write analyzer, or instance-I-hop-H with numbers from 1")]
+pub struct NotAPlace;
 
 impl Place {
     /// A hop's place.
@@ -38,19 +42,19 @@ impl fmt::Display for Place {
 }
 
 impl FromStr for Place {
-    type Err = Error;
+    type Err = NotAPlace;
 
-    fn from_str(text: &str) -> Result<Self, Error> {
+    fn from_str(text: &str) -> Result<Self, NotAPlace> {
         let place = match text.strip_prefix("instance-").and_then(|rest| rest.split_once("-hop-")) {
             None => Self::Analyzer,
             Some((instance, hop)) => Self::Hop {
-                instance: instance.parse().map_err(|_| Error::Place)?,
-                hop: hop.parse().map_err(|_| Error::Place)?,
+                instance: instance.parse().map_err(|_| NotAPlace)?,
+                hop: hop.parse().map_err(|_| NotAPlace)?,
             },
         };
         // One spelling each: no leading zeros, no signs, nothing numbered 0.
         let numbered = !matches!(place, Self::Hop { instance: 0, .. } | Self::Hop { hop: 0, .. });
-        if numbered && place.to_string() == text { Ok(place) } else { Err(Error::Place) }
+        if numbered && place.to_string() == text { Ok(place) } else { Err(NotAPlace) }
     }
 }
 
@@ -89,7 +93,7 @@ mod tests {
             "instance-4294967296-hop-1",
             "hop-1",
         ] {
-            assert_eq!(other.parse::<Place>(), Err(Error::Place), "{other:?}");
+            assert_eq!(other.parse::<Place>(), Err(NotAPlace), "{other:?}");
         }
     }
 }

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use throng_account::attacker::Exposure;
 use throng_dp::{CentralGuarantee, Neighbors};
 
+use crate::Error;
 use crate::survey::Claim;
-use crate::{CheckedClaim, Error, Survey};
 
 /// What is promised to a respondent: the central guarantee of a release, the crowd that it counts on, and what is left if that
 /// fails. Its fields are flattened into every result that shows a guarantee.
@@ -16,10 +16,9 @@ pub struct Promise {
     pub central: CentralPromise,
     /// How many honest respondents it counts on.
     pub honest_respondents: u64,
-    /// What is left whatever fails: of one epoch, or with a backstop of all epochs while the answer stays the same.
-    pub epsilon_local: f64,
-    /// Whether that is of all epochs in which the answer stays the same.
-    pub backstop: bool,
+    /// What is left whatever fails.
+    #[serde(flatten)]
+    pub local: LocalPromise,
     /// What collusion leaves.
     #[serde(flatten)]
     pub collusion: CollusionPromise,
@@ -38,6 +37,15 @@ pub struct CentralPromise {
     pub bound: String,
 }
 
+/// What is left whatever fails.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LocalPromise {
+    /// The privacy loss of one epoch, or with a backstop of all epochs while the answer stays the same.
+    pub epsilon_local: f64,
+    /// Whether it is of all epochs in which the answer stays the same.
+    pub backstop: bool,
+}
+
 /// What is left if the analyzer and all hops of some instances work together. The first number is for one such instance, the
 /// second for two, and so on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,20 +57,25 @@ pub struct CollusionPromise {
 }
 
 impl Promise {
-    /// What holds of a crowd: this central guarantee, resting on so many honest respondents.
-    pub fn kept<N: Neighbors>(
-        survey: &Survey,
-        claim: &CheckedClaim,
-        central: CentralGuarantee<N>,
+    /// What this central guarantee comes to that a bound proves for so many honest respondents, with what is left without it.
+    pub fn new<N: Neighbors>(
+        (central, bound): (CentralGuarantee<N>, &str),
         honest_respondents: u64,
+        exposure: &Exposure,
     ) -> Result<Self, Error> {
         Ok(Self {
-            central: CentralPromise::new(central, &survey.claim.bound),
+            central: CentralPromise::new(central, bound),
             honest_respondents,
-            epsilon_local: claim.floor.epsilon().value(),
-            backstop: claim.exposure.fragments.is_some(),
-            collusion: CollusionPromise::of(&claim.exposure)?,
+            local: LocalPromise::of(exposure),
+            collusion: CollusionPromise::of(exposure)?,
         })
+    }
+
+    /// The same of another crowd: its own guarantee, resting on so many honest respondents.
+    #[must_use]
+    pub fn of_crowd<N: Neighbors>(&self, central: CentralGuarantee<N>, honest_respondents: u64) -> Self {
+        let central = CentralPromise::new(central, &self.central.bound);
+        Self { central, honest_respondents, ..self.clone() }
     }
 }
 
@@ -86,6 +99,13 @@ impl From<&Claim> for CentralPromise {
     }
 }
 
+impl LocalPromise {
+    /// Of all that a respondent sends.
+    pub fn of(exposure: &Exposure) -> Self {
+        Self { epsilon_local: exposure.epsilon_floor.value(), backstop: exposure.fragments.is_some() }
+    }
+}
+
 impl CollusionPromise {
     /// For one instance, two, ... all of those that get fragments.
     pub fn of(exposure: &Exposure) -> Result<Self, Error> {
@@ -103,6 +123,8 @@ impl CollusionPromise {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{CheckedClaim, Survey};
+    use throng_dp::{Delta, Epsilon, Removal};
     use throng_testing::survey::FRAGMENTED;
 
     /// The names, and their order, are those of files that are published.
@@ -110,7 +132,7 @@ mod tests {
     fn a_promise_has_one_name_for_each_number() {
         let survey = Survey::from_toml(FRAGMENTED).unwrap();
         let claim = CheckedClaim::check(&survey).unwrap();
-        let promise = Promise::kept(&survey, &claim, claim.claimed, claim.honest).unwrap();
+        let promise = claim.promise;
         let text = serde_json::to_string(&promise).unwrap();
         let mut from = 0;
         for part in [
@@ -132,5 +154,12 @@ mod tests {
         let alone = &promise.collusion.epsilon_if_instances_compromised;
         assert_eq!(alone.len(), 3);
         assert!(alone.is_sorted() && alone[0] < 5.25, "{alone:?}");
+        // Another crowd has another guarantee, by the same bound, and nothing else changes.
+        let central = CentralGuarantee::<Removal>::new(Epsilon::new(0.5).unwrap(), Delta::new(1e-7).unwrap());
+        let mut other = promise.of_crowd(central, 95_000);
+        assert_eq!((other.central.epsilon_central, other.central.delta), (0.5, 1e-7));
+        assert_eq!((other.honest_respondents, other.central.bound.as_str()), (95_000, "exact"));
+        (other.central, other.honest_respondents) = (promise.central.clone(), promise.honest_respondents);
+        assert_eq!(other, promise);
     }
 }

@@ -1,37 +1,33 @@
-//! An analyzer with a finished epoch, made in a moment: its tallies are those of a crowd in memory, and no hop ran.
+//! The program as an analyzer with a finished epoch: it releases, and serves.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::ops::Deref;
 use std::process::{Child, Stdio};
 
-use chacha20::ChaCha20Rng;
-use chacha20::rand_core::SeedableRng;
 use tempfile::TempDir;
-use throng_analyze::{Counted, InstanceTally, Rejected};
-use throng_dp::Value;
-use throng_encode::Routing;
-use throng_host::clock::now_s;
-use throng_host::keygen::{self, Deployment};
-use throng_serve::analysis::TallyFiles;
+use throng_wire::Survey;
 use throng_wire::survey::Values;
-use throng_wire::{Digest, EpochStatement, Forwarded, Outcome, Place, Route, Signed, Survey};
 
+use crate::finished_epoch::FinishedEpoch;
+pub use crate::finished_epoch::{EPOCHS_BEFORE, WIDTH};
 use crate::program::Program;
 
 /// A survey of pixels, an epoch of it that is over, and its analyzer.
 pub struct Analyst {
     program: Program,
-    /// Where all files are.
-    pub dir: TempDir,
-    /// All parties, their keys and files.
-    pub deployment: Deployment,
-    /// The epoch that people answered in.
-    pub epoch: u64,
-    /// The label that they answered under; 0 without labels.
-    pub label: u32,
+    finished: FinishedEpoch,
     server: Option<Server>,
+}
+
+/// Its files.
+impl Deref for Analyst {
+    type Target = FinishedEpoch;
+
+    fn deref(&self) -> &FinishedEpoch {
+        &self.finished
+    }
 }
 
 /// The analyzer's process.
@@ -50,12 +46,6 @@ pub struct Answer {
     /// What follows them.
     pub body: Vec<u8>,
 }
-
-/// So many epochs before the one that people answered in there were keys already, and nobody answered.
-pub const EPOCHS_BEFORE: u64 = 3;
-
-/// The width of the picture that people hold pixels of.
-pub const WIDTH: u32 = 16;
 
 impl Analyst {
     /// A release, and a server that shows it.
@@ -95,79 +85,7 @@ impl Analyst {
         population: &str,
         people: u64,
     ) -> Self {
-        let epoch = now_s() / draft.epoch_s - 1;
-        let mut rng = throng_host::entropy::system_rng().unwrap();
-        let url = |_| "https://127.0.0.1:1".to_owned();
-        let deployment = keygen::deployment(draft, dir.path(), url, epoch - EPOCHS_BEFORE, &mut rng).unwrap();
-        let analyst = Self { program, dir, deployment, epoch, label, server: None };
-        analyst.count("data", people);
-        let config = format!(
-            "operator_listen = \"127.0.0.1:0\"\nidentity = \".\"\ndata = \"data\"\nmemory_mib = 16\n[budget]\n\
-                      epsilon_central = 10\ndelta = 1e-5\n[[surveys]]\nsurvey = \"../survey.toml\"\npopulation = {population:?}\n"
-        );
-        fs::write(analyst.config(), config).unwrap();
-        analyst
-    }
-
-    /// Puts what a crowd of so many came to into a data directory.
-    pub fn count(&self, data: &str, people: u64) {
-        let signed = self.deployment.bundle.survey();
-        let survey = signed.survey();
-        let mechanism = survey.mechanism().unwrap();
-        let (delivery, tau) = (&survey.delivery, mechanism.coins().draws());
-        let routing = Routing::of(survey, self.label, tau).unwrap();
-        let mut tallies: Vec<_> = (0..delivery.instances).map(|_| mechanism.tally().unwrap()).collect();
-        let mut rng = ChaCha20Rng::seed_from_u64(people);
-        for person in 0..people {
-            let fragments = mechanism.randomize(Some(&pixel(person)), &mut rng).unwrap();
-            for (tally, routed) in tallies.iter_mut().zip(routing.route(fragments.attributes(), &mut rng)) {
-                tally.add_fragments(&routed).unwrap();
-            }
-        }
-        let files = TallyFiles::new(&self.path(data), signed.hash());
-        files.create().unwrap();
-        for (instance, mut tally) in (1..).zip(tallies) {
-            tally.add_respondents(people);
-            let route = Route { survey: signed.hash(), label: self.label, epoch: self.epoch, instance };
-            let envelopes = people * u64::from(delivery.envelopes);
-            let counted = Counted {
-                batch: Digest::of(&[instance as u8]),
-                envelopes,
-                rejected: Rejected::default(),
-                tally,
-            };
-            files.store_statements(&route, &self.statements(instance, self.epoch, people)).unwrap();
-            files.store(&InstanceTally { route, counted: Some(counted) }).unwrap();
-        }
-    }
-
-    /// What the hops of an instance sign about a crowd that all of them agree on.
-    pub fn statements(&self, instance: u32, epoch: u64, people: u64) -> Vec<Signed<EpochStatement>> {
-        let bundle = &self.deployment.bundle;
-        let (survey, delivery) = (bundle.survey(), &bundle.survey().survey().delivery);
-        let envelopes = people * u64::from(delivery.envelopes);
-        let batch = Digest::of(&[instance as u8]);
-        let outcome = |hop| Outcome::Released {
-            respondents: people,
-            received: Some(envelopes),
-            // The last hop tells nobody but the analyzer.
-            forwarded: match hop == delivery.hops {
-                true => Forwarded::Committed(Digest::of(b"salt and number")),
-                false => Forwarded::Told(envelopes),
-            },
-            batch,
-        };
-        let route = Route { survey: survey.hash(), label: self.label, epoch, instance };
-        let analyzer_key_list = bundle.key_list_digest(Place::Analyzer).unwrap();
-        let sign = |hop| {
-            let place = Place::hop(instance, hop);
-            let key_list = bundle.key_list_digest(place).unwrap();
-            let outcome = outcome(hop);
-            let statement = EpochStatement { route, hop, outcome, key_list, analyzer_key_list };
-            let party = keygen::Party::read(&self.deployment.dirs[&place]).unwrap();
-            Signed::new(statement, party.signing_key()).unwrap()
-        };
-        (1..=delivery.hops).map(sign).collect()
+        Self { program, finished: FinishedEpoch::of(dir, draft, label, population, people), server: None }
     }
 
     /// Makes the release, with `throng release`; what it prints.
@@ -202,25 +120,6 @@ impl Analyst {
         let address = said["dashboard"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned();
         let token = fs::read_to_string(said["operator_token"].as_str().unwrap()).unwrap();
         self.server = Some(Server { child, address, token });
-    }
-
-    /// The survey.
-    pub fn survey(&self) -> &Survey {
-        self.deployment.bundle.survey().survey()
-    }
-
-    /// Its hash, as text.
-    pub fn hash(&self) -> String {
-        self.deployment.bundle.survey().hash().to_string()
-    }
-
-    /// Where the analyzer's file is.
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.deployment.dirs[&Place::Analyzer].join(name)
-    }
-
-    fn config(&self) -> PathBuf {
-        self.path("analyzer.toml")
     }
 
     /// Where a browser finds it, for example `http://127.0.0.1:4000`.
@@ -296,12 +195,6 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// Everybody holds a pixel of a cross.
-fn pixel(person: u64) -> Value {
-    let (width, at) = (u64::from(WIDTH), person / 2 % u64::from(WIDTH));
-    Value::from(if person.is_multiple_of(2) { 7 * width + at } else { at * width + 7 })
 }
 
 /// As `throng plan` writes it.

@@ -12,6 +12,7 @@ use throng_analyze::InstanceTally;
 use throng_dp::estimate::InstanceSums;
 use throng_dp::{Estimates, Value};
 use throng_encode::{Answer, Routing, Schedule, When};
+use throng_host::clock::{Clock, SystemClock};
 use throng_host::net::client::SendError;
 use throng_serve::analysis::TallyFiles;
 use throng_wire::{Place, Survey};
@@ -229,5 +230,5 @@ pub fn batch(town: &Town, instance: u32, epoch: u64) -> Vec<u8> {
 
 /// Waits for the end of an epoch.
 pub fn tick(town: &Town, epoch: u64) {
-    until("the tick", || crate::town::now_s() >= (epoch + 1) * town.shape.epoch_s);
+    until("the tick", || SystemClock.now_s() >= (epoch + 1) * town.shape.epoch_s);
 }

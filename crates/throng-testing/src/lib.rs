@@ -8,6 +8,7 @@
 //! | Who signs a survey, with which keys? | `wire` | `wire` |
 //! | What do hops make of uploads, in memory, whatever happens? | `cascade`, `operations` | `cascade` |
 //! | What does a respondent find in files, and what do first hops answer? | `world`, `desk` | `world` |
+//! | What has an analyzer when an epoch is over? | `finished_epoch` | `towns` |
 //! | What do processes of all parties do? | `town`, `crowd`, `patience`, `logs`, `analyst` | `towns` |
 //! | What does a person see on a page? | `browser` | `browser` |
 //! | What does a fuzzer do with its bytes? | `fuzzing` | `fuzzing`, `fuzzing-product` |
@@ -26,6 +27,8 @@ pub mod cascade;
 pub mod crowd;
 #[cfg(feature = "world")]
 pub mod desk;
+#[cfg(feature = "towns")]
+pub mod finished_epoch;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 #[cfg(feature = "towns")]

@@ -9,7 +9,6 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::thread;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
@@ -17,6 +16,7 @@ use hyper::{HeaderMap, Method};
 use tempfile::TempDir;
 use throng_dp::{Fragments, Value};
 use throng_encode::{Answer, Schedule, When};
+use throng_host::clock::{Clock, SystemClock};
 use throng_host::keygen::{self, Deployment, Party};
 use throng_host::net::client::{Client, Limits, SendError};
 use throng_host::net::{Outgoing, Sender, paths};
@@ -104,7 +104,7 @@ impl Town {
         let operator_ports = survey.places().zip(free_ports(survey.places().count())).collect();
         let scheme = if shape.tls { "https" } else { "http" };
         let url = |place: Place| format!("{scheme}://127.0.0.1:{}", ports[&place]);
-        let first = now_s() / shape.epoch_s;
+        let first = SystemClock.now_s() / shape.epoch_s;
         let deployment = keygen::deployment(survey, dir.path(), url, first, &mut rng).unwrap();
         let credentials = Arc::new((0..respondents).map(|_| Credential::generate(&mut rng)).collect());
         let (processes, environment) = (BTreeMap::new(), BTreeMap::new());
@@ -139,7 +139,7 @@ impl Town {
         let survey = Survey { parties, epoch_s: self.shape.epoch_s, ..draft.clone() };
         let path = first.survey.with_file_name("second.toml");
         fs::write(&path, survey.to_toml().unwrap()).unwrap();
-        let (epoch, schedule) = (now_s() / survey.epoch_s, keygen::Schedule::of(&survey));
+        let (epoch, schedule) = (SystemClock.now_s() / survey.epoch_s, keygen::Schedule::of(&survey));
         let mut rng = throng_host::entropy::system_rng().unwrap();
         let mut dirs = Vec::new();
         for (&place, dir) in &first.dirs {
@@ -308,7 +308,7 @@ impl Town {
 
     /// Sets the clocks of hops that are not started yet to the beginning of an epoch; says which.
     pub fn begin_epoch(&self) -> u64 {
-        let epoch = now_s() / self.shape.epoch_s + 1;
+        let epoch = SystemClock.now_s() / self.shape.epoch_s + 1;
         self.step_clocks_to(epoch * self.shape.epoch_s);
         epoch
     }
@@ -319,7 +319,7 @@ impl Town {
     }
 
     fn step_clocks_to(&self, time_s: u64) {
-        let ahead_s = time_s.saturating_sub(now_s()) as i64;
+        let ahead_s = time_s.saturating_sub(SystemClock.now_s()) as i64;
         for place in self.hops() {
             self.step_clock(place, ahead_s);
         }
@@ -471,8 +471,8 @@ impl Town {
 
     /// Waits for the beginning of an epoch; says which.
     pub fn next_epoch(&self) -> u64 {
-        let epoch = now_s() / self.shape.epoch_s + 1;
-        until("the epoch begins", || now_s() >= epoch * self.shape.epoch_s);
+        let epoch = SystemClock.now_s() / self.shape.epoch_s + 1;
+        until("the epoch begins", || SystemClock.now_s() >= epoch * self.shape.epoch_s);
         epoch
     }
 }
@@ -550,11 +550,6 @@ impl Pulled {
 /// A respondent's connection.
 pub fn sender() -> Sender {
     Sender::new(Limits::default()).unwrap()
-}
-
-/// The time of this machine, in seconds.
-pub fn now_s() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
 /// Ports that nobody listens on, below those that systems give to clients, each once. Processes that test at the same time

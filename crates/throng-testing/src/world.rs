@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use throng_respondent::{Clock, SendError, Transport};
+use throng_host::clock::Clock;
+use throng_respondent::{SendError, Transport};
 use throng_wire::receipt::time_bucket;
 use throng_wire::{
     Address, Credential, Digest, KeyList, LayerKeys, Lifetime, Opened, Peeled, Place, Receipt, ReceiptTree,

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use std::{env, fs, thread};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -39,6 +39,7 @@ use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use tempfile::TempDir;
 use throng_host::bundle::Bundle;
+use throng_host::clock::{Clock, SystemClock};
 use throng_host::keygen::{self, Deployment, Party, read_layer_keys};
 use throng_host::net::body::Timed;
 use throng_host::net::server::{Limits, Server};
@@ -127,7 +128,7 @@ impl World {
         let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
         let mut rng = throng_host::entropy::system_rng()?;
         let url = |_| format!("{scheme}://127.0.0.1:1");
-        let epoch = now_s() / EPOCH_S;
+        let epoch = SystemClock.now_s() / EPOCH_S;
         let deployment =
             keygen::deployment(&Survey::from_toml(&survey_text())?, dir.path(), url, epoch, &mut rng)?;
         let survey = deployment.bundle.survey().hash();
@@ -368,7 +369,7 @@ impl Intake {
         };
         let store = FileStore::open(&PathBuf::from(home).join(DATA))?;
         let mark = store.mark(home.join("mark"));
-        let hop = Arc::new(Hop::open(config, Box::new(store), Box::new(mark), throng_host::clock::now_s())?);
+        let hop = Arc::new(Hop::open(config, Box::new(store), Box::new(mark), SystemClock.now_s())?);
         let credentials = CredentialList::from_file(&fs::read_to_string(home.join(CREDENTIALS))?)?;
         Ok(Self { intake: GroupCommit::start(Arc::clone(&hop))?, hop, credentials })
     }
@@ -401,15 +402,11 @@ async fn durable(intake: &Intake, request: Request<Timed<Incoming>>) -> Result<O
     let id = id.ok_or_else(refused)?;
     let upload = Upload::new(request, body_len(INDEX_LEN, HOPS, ENVELOPES))?;
     let channel = Channel { label: route.label, epoch: route.epoch };
-    intake.hop.admits(channel, upload.len() as usize, now_s()).map_err(|_| refused())?;
+    intake.hop.admits(channel, upload.len() as usize, SystemClock.now_s()).map_err(|_| refused())?;
     let body = upload.bytes_in(intake.intake.memory()).await?;
     let taken = Taken::new(channel, id, body);
     intake.intake.take(taken).await.map_err(|_| refused())?;
     Ok(Outgoing::empty())
-}
-
-fn now_s() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 const KINDS: [&str; 5] = ["bare", "limited", "durable", "receipt", "tls"];

@@ -31,11 +31,23 @@
 //! # Ok::<(), throng::Error>(())
 //! ```
 //!
+//! **Release** what an epoch says, once all hops are done with it. The directory has the analyzer's file, keys and data:
+//!
+//! ```
+//! # let finished = throng_testing::finished_epoch::FinishedEpoch::new(3000);
+//! # let (dir, survey, epoch) = (finished.analyzer(), finished.bundle(), finished.epoch);
+//! let released = throng::Analyzer::open(dir)?.release(&survey, epoch)?;
+//! println!("{}: {} values stand out of the noise", released.question, released.significant);
+//! # assert!(released.significant > 20 && released.promise.central.epsilon_central <= 1.0);
+//! # Ok::<(), throng_serve::Error>(())
+//! ```
+//!
 //! | question | where |
 //! |---|---|
 //! | which parameters does a survey need? | [`plan()`] |
 //! | what does a crowd guarantee? | [`account`] |
 //! | what would a survey say about a known truth? | [`simulate`] |
+//! | what does an epoch say, and what does that spend? | [`Analyzer`] |
 //! | what does the program do? | [`commands`], [`cli`] |
 
 pub mod cli;
@@ -46,6 +58,7 @@ pub mod progress;
 pub mod questions;
 mod verbs;
 
+pub use throng_serve::Analyzer;
 pub use throng_survey::plan::Asked;
 pub use throng_survey::{Planned, Survey, Target, plan};
 #[cfg(feature = "lab")]

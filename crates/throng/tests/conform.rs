@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Stdio};
 
+use throng_host::clock::{Clock, SystemClock};
 use throng_testing::program::{Program, text};
 
 /// Cargo tells tests of this package alone where the program is.
@@ -16,14 +17,13 @@ const THRONG: Program = Program::at(env!("CARGO_BIN_EXE_throng"));
 fn the_command_takes_our_own_client_and_tells_it_when_its_clock_is_wrong() {
     let dir = tempfile::tempdir().unwrap();
     let clock = dir.path().join("clock");
-    let real_s = throng_host::clock::now_s();
+    let real_s = SystemClock.now_s();
     // An epoch is an hour here; this is a minute after one began.
     let begun_s = real_s - real_s % 3600;
     let step_to = |second: u64| {
         fs::write(
             &clock,
-            (i64::try_from(second).unwrap() - i64::try_from(throng_host::clock::now_s()).unwrap())
-                .to_string(),
+            (i64::try_from(second).unwrap() - i64::try_from(SystemClock.now_s()).unwrap()).to_string(),
         )
         .unwrap();
     };
@@ -83,7 +83,7 @@ fn the_command_takes_our_own_client_and_tells_it_when_its_clock_is_wrong() {
     let late = dir.path().join("late");
     fs::write(&late, "").unwrap();
     let behind = |more: &str, second: u64| {
-        let off = i64::try_from(second).unwrap() - i64::try_from(throng_host::clock::now_s()).unwrap();
+        let off = i64::try_from(second).unwrap() - i64::try_from(SystemClock.now_s()).unwrap();
         fs::write(&late, off.to_string()).unwrap();
         let output = program(&format!("respond --state other {more}"))
             .env("THRONG_TEST_CLOCK_FILE", &late)

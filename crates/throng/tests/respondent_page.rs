@@ -14,10 +14,11 @@ use chacha20::rand_core::SeedableRng;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use throng_host::bundle::Bundle;
+use throng_host::clock::{Clock, SystemClock};
 use throng_respondent::{How, Respondent};
 use throng_testing::browser::Browser;
 use throng_testing::program::Program;
-use throng_testing::town::{self, Shape, Town};
+use throng_testing::town::{Shape, Town};
 use throng_testing::world::{EPOCH_MS, FRAGMENTED, Hops, ONE_HOT, SKETCHED, TestClock, World};
 use throng_wire::{Digest, Place, Route, SignedReceipt};
 
@@ -58,7 +59,7 @@ impl Person {
         answer(&person.sent, NOW_MS, 2);
         answer(&person.waiting, NOW_MS + EPOCH_MS, 4);
         drop(respondent);
-        let now_s = i64::try_from(town::now_s()).unwrap();
+        let now_s = i64::try_from(SystemClock.now_s()).unwrap();
         let then_s = i64::try_from((NOW_MS + EPOCH_MS) / 1000).unwrap();
         fs::write(person.folder.path().join("clock"), (then_s - now_s).to_string()).unwrap();
         person

@@ -4,15 +4,19 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use throng_host::ErrorKind;
+use throng_serve::Analyzer;
+use throng_serve::analysis::Released;
 use throng_serve::verify::{Mark, Verdict, verify};
 use throng_testing::analyst::{self, Analyst};
-use throng_testing::program::Program;
+use throng_testing::program::{Program, names};
 use throng_wire::statement::STATEMENT_LEN;
 
 /// Cargo tells tests of this package alone where the program is.
@@ -434,11 +438,87 @@ fn the_exit_code_tells_what_holds_from_what_does_not() {
     assert_eq!(bad.status.code(), Some(1));
     let said: Value = serde_json::from_slice(&bad.stdout).unwrap();
     assert_eq!(said["holds"], false);
+    // What it does promise is said, too.
+    let whole: Value = serde_json::from_slice(&fs::read(dir.join("release.json")).unwrap()).unwrap();
+    assert_eq!(said["epsilon_central"], whole["epsilon_central"]);
+    assert_eq!(said["honest_respondents"], whole["honest_respondents"]);
     assert!(String::from_utf8_lossy(&bad.stderr).contains("guarantee"), "{bad:?}");
     assert_eq!(throng(&[], &dir.join("nowhere")).status.code(), Some(2));
     assert_eq!(throng(&["--survey-hash", "5"], dir).status.code(), Some(2));
     fs::write(copy.path().join("release.json"), "[]").unwrap();
     assert_eq!(throng(&[], copy.path()).status.code(), Some(2));
+}
+
+/// A program that calls the analyzer gets what `throng release` makes, of the same ledger, and is refused the same.
+#[test]
+fn a_call_releases_what_the_command_does() {
+    let analyst = quick();
+    let command = || THRONG.command().args(["release", "--json", "--config"]).arg(analyst.config()).output();
+    let call = || Analyzer::open(analyst.analyzer())?.release(analyst.bundle(), analyst.epoch);
+    let config = fs::read_to_string(analyst.config()).unwrap();
+    fs::write(analyst.config(), config.replace("epsilon_central = 10", "epsilon_central = 0.1")).unwrap();
+    let (refused, refusal) = (command().unwrap(), call().unwrap_err());
+    assert_eq!((refused.status.code(), refusal.kind()), (Some(1), ErrorKind::Refused));
+    let rule = &refusal.refusal().unwrap().0;
+    assert!(rule.contains("of 0.1 at delta 1e-5"), "{rule}");
+    assert_eq!(String::from_utf8_lossy(&refused.stderr).trim_end(), format!("error: {refusal:#}"));
+    assert!(!analyst.path("data/releases").exists(), "nothing is published that is refused");
+
+    fs::write(analyst.config(), config).unwrap();
+    let mut said: Released = serde_json::from_slice(&command().unwrap().stdout).unwrap();
+    let ledger = fs::read(analyst.path("data/ledger")).unwrap();
+    let released = call().unwrap();
+    assert_eq!(fs::read(analyst.path("data/ledger")).unwrap(), ledger, "it costs nothing more");
+    // The program brings somebody who draws.
+    said.files.retain(|name| !name.starts_with("ranks."));
+    assert_eq!(released, said);
+    let verdict = verify(Path::new(&said.directory.unwrap()), None).unwrap();
+    assert!(verdict.holds, "{verdict}");
+    // What is asked for wrongly is told apart from what a rule refuses.
+    for wrong in [
+        Analyzer::open(analyst.dir.path()).err().unwrap(),
+        Analyzer::open(analyst.analyzer()).unwrap().release(quick().bundle(), analyst.epoch).unwrap_err(),
+        Analyzer::open(analyst.analyzer()).unwrap().release(analyst.bundle(), 1).unwrap_err(),
+    ] {
+        assert!(wrong.refusal().is_none(), "{wrong:#}");
+    }
+}
+
+/// Ended at any place, `throng release --out` leaves all of the older release there or all of the new one.
+#[test]
+fn a_copy_of_a_release_is_the_older_one_or_the_new_one() {
+    let analyst = quick();
+    let out = analyst.dir.path().join("out");
+    let release = |more: &[&str], place: &str| {
+        let mut command = THRONG.command();
+        command.args(["release", "--config"]).arg(analyst.config()).arg("--out").arg(&out).args(more);
+        command.env("THRONG_TEST_ABORT_AT", place).output().unwrap()
+    };
+    let found = || {
+        let release: Released = serde_json::from_slice(&fs::read(out.join("release.json")).unwrap()).unwrap();
+        let mut files = release.files.clone();
+        files.sort();
+        assert_eq!(names(&out), files, "no file of another time");
+        assert!(verify(&out, None).unwrap().holds);
+        release.top.len()
+    };
+    assert!(release(&[], "").status.success());
+    assert_eq!(found(), 20);
+    let beside = names(analyst.dir.path());
+    // The new one has a picture where the older one has plots.
+    let new = ["--top", "5", "--width", "16"];
+    for (place, top) in [("directory-written", 20), ("directory-replaced", 5)] {
+        assert!(release(&new, place).status.signal().is_some(), "{place}");
+        assert_eq!(found(), top, "{place}");
+    }
+    assert!(release(&new, "").status.success());
+    assert_eq!((found(), names(analyst.dir.path())), (5, beside));
+    // Whatever else is there would be lost.
+    fs::write(out.join("mine.txt"), "").unwrap();
+    let refused = release(&new, "");
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(2) && said.contains("such as mine.txt"), "{said}");
+    assert!(out.join("mine.txt").exists());
 }
 
 /// Names of values that stand in a file are in all that a release shows, and the file is among those of the release.

@@ -226,7 +226,7 @@ impl PublishedFiles {
 const HEADER: &str = "throng-v1 release files\n";
 const AGAIN: &str = "make the release again with `throng release`, which costs nothing";
 /// The hashes of all other files of a release, for the analyzer.
-const LIST: &str = "release.files";
+pub(super) const LIST: &str = "release.files";
 
 /// The names of the files of a release: what it says.
 pub const RELEASE: &str = "release.json";
@@ -236,6 +236,8 @@ pub const TABLE: &str = "estimates.csv";
 pub const SURVEY: &str = "survey.toml";
 /// The signatures of all parties.
 pub const SIGNATURES: &str = "survey.signatures";
+/// The names of values, where the survey has them in a file.
+pub const NAMES: &str = "survey.names";
 /// The key lists that statements name.
 pub const KEYS: &str = "survey.keys";
 /// What the hops of its instances signed about the epoch: records as on the wire, by instance and hop.
@@ -244,6 +246,8 @@ pub const STATEMENTS: &str = "statements";
 pub const LEDGER: &str = "ledger";
 /// Its picture, where it has one.
 pub const PICTURE: &str = "estimate.png";
+/// Its plot by rank, where it has one instead.
+pub(super) const PLOTS: [&str; 2] = ["ranks.svg", "ranks.png"];
 
 #[cfg(test)]
 mod tests {

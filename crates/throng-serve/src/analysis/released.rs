@@ -12,7 +12,7 @@ use throng_survey::{CheckedClaim, Promise};
 use throng_wire::survey::{Cover, Enrolment, Survey};
 
 use super::lies::{Lies, interval_with_liars, liars, mark_of};
-use super::published::{PICTURE, TABLE};
+use super::published::{PICTURE, PLOTS, TABLE};
 use crate::error::{Error, Result};
 use crate::studio::{RankPlot, Studio};
 use throng_account::rounding::at_most;
@@ -131,6 +131,12 @@ pub struct Wanted {
     pub liars: u64,
 }
 
+impl Default for Wanted {
+    fn default() -> Self {
+        Self { top: 20, confidence: 0.95, liars: 0 }
+    }
+}
+
 /// Envelopes that were not counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RejectedCounts {
@@ -168,7 +174,7 @@ impl Released {
         let (crowd, estimates) = (release.crowd(), release.estimates());
         let hitters = estimates.heavy_hitters(BETA)?;
         let claim = CheckedClaim::under(survey, crowd.route.label)?;
-        let promise = Promise::kept(survey, &claim, release.central(), release.honest())?;
+        let promise = claim.promise.of_crowd(release.central(), release.honest());
         let lies = Lies::of(survey, release, hitters.threshold, liars);
         let largest =
             ranking_among(estimates, |value| release.given(value).is_some(), top, confidence, BETA)?;
@@ -263,12 +269,11 @@ impl Released {
                     (&self.name, self.label.as_deref()),
                     self.epoch,
                     self.promise.central.epsilon_central,
-                    self.promise.epsilon_local,
+                    self.promise.local.epsilon_local,
                 );
                 let (title, by_rank) = (&*title, &*by_rank);
                 let plot = RankPlot { title, by_rank, estimates, threshold: self.noise_threshold };
-                let [svg, png] = studio.ranks(&plot).map_err(drawing)?;
-                files.extend([("ranks.svg", svg), ("ranks.png", png)]);
+                files.extend(PLOTS.into_iter().zip(studio.ranks(&plot).map_err(drawing)?));
             }
         }
         Ok(files)
@@ -425,9 +430,9 @@ impl fmt::Display for Released {
                 HumanCount(self.promise.honest_respondents)
             ),
         )?;
-        let floor = if self.promise.backstop { "epsilon_backstop" } else { "epsilon_local" };
-        let over = if self.promise.backstop { ", one epoch or a constant answer" } else { "" };
-        let local = at_most(self.promise.epsilon_local);
+        let floor = if self.promise.local.backstop { "epsilon_backstop" } else { "epsilon_local" };
+        let over = if self.promise.local.backstop { ", one epoch or a constant answer" } else { "" };
+        let local = at_most(self.promise.local.epsilon_local);
         line("whatever fails", format!("{floor} {local:.4} ({}{over})", self.promise.central.neighbors))?;
         line(
             "all releases",

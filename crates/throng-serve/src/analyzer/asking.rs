@@ -15,7 +15,7 @@ use super::Analyzed;
 use crate::error::Result;
 use crate::operate::contacts::Contacts;
 use crate::operate::reasons::{self, Reason};
-use throng_host::clock::now_s;
+use throng_host::clock::{Clock, SystemClock};
 use throng_host::net::{Client, Outgoing, Problem, SendError, paths};
 
 /// The questions to the earlier hops of one instance that are under way. They keep no batch waiting.
@@ -41,18 +41,20 @@ impl Asking {
         self.since = Some(Instant::now());
         let signed = survey.bundle.survey();
         let label = u32::from(signed.survey().labels.is_some());
-        let epoch = signed.survey().epoch_at(now_s());
+        let epoch = signed.survey().epoch_at(SystemClock.now_s());
         let route = Route { survey: signed.hash(), label, epoch, instance };
         self.running.clear();
         for place in (1..signed.survey().delivery.hops).map(|hop| Place::hop(instance, hop)) {
             let contacts = contacts.clone();
             match survey.bundle.address(place) {
-                Err(error) => contacts.note(signed.hash(), place, now_s(), Some(Reason::of(&error.into()))),
+                Err(error) => {
+                    contacts.note(signed.hash(), place, SystemClock.now_s(), Some(Reason::of(&error.into())))
+                }
                 Ok(address) => {
                     let (client, address) = (client.clone(), address.clone());
                     self.running.push(handle.spawn(async move {
                         let failing = reasons::answer(&address, asked(&client, &address, &route).await).err();
-                        contacts.note(route.survey, place, now_s(), failing);
+                        contacts.note(route.survey, place, SystemClock.now_s(), failing);
                     }));
                 }
             }

@@ -27,7 +27,7 @@ use crate::operate::log::Log;
 use crate::operate::reasons::{self, Reason};
 use crate::operate::vitals::{Counter, Vitals};
 use crate::operate::work_loop::{Failures, Kind, WorkLoop, Worker};
-use throng_host::clock::now_s;
+use throng_host::clock::{Clock, SystemClock};
 use throng_host::ensure;
 use throng_host::faults::abort_at;
 use throng_host::net::client::{Client, Reply};
@@ -164,7 +164,7 @@ impl Worker for Puller {
             let failing = taken.as_ref().err().map(Reason::of);
             let signed = self.survey.bundle.survey();
             let last = Place::hop(self.instance, signed.survey().delivery.hops);
-            self.contacts.note(signed.hash(), last, now_s(), failing);
+            self.contacts.note(signed.hash(), last, SystemClock.now_s(), failing);
             if taken.is_ok() {
                 lock(&self.watched.delivered).insert(self.instance);
             }
@@ -214,7 +214,7 @@ impl Puller {
     fn take(&self, route: Route) -> Result<()> {
         let survey = &self.survey;
         ensure!(survey.has_label(route.label), Invalid, "the survey has no such label");
-        let current = survey.bundle.survey().survey().epoch_at(now_s());
+        let current = survey.bundle.survey().survey().epoch_at(SystemClock.now_s());
         ensure!(
             route.epoch < current,
             Invalid,
@@ -338,7 +338,7 @@ impl Puller {
     /// those that were opened or erased. Not by a clock that is not believed.
     fn erase_old(&self, late_epochs_max: u64) -> Result<()> {
         let Analyzed { bundle, tallies, sealed, .. } = &self.survey;
-        let (signed, now) = (bundle.survey(), now_s());
+        let (signed, now) = (bundle.survey(), SystemClock.now_s());
         let waiting = sealed.waiting()?;
         let mut own = waiting.into_iter().filter(|(.., instance)| *instance == self.instance).peekable();
         // Whoever opens just now is not disturbed.
@@ -423,7 +423,7 @@ struct Begun {
 
 impl Analyzed {
     fn key_epochs_left(&self) -> u64 {
-        self.layers.epochs_from(self.bundle.survey().survey().epoch_at(now_s()))
+        self.layers.epochs_from(self.bundle.survey().survey().epoch_at(SystemClock.now_s()))
     }
 
     fn has_label(&self, label: u32) -> bool {
@@ -438,7 +438,7 @@ impl Analyzed {
     /// Whether the clock is later than anything of the last layer key can come, or so many epochs later: it may be wrong, and
     /// what is erased does not come back with the time.
     fn is_past_keys(&self, late_epochs_max: u64) -> bool {
-        let epoch = self.bundle.survey().survey().epoch_at(now_s());
+        let epoch = self.bundle.survey().survey().epoch_at(SystemClock.now_s());
         let past = |last: u64| epoch > last.saturating_add(1).saturating_add(late_epochs_max);
         self.layers.last_epoch().is_some_and(past)
     }
@@ -453,7 +453,7 @@ impl Analyzed {
     /// waits sealed of.
     fn refresh(&mut self, [late_epochs, late_epochs_max]: [u64; 2]) -> Result<()> {
         let survey = self.bundle.survey();
-        let epoch = survey.survey().epoch_at(now_s());
+        let epoch = survey.survey().epoch_at(SystemClock.now_s());
         let waiting = self.sealed.waiting()?.into_iter().map(|(_, epoch, _)| epoch).min();
         let oldest = epoch.saturating_sub(late_epochs).min(waiting.unwrap_or(u64::MAX));
         // Keys that were kept for what waited are not needed once that is erased, however late it is.

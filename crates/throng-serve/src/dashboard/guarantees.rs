@@ -7,7 +7,7 @@ use throng_account::GoOn;
 use throng_account::attacker::{Coalition, Exposure, RemainingPrivacy};
 use throng_account::bound::{BOUNDS, Bound};
 use throng_dp::{CentralGuarantee, Coins, LocalGuarantee, Neighbors, Removal, Replacement};
-use throng_survey::{CheckedClaim, terms};
+use throng_survey::{CheckedClaim, LocalPromise, Promise, terms};
 use throng_wire::Survey;
 
 use super::query::{Query, bad};
@@ -54,6 +54,8 @@ struct Asked {
     analyzer: bool,
     honest_fraction: f64,
     respondents: u64,
+    /// Written with what it proves.
+    #[serde(skip)]
     bound: String,
 }
 
@@ -85,32 +87,41 @@ pub(super) struct WhatIf {
     destroyed: bool,
     /// Whether nothing else is asked than what the survey itself says.
     planned: bool,
-    neighbors: &'static str,
-    /// What is left whatever fails: of one epoch, or with a backstop of all epochs while the answer stays the same.
-    epsilon_local: f64,
-    backstop: bool,
+    #[serde(flatten)]
+    guarantee: Guarantee,
     /// What one fragment says that is known to be somebody's.
     epsilon_fragment: f64,
     /// How many fragments each bit is sent in.
     fragments: u32,
-    /// What a release guarantees; none where nothing can be said.
-    epsilon_central: Option<f64>,
-    delta: f64,
-    /// The same under replacement: what tells two answers apart that somebody could have given.
+    /// The guarantee under replacement: what tells two answers apart that somebody could have given.
     replacement: Replaced,
     /// What it is worth that somebody took part at all, for the crowd that is planned.
     absence: String,
-    /// Why nothing can be said.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
-    /// The honest respondents that hide each other.
-    honest_respondents: Option<u64>,
     /// What the attacker leaves.
     left: Remaining,
     /// What the guarantee rests on, in sentences.
     assumptions: Vec<String>,
     /// Every bound, in plain words.
     bounds: Vec<Value>,
+}
+
+/// What is guaranteed then.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Guarantee {
+    /// What a release guarantees, and what is left without it.
+    Kept(Promise),
+    /// Nothing can be said of a release: its numbers are null. What holds whatever fails holds then, too.
+    Nothing {
+        epsilon_central: (),
+        delta: f64,
+        neighbors: &'static str,
+        bound: String,
+        honest_respondents: (),
+        #[serde(flatten)]
+        local: LocalPromise,
+        reason: String,
+    },
 }
 
 /// Bounds under replacement.
@@ -149,9 +160,26 @@ impl WhatIf {
         terms.bound = Bound::named(&asked.bound).map_err(|error| refused(&error))?;
         let crowd = &survey.crowd;
         let kept = terms.guarantee_at_least(asked.respondents, crowd.respondents_min, go_on);
-        let (kept, reason) = match kept {
-            Ok(kept) => (Some(kept), None),
-            Err(error) => (None, Some(error.to_string())),
+        let bound = asked.bound.clone();
+        let (kept, guarantee) = match kept {
+            Ok(kept) => {
+                let mut promise = claim.promise.of_crowd(kept.central, kept.honest);
+                promise.central.bound = bound;
+                (Some(kept), Guarantee::Kept(promise))
+            }
+            Err(error) => {
+                let Promise { central, local, .. } = claim.promise.clone();
+                let nothing = Guarantee::Nothing {
+                    epsilon_central: (),
+                    delta: central.delta,
+                    neighbors: Removal::NAME,
+                    bound,
+                    honest_respondents: (),
+                    local,
+                    reason: error.to_string(),
+                };
+                (None, nothing)
+            }
         };
         // The worst that so many can be: as many as there are of those that get fragments.
         let bad_instances = asked.bad_instances.min(claim.exposure.instances);
@@ -174,16 +202,12 @@ impl WhatIf {
             respondents_min: crowd.respondents_min,
             destroyed: asked.respondents < crowd.respondents_min,
             planned: asked == Asked::planned(survey),
-            neighbors: Removal::NAME,
-            epsilon_local: floor,
-            backstop: claim.exposure.fragments.is_some(),
+            guarantee,
             epsilon_fragment: claim.fragment.epsilon().value(),
             fragments: match terms.coins {
                 Coins::Runs { .. } => 1,
                 Coins::Fragments { tau, .. } => tau,
             },
-            epsilon_central: kept.map(|kept| kept.central.epsilon().value()),
-            delta: claim.claimed.delta().value(),
             replacement: Replaced {
                 epsilon_local: local,
                 epsilon_fragment: fragment,
@@ -191,8 +215,6 @@ impl WhatIf {
                 delta: released.map(|released| released.delta().value()),
             },
             absence: claim.absence_in_words(),
-            reason,
-            honest_respondents: kept.map(|kept| kept.honest),
             left: remaining(left, kept.map(|kept| kept.central), floor),
             assumptions,
             bounds: BOUNDS.iter().map(in_words).collect(),
@@ -295,6 +317,7 @@ const WORDS: [(&str, &str); 6] = [
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::sync::Arc;
     use std::time::{Duration, Instant};
 
@@ -316,6 +339,36 @@ mod tests {
         let late = answer(Duration::ZERO).err().unwrap();
         assert_eq!((late.status.as_u16(), late.name.as_ref()), (422, "too-much"));
         assert!(late.detail.contains("throng account"), "{late}");
+    }
+
+    /// A guarantee has the same names here as in a release, each once; where nothing can be said, the floor has them.
+    #[test]
+    fn a_guarantee_is_a_promise_or_a_reason_and_the_floor() {
+        let survey = Survey::from_toml(FRAGMENTED).unwrap();
+        let claim = CheckedClaim::check(&survey).unwrap();
+        let by = |bound: &str| {
+            let asked = Asked { bound: bound.into(), ..Asked::planned(&survey) };
+            let what = WhatIf::of(&survey, asked, None, TO_THE_END).ok().unwrap();
+            let text = serde_json::to_string(&what).unwrap();
+            assert_eq!(text.matches("\"bound\":").count(), 1, "{text}");
+            serde_json::to_value(&what).unwrap()
+        };
+        let kept = by("exact");
+        let promise: Promise = serde_json::from_value(kept.clone()).unwrap();
+        assert_eq!(promise, claim.promise.of_crowd(claim.central, claim.promise.honest_respondents));
+        assert_eq!((kept.get("reason"), &kept["left"]["kind"]), (None, &json!("central")));
+        let nothing = by("fmt23");
+        assert_eq!((&nothing["bound"], &nothing["neighbors"]), (&json!("fmt23"), &json!("removal")));
+        assert_eq!((&nothing["epsilon_local"], &nothing["backstop"]), (&json!(5.25), &json!(true)));
+        assert_eq!(
+            (&nothing["epsilon_central"], &nothing["honest_respondents"]),
+            (&Value::Null, &Value::Null)
+        );
+        assert_eq!((&nothing["delta"], &nothing["left"]["kind"]), (&json!(1e-6), &json!("floor")));
+        assert!(!nothing["reason"].as_str().unwrap().is_empty());
+        let keys = |of: &Value| of.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>();
+        let [kept, nothing] = [&kept, &nothing].map(keys);
+        assert_eq!(nothing.difference(&kept).collect::<Vec<_>>(), ["reason"]);
     }
 
     #[test]
@@ -353,7 +406,8 @@ mod tests {
                 receiving == [2]
             );
             // How many are honest, and how many of them deletion leaves, are two numbers.
-            let (follow, left) = ("90000 of 100000 respondents follow", what.honest_respondents.unwrap());
+            let Guarantee::Kept(promise) = &what.guarantee else { panic!("nothing is kept") };
+            let (follow, left) = ("90000 of 100000 respondents follow", promise.honest_respondents);
             let stay = format!("each keeps {left} of them at least");
             assert!(left < 90_000);
             assert!(what.assumptions.iter().any(|one| one.contains(follow) && one.contains(&stay)));

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use throng_dp::Estimates;
 use throng_dp::estimate::Spread;
+use throng_survey::Promise;
 
 use super::query::{Query, bad};
 use super::{Download, JSON, Json, Named, Serving, Shared, Shown, file_name, problem};
@@ -147,7 +148,7 @@ pub(super) async fn file(
                     (&release.name, release.label.as_deref()),
                     epoch,
                     release.promise.central.epsilon_central,
-                    release.promise.epsilon_local,
+                    release.promise.local.epsilon_local,
                 );
                 let (title, by_rank) = (&*title, &*ranked(&lines));
                 let plot =
@@ -213,9 +214,8 @@ struct ListedRelease {
     domain: u64,
     respondents: u64,
     significant: u64,
-    epsilon_central: f64,
-    delta: f64,
-    epsilon_local: f64,
+    #[serde(flatten)]
+    promise: Promise,
     population: String,
 }
 
@@ -232,9 +232,7 @@ impl ListedRelease {
             domain: release.domain,
             respondents: release.respondents,
             significant: release.significant,
-            epsilon_central: release.promise.central.epsilon_central,
-            delta: release.promise.central.delta,
-            epsilon_local: release.promise.epsilon_local,
+            promise: release.promise,
             population: release.population,
         }
     }

@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use axum::extract::State;
 use serde::Serialize;
 use throng_dp::Coins;
-use throng_survey::{CentralPromise, floor};
+use throng_survey::{CentralPromise, LocalPromise, floor};
 use throng_wire::survey::{Cover, Encoding, Enrolment};
 use throng_wire::{Place, Route, SurveyHash};
 
@@ -15,7 +15,7 @@ use crate::analysis::{ReleaseName, SealedFiles, TallyFiles};
 use crate::error::Result;
 use crate::operate::contacts::Contact;
 use crate::operate::vitals::Readiness;
-use throng_host::clock::now_s;
+use throng_host::clock::{Clock, SystemClock};
 use throng_host::net::Problem;
 
 /// Whether a batch that was taken was counted or destroyed. Such a file never changes, so it is looked at once.
@@ -23,7 +23,9 @@ pub(super) type Outcomes = BTreeMap<(SurveyHash, u32, u64, u32), Outcome>;
 
 /// `GET /api/surveys`
 pub(super) async fn all(State(serving): State<Shared>) -> Result<Json<Surveys>, Problem> {
-    serving.work(|serving| serving.surveys(now_s()).map(Json).map_err(|error| problem(&error))).await
+    serving
+        .work(|serving| serving.surveys(SystemClock.now_s()).map(Json).map_err(|error| problem(&error)))
+        .await
 }
 
 /// All surveys of an analyzer, and how it is.
@@ -54,9 +56,9 @@ struct SurveyPage {
     /// What one release is claimed to guarantee.
     #[serde(flatten)]
     claim: CentralPromise,
-    /// What is left whatever fails: of one epoch, or with a backstop of all epochs while the answer stays the same.
-    epsilon_local: f64,
-    backstop: bool,
+    /// What is left whatever fails.
+    #[serde(flatten)]
+    local: LocalPromise,
     instances: u32,
     hops: u32,
     envelopes: u32,
@@ -192,8 +194,10 @@ impl Serving {
             labels,
             profiles: survey.labels.as_ref().and_then(|labels| labels.profiles.clone()).unwrap_or_default(),
             claim: (&survey.claim).into(),
-            epsilon_local: floor(survey)?.epsilon().value(),
-            backstop: matches!(survey.mechanism()?.coins(), Coins::Fragments { .. }),
+            local: LocalPromise {
+                epsilon_local: floor(survey)?.epsilon().value(),
+                backstop: matches!(survey.mechanism()?.coins(), Coins::Fragments { .. }),
+            },
             instances: survey.delivery.instances,
             hops: survey.delivery.hops,
             envelopes: survey.delivery.envelopes,

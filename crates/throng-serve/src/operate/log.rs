@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::{Map, Value};
 
 use super::reasons::Reason;
-use throng_host::clock::{now_ms, now_s, rfc3339};
+use throng_host::clock::{Clock, SystemClock, rfc3339};
 
 /// How a line is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -137,14 +137,14 @@ impl Entry<'_> {
 
     /// Writes the line. A log that nobody reads does not matter to a server.
     pub fn write(self) {
-        let mut line = self.line(now_ms());
+        let mut line = self.line(SystemClock.now_ms());
         line.push('\n');
         let _ = std::io::stderr().lock().write_all(line.as_bytes());
     }
 
     /// The same, at most once a minute: for what can happen as often as strangers like, and would be a count.
     pub fn write_seldom(self, seldom: &Seldom) {
-        if seldom.is_due(now_s()) {
+        if seldom.is_due(SystemClock.now_s()) {
             self.write();
         }
     }

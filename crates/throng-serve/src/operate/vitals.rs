@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::directory;
-use throng_host::clock::now_s;
+use throng_host::clock::{Clock, SystemClock};
 use throng_host::net::Server;
 
 /// What a server's operator can ask. Clones are the same.
@@ -70,7 +70,7 @@ impl Vitals {
     /// Those of a process that starts now.
     pub fn new() -> Self {
         let vitals = Self(Arc::default());
-        let started_s = now_s() as f64;
+        let started_s = SystemClock.now_s() as f64;
         vitals.gauge(
             "process_start_time_seconds",
             "When this process began, in seconds since 1970.",

@@ -14,7 +14,7 @@ use super::reasons::Reason;
 use super::vitals::{Counter, Pulse, Vitals};
 use super::waits::Waits;
 use crate::error::Result;
-use throng_host::clock::{has_jumped_ahead, now_s};
+use throng_host::clock::{Clock, SystemClock, has_jumped_ahead};
 use throng_host::ensure;
 
 /// The kinds of work of a party, each of which can fail while the others do not.
@@ -75,7 +75,7 @@ pub(crate) struct WorkLoop<K> {
 
 impl<K: Kind> WorkLoop<K> {
     pub(crate) fn new(pulse: Pulse, failures: Failures<K>, log: Log, instance: Option<u32>) -> Self {
-        let started = (Instant::now(), now_s());
+        let started = (Instant::now(), SystemClock.now_s());
         Self { waits: Waits::default(), started, pulse, failures, log, instance }
     }
 
@@ -114,7 +114,7 @@ impl<K: Kind> WorkLoop<K> {
     /// the party again.
     fn believes_clock(&mut self, jumped: &'static str) -> bool {
         let check = || -> Result<()> {
-            ensure!(!has_jumped_ahead(self.started), Invalid, "{jumped}");
+            ensure!(!has_jumped_ahead(self.started, SystemClock.now_s()), Invalid, "{jumped}");
             Ok(())
         };
         let checked = check();

@@ -9,7 +9,7 @@ use throng_shuffle::{Hop, Refusal, Taken, Upload};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::{Context, Result};
-use throng_host::clock::now_s;
+use throng_host::clock::{Clock, SystemClock};
 use throng_host::entropy::system_rng;
 
 /// The way into a hop. While one group is being synced the next one gathers, so that groups grow with the load. Where the
@@ -109,7 +109,7 @@ fn write(
         company = group.len() >= SIBLINGS;
         let (uploads, answers): (Vec<_>, Vec<_>) =
             group.drain(..).map(|Waiting { upload, answer }| (upload, answer)).unzip();
-        let taken = hop.take(&uploads, now_s(), &mut rng);
+        let taken = hop.take(&uploads, SystemClock.now_s(), &mut rng);
         // A runtime that is gone has nobody left who waits.
         let _ = done.send(Done { uploads, answers, taken });
     }

@@ -20,7 +20,7 @@ use super::{Running, Served};
 use crate::operate::damage::Damage;
 use crate::operate::reasons::Reason;
 use crate::shuffler::worker::{Blocking, wire_batch};
-use throng_host::clock::{has_jumped_ahead, now_s};
+use throng_host::clock::{Clock, SystemClock, has_jumped_ahead};
 use throng_host::entropy::system_rng;
 use throng_host::net::body::Timed;
 use throng_host::net::{
@@ -86,11 +86,12 @@ async fn take_body(
     let layout = hop.hop.layout();
     let upload = Upload::new(request, layout.body_len(layout.envelopes()) as u64)?;
     // A refusal because the epoch is over would be for good.
-    if has_jumped_ahead(hop.started) {
+    let now_s = SystemClock.now_s();
+    if has_jumped_ahead(hop.started, now_s) {
         return Err(clock());
     }
-    hop.hop.admits(channel, upload.len() as usize, now_s()).map_err(|refusal| match refusal {
-        Refusal::Closed if hop.hop.is_past_keys(now_s(), 0) => clock(),
+    hop.hop.admits(channel, upload.len() as usize, now_s).map_err(|refusal| match refusal {
+        Refusal::Closed if hop.hop.is_past_keys(now_s, 0) => clock(),
         refusal => problem(refusal),
     })?;
     let body = upload.bytes_in(hop.intake.memory()).await?;
@@ -137,7 +138,7 @@ async fn take_batch(
     let receiving = tokio::task::spawn_blocking(move || {
         let mut records = Queue { queue, part: rest };
         let mut rng = system_rng().map_err(|error| Error::Store(io::Error::other(error.to_string())))?;
-        hop.receive(channel, statements, count, &mut records, now_s(), &mut rng)
+        hop.receive(channel, statements, count, &mut records, SystemClock.now_s(), &mut rng)
     });
     let (mut broken, mut wanted) = (None, true);
     while broken.is_none() {
@@ -371,7 +372,7 @@ fn problem(refusal: Refusal) -> Problem {
     let problem = Problem::new(status, name, refusal.to_string());
     match refusal {
         // Whoever asks can tell whether it is their clock that is wrong.
-        Refusal::Closed | Refusal::Early => problem.at_s(now_s()),
+        Refusal::Closed | Refusal::Early => problem.at_s(SystemClock.now_s()),
         _ => problem,
     }
 }

@@ -23,7 +23,7 @@ use crate::operate::survey_files::SurveyFiles;
 use crate::operate::vitals::{Counter, Vitals};
 use crate::operate::work_loop::{Failures, Kind, WorkLoop, Worker};
 use throng_host::bundle::Bundle;
-use throng_host::clock::now_s;
+use throng_host::clock::{Clock, SystemClock};
 use throng_host::ensure;
 use throng_host::entropy::system_rng;
 use throng_host::net::client::Client;
@@ -138,8 +138,8 @@ impl Worker for HopWorker {
             return;
         }
         let closed = system_rng().map_err(Into::into).and_then(|mut rng| {
-            self.hop.close_due(now_s())?;
-            Ok(self.hop.open_due(now_s(), &mut rng)?)
+            self.hop.close_due(SystemClock.now_s())?;
+            Ok(self.hop.open_due(SystemClock.now_s(), &mut rng)?)
         });
         self.work_loop.note(Work::Close, None, closed);
         for channel in self.hop.undecided() {
@@ -179,7 +179,7 @@ impl HopWorker {
 
     /// Erases what the next party has not come for in time.
     fn erase_late(&self) -> Result<()> {
-        for Channel { label, epoch } in self.hop.expire_due(now_s())? {
+        for Channel { label, epoch } in self.hop.expire_due(SystemClock.now_s())? {
             self.counts.erased.add();
             self.log.warn("batch-erased").epoch(epoch).label(label).reason(Reason::NotTaken).write();
         }
@@ -187,7 +187,7 @@ impl HopWorker {
     }
 
     fn refresh_keys(&mut self) -> Result<()> {
-        let now = now_s();
+        let now = SystemClock.now_s();
         let (survey, oldest) = (self.hop.survey(), self.hop.oldest_epoch(now, GRACE_EPOCHS));
         let expired = self.hop.has_keys_before(oldest).then_some(oldest);
         let epoch = survey.survey().epoch_at(now);
@@ -199,7 +199,7 @@ impl HopWorker {
 
     /// Takes over other parties' addresses and the analyzer's key list, when there are new ones.
     fn refresh_survey(&mut self) -> Result<()> {
-        let epoch = self.hop.survey().survey().epoch_at(now_s());
+        let epoch = self.hop.survey().survey().epoch_at(SystemClock.now_s());
         // What cannot be used is not taken over, and said again the next time.
         let mut public = self.public.clone();
         if let Some(bundle) = public.refresh(&self.bundle, epoch)? {

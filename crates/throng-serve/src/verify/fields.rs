@@ -109,13 +109,8 @@ pub(super) fn channel(
         verdict.failed("epoch", "release.json names none".into());
         return None;
     };
-    let names = survey.survey().labels.as_ref().map(|labels| labels.names.as_slice()).unwrap_or_default();
-    let label = match release.get("label").and_then(Value::as_str) {
-        None if names.is_empty() => Some(0),
-        None => None,
-        Some(name) => names.iter().position(|known| known == name).map(|at| at as u32 + 1),
-    };
-    let Some(label) = label else {
+    let label = release.get("label").and_then(Value::as_str);
+    let Ok(label) = survey.survey().label_number(label) else {
         verdict.failed("label", "release.json names a label that the survey does not have, or none".into());
         return None;
     };

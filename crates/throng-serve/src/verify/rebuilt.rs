@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use throng_account::ledger::{Ledger, Recorded};
 use throng_analyze::{Crowd, InstanceTally, Release};
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
+use throng_survey::Promise;
 use throng_wire::SignedSurvey;
 
 use super::{Files, Verdict};
@@ -22,8 +23,8 @@ pub(super) struct Rebuilt {
     pub(super) lines: Vec<EstimateLine>,
     /// The lines that were published.
     pub(super) published: Vec<EstimateLine>,
-    /// How many honest respondents the guarantee rests on.
-    pub(super) honest: u64,
+    /// What it promises.
+    pub(super) promise: Promise,
     /// Whether collisions in a sketch add to the errors, which nobody can work out again.
     pub(super) is_sketch: bool,
 }
@@ -107,7 +108,6 @@ pub(super) fn rebuild(
             }
         }
     };
-    let honest = kept.honest;
     let release = Release::new(survey.survey(), parts, kept, &recorded)?;
     let is_sketch = release.estimates().spread().collisions.is_some();
     let published = match table(files, release.estimates().counts().len()) {
@@ -175,7 +175,7 @@ pub(super) fn rebuild(
             crowd.present.len() + crowd.outside.len()
         ),
     );
-    Ok(Some(Rebuilt { fields, lines, published, honest, is_sketch }))
+    Ok(Some(Rebuilt { fields, lines, published, promise: made.promise, is_sketch }))
 }
 
 /// The lines of the table, one for each value.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
+use throng_survey::Promise;
 use throng_wire::SignedSurvey;
 use throng_wire::survey::Enrolment;
 
@@ -13,6 +14,9 @@ use super::rebuilt::Rebuilt;
 pub struct Verdict {
     /// Whether every check holds.
     pub holds: bool,
+    /// What the release promises, as our own accountant finds; absent where that cannot be worked out.
+    #[serde(flatten)]
+    pub promise: Option<Promise>,
     /// The checks, in order.
     pub checks: Vec<Check>,
     /// The fields of release.json that are the analyzer's word.
@@ -48,6 +52,7 @@ impl Verdict {
     pub(super) fn new() -> Self {
         Self {
             holds: true,
+            promise: None,
             checks: Vec::new(),
             fields_not_checked: Vec::new(),
             cannot_be_checked: Vec::new(),
@@ -96,7 +101,7 @@ impl Verdict {
         }
         say(format!(
             "That {} of those who were counted are honest: that they drew their own coins, and told nobody.",
-            rebuilt.honest
+            rebuilt.promise.honest_respondents
         ));
         say(format!(
             "That one hop among the {} of each instance is honest: that it mixed the envelopes and forgot their order.",

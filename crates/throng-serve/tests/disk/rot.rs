@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use throng_analyze::{BatchHead, InstanceTally};
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
-use throng_host::clock::now_s;
+use throng_host::clock::{Clock, SystemClock};
 use throng_host::ensure;
 use throng_host::keygen::{self, Deployment, Party};
 use throng_serve::Result;
@@ -268,7 +268,7 @@ impl Homes {
         let survey = Survey::from_toml(SURVEY).unwrap();
         let mut rng = throng_host::entropy::system_rng().unwrap();
         let url = |_| "https://127.0.0.1:1".to_owned();
-        let first = now_s() / survey.epoch_s;
+        let first = SystemClock.now_s() / survey.epoch_s;
         let deployment = keygen::deployment(&survey, dir.path(), url, first, &mut rng).unwrap();
         let credentials: Vec<Credential> = (0..3).map(|_| Credential::generate(&mut rng)).collect();
         let list = CredentialList::new(&credentials, &deployment.bundle.survey().hash(), HOP);
@@ -303,7 +303,7 @@ impl Homes {
         all.push(format!("{:?}", analyzer.summary()));
         analyzer.check()?;
         let survey = &self.deployment.survey;
-        let epoch = now_s() / self.deployment.bundle.survey().survey().epoch_s;
+        let epoch = SystemClock.now_s() / self.deployment.bundle.survey().survey().epoch_s;
         let bundle = keygen::bundle(survey, &dirs.values().collect::<Vec<_>>(), epoch)?;
         for place in [HOP, Place::Analyzer] {
             all.push(format!("{:?} {:?}", bundle.address(place)?, bundle.key_list_digest(place)));

@@ -11,10 +11,10 @@ use throng_wire::{Receipt, ReceiptTree};
 
 use super::{Cut, Hop, lock};
 use crate::draw::Draw;
-use crate::intake::{KNOWN_LEN, OpenEpoch, Upload, key_name, make_epoch_key};
+use crate::intake::{KNOWN_LEN, OpenEpoch, key_name, make_epoch_key};
 use crate::journal::Step;
 use crate::store::Room;
-use crate::{Channel, Error, Refusal, Seed, Taken};
+use crate::{Channel, Error, Refusal, Seed, Taken, Upload};
 
 impl Hop {
     /// Whether a body can be for a channel now. Cheap, and done before anything is read into memory.

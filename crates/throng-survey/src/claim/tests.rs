@@ -29,7 +29,7 @@ fn a_bound_is_never_shown_below_itself() {
 #[test]
 fn a_claim_that_holds_says_what_is_left_whatever_fails() {
     let claim = CheckedClaim::check(&survey(SURVEY)).unwrap();
-    assert_eq!(claim.honest, 90_000);
+    assert_eq!(claim.promise.honest_respondents, 90_000);
     assert!((claim.floor.epsilon().value() - 5.25).abs() < 1e-9);
     assert!(claim.central.epsilon() < claim.claimed.epsilon() && claim.overflow.value() < 1e-8);
     let sentences = claim.sentences().join("\n");
@@ -215,7 +215,7 @@ fn labels_cost_the_people_whom_instances_delete() {
     assert!(plain.absence.is_err());
     // Each instance loses at most 420 respondents: the shift is 207, and noise with a scale of 10 is beyond 213
     // with a probability of 1e-8/5.5/3. A count is in the crowd of one instance, so they are lost once.
-    assert_eq!(plain.honest - claim.honest, 420);
+    assert_eq!(plain.promise.honest_respondents - claim.promise.honest_respondents, 420);
     assert!((claim.floor.epsilon().value() - 6.75).abs() < 1e-9);
     assert!(claim.sentences().iter().any(|sentence| sentence.contains("epsilon_label 1.5")));
     labelled.claim.epsilon_central = claim.central.epsilon().value() - 0.001;
@@ -230,7 +230,7 @@ fn a_trust_profile_is_accounted_for_by_itself() {
     assert_eq!([&all, &two, &one].map(|claim| claim.exposure.instances), [3, 2, 1]);
     assert_eq!([&all, &two, &one].map(|claim| claim.label), [1, 2, 3]);
     // The noise of a single instance is beyond its bound a little less often than that of any of three.
-    let lost = [&all, &two, &one].map(|claim| 90_000 - claim.honest);
+    let lost = [&all, &two, &one].map(|claim| 90_000 - claim.promise.honest_respondents);
     assert!(lost[2] < lost[1] && lost[1] < lost[0] && lost[2] > 350 && lost[0] < 430, "{lost:?}");
     assert!(two.overflow > all.overflow && one.overflow > two.overflow);
     // A plain survey has a little less: its crowd is larger.
@@ -249,7 +249,10 @@ fn a_trust_profile_is_accounted_for_by_itself() {
     assert_eq!(worst.absence, all.absence);
     let central = [&all, &two, &one].map(|claim| claim.central.epsilon().value());
     assert_eq!(worst.central.epsilon().value(), central.into_iter().fold(0.0, f64::max));
-    assert_eq!(worst.honest, all.honest, "the most instances delete the most");
+    assert_eq!(
+        worst.promise.honest_respondents, all.promise.honest_respondents,
+        "the most instances delete the most"
+    );
 
     let sentences = two.sentences().join("\n");
     for part in [

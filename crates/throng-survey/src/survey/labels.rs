@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use super::Survey;
+use crate::Error;
 
 /// The labels of a survey, and what hides how many respondents carry each. Paper: Section V.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -50,6 +51,18 @@ impl Survey {
             None => 0..=0,
             Some(labels) => 1..=u32::try_from(labels.names.len()).unwrap_or(u32::MAX),
         }
+    }
+
+    /// The number of the label that is meant, 0 where there are none. Refused where the survey does not have it, or has labels and
+    /// none is named.
+    pub fn label_number(&self, name: Option<&str>) -> Result<u32, Error> {
+        let Some(labels) = &self.labels else {
+            let none = || Error::Label("the survey has no labels; leave the label out".into());
+            return name.map_or(Ok(0), |_| Err(none()));
+        };
+        name.and_then(|name| labels.number(name)).ok_or_else(|| {
+            Error::Label(format!("choose one of the survey's labels: {}", labels.names.join(", ")))
+        })
     }
 
     /// The instances that fragments under a label go to, in rising order: all, or those of its trust profile.

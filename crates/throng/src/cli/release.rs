@@ -62,8 +62,8 @@ pub struct ReleaseArgs {
     #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(1..))]
     pub width: Option<u32>,
 
-    /// Write release.json, estimates.csv, a picture or plot, and what `throng verify` needs here too; the analyzer keeps
-    /// a copy in its data
+    /// Write release.json, estimates.csv, a picture or plot, and what `throng verify` needs here too, all at once, in
+    /// place of an older release; the analyzer keeps a copy in its data
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }

@@ -16,7 +16,7 @@ use super::stop::stop_signal;
 use super::{Format, print};
 use crate::cli::conform::ConformArgs;
 use crate::exit::Broken;
-use throng_host::clock::{now_ms, rfc3339};
+use throng_host::clock::{Clock, SystemClock, rfc3339};
 use throng_host::entropy::system_rng;
 use throng_host::net::server::Limits;
 use throng_host::net::{Identity, Outgoing, Server, Transport, Upload};
@@ -56,7 +56,7 @@ async fn rehearse(args: &ConformArgs, out: &OutDir) -> Result<Verdict> {
         servers.push(server);
     }
     let shape = Shape { instances: args.instances, hops: args.hops, epoch_s: args.epoch_s };
-    let epoch = now_ms() / 1000 / args.epoch_s;
+    let epoch = SystemClock.now_s() / args.epoch_s;
     let rehearsal = Rehearsal::new(shape, &doors, epoch, &mut system_rng()?)?;
     write(&rehearsal, args, out)?;
     let examiner = Arc::new(Mutex::new(Examiner::new(rehearsal)));
@@ -100,7 +100,7 @@ fn write(rehearsal: &Rehearsal, args: &ConformArgs, out: &OutDir) -> Result<()> 
 /// Until all instances have what they need, the epoch that was answered is over, or nobody came; and says what it waits for.
 async fn wait(args: &ConformArgs, examiner: &Mutex<Examiner>) -> Result<()> {
     let patience_ms = args.wait_s.unwrap_or(3 * args.epoch_s).saturating_mul(1000);
-    let until_ms = now_ms().saturating_add(patience_ms);
+    let until_ms = SystemClock.now_ms().saturating_add(patience_ms);
     eprintln!("waiting for a body to every instance, until {}", rfc3339(until_ms / 1000));
     let mut beat = interval(BEAT);
     let mut asked_to_stop = std::pin::pin!(stop_signal());
@@ -113,13 +113,13 @@ async fn wait(args: &ConformArgs, examiner: &Mutex<Examiner>) -> Result<()> {
         show(&mut examiner);
         let waits_for = examiner.waits_for();
         let end_ms = examiner.end_ms();
-        if waits_for.is_empty() || end_ms.is_some_and(|end_ms| now_ms() >= end_ms) {
+        if waits_for.is_empty() || end_ms.is_some_and(|end_ms| SystemClock.now_ms() >= end_ms) {
             return Ok(());
         }
         match end_ms {
             Some(_) if stopped => return Ok(()),
             None if stopped => bail!("stopped before anything was sent"),
-            None if now_ms() >= until_ms => {
+            None if SystemClock.now_ms() >= until_ms => {
                 bail!(
                     "nothing that could be looked into was sent in {} s; --wait-s waits longer",
                     patience_ms / 1000
@@ -155,7 +155,7 @@ async fn answer(
     };
     let body = body.as_deref().map_err(Clone::clone);
     let Ok(mut rng) = system_rng() else { return throng_host::net::Problem::unknown().await.into_response() };
-    let answered = lock(&examiner).take(instance, &head, body, now_ms(), &mut rng);
+    let answered = lock(&examiner).take(instance, &head, body, SystemClock.now_ms(), &mut rng);
     match answered {
         Ok(receipt) => Outgoing::bytes(receipt).into_response(),
         Err(problem) => problem.into_response(),

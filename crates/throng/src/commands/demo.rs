@@ -29,7 +29,7 @@ use throng_account::Refusal;
 use throng_account::rounding::at_most;
 use throng_analyze::Picture;
 use throng_host::bundle::Bundle;
-use throng_host::clock::{now_ms, now_s};
+use throng_host::clock::{Clock, SystemClock};
 use throng_host::net::client::SendError;
 use throng_host::out_dir::OutDir;
 use throng_plot::Png;
@@ -134,7 +134,7 @@ impl Demo {
         say(&format!(
             "epoch      {} s long, begins in {:.1} s; everyone sends at a time of their own",
             survey.epoch_s,
-            begins_ms.saturating_sub(now_ms()) as f64 / 1000.0
+            begins_ms.saturating_sub(SystemClock.now_ms()) as f64 / 1000.0
         ));
         until(begins_ms, "seconds until the epoch begins", stop)?;
         let (taken, failed) = self.send(deployment, &bundle, answers, stop)?;
@@ -161,7 +161,7 @@ impl Demo {
         let survey = bundle.survey().survey();
         // The first of them, for nothing but the time that they take now and here.
         let sample = ((self.values.len() as f64 * SAMPLED) as usize).clamp(SAMPLE_MIN, SAMPLE_MAX);
-        let (start, far) = (Instant::now(), survey.epoch_at(now_s()) + 2 + 3600 / survey.epoch_s);
+        let (start, far) = (Instant::now(), survey.epoch_at(SystemClock.now_s()) + 2 + 3600 / survey.epoch_s);
         respondents::seal(bundle, &self.values[..sample], far, &ProgressBar::hidden(), stop)?;
         let takes = work.rest(sample as f64 / self.values.len() as f64, start.elapsed());
 
@@ -181,7 +181,8 @@ impl Demo {
                 sealing.join().map_err(|_| anyhow!("a thread that seals panicked"))?
             })
         };
-        let answers = timing::in_time(survey.epoch_s, takes, now_ms, seal, |line| bar.suspend(|| say(line)))?;
+        let answers =
+            timing::in_time(survey.epoch_s, takes, &SystemClock, seal, |line| bar.suspend(|| say(line)))?;
         bar.finish_and_clear();
         Ok(answers)
     }
@@ -223,7 +224,7 @@ impl Demo {
         let envelopes = first["envelopes_per_instance"].as_u64().context("a plan without envelopes")?;
         let speed = Speed::measure()?;
         let work = speed.work(self.values.len() as u64, (3, 2), envelopes, times);
-        let timing = Timing::choose(now_s(), &work);
+        let timing = Timing::choose(SystemClock.now_s(), &work);
         let planned = plan(deployment, timing.epoch_s)?;
         waiting.finish_and_clear();
         stop.check()?;
@@ -390,12 +391,12 @@ impl Demo {
 
 /// Waits for a time.
 fn until(time_ms: u64, noun: &str, stop: &Stop) -> Result<()> {
-    let left_s = || time_ms.saturating_sub(now_ms()).div_ceil(1000);
+    let left_s = || time_ms.saturating_sub(SystemClock.now_ms()).div_ceil(1000);
     let all_s = left_s();
     let bar = progress::bar(all_s, noun)?;
     stop.wait(Duration::MAX, || {
         bar.set_position(all_s.saturating_sub(left_s()));
-        Ok(now_ms() >= time_ms)
+        Ok(SystemClock.now_ms() >= time_ms)
     })?;
     bar.finish_and_clear();
     Ok(())

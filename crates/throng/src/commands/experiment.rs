@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::{Format, print};
 use crate::cli::ExperimentArgs;
 use crate::memory::peak_rss_bytes;
-use throng_host::clock::now_s;
+use throng_host::clock::{Clock, SystemClock};
 use throng_host::out_dir::OutDir;
 use throng_lab::experiments::report::Report;
 use throng_lab::experiments::report::number::{duration, memory, shown};
@@ -212,7 +212,7 @@ fn wrapped(paragraph: &str, width: usize) -> String {
 
 /// The date of a report, in UTC.
 fn today() -> String {
-    date(now_s() / 86_400)
+    date(SystemClock.now_s() / 86_400)
 }
 
 /// A day since 1970 as year-month-day.

@@ -15,7 +15,7 @@ use crate::cli::keygen::{
     AddressArgs, BundleArgs, CredentialsArgs, EnrolArgs, IdentityArgs, KeygenArgs, KeygenStep, PlaceArgs,
     RotateArgs, ScheduleArgs, SignArgs,
 };
-use throng_host::clock::now_s;
+use throng_host::clock::{Clock, SystemClock};
 use throng_host::entropy::system_rng;
 use throng_host::keygen::{Party, Schedule, Signer, bundle, credentials, enrolled};
 
@@ -69,7 +69,7 @@ fn sign(args: &SignArgs) -> Result<Printed> {
     let (survey, party) = read(&args.place)?;
     let place = args.place.place;
     let schedule = schedule(&args.schedule, &survey)?;
-    let first_epoch = args.first_epoch.unwrap_or_else(|| survey.epoch_at(now_s()));
+    let first_epoch = args.first_epoch.unwrap_or_else(|| survey.epoch_at(SystemClock.now_s()));
     let (address, list) = Signer::new(&party, &survey, place)?.sign(
         &args.place.out,
         &args.url,
@@ -96,7 +96,7 @@ fn rotate(args: &RotateArgs) -> Result<Printed> {
     let (survey, party) = read(&args.place)?;
     let place = args.place.place;
     let schedule = schedule(&args.schedule, &survey)?;
-    let epoch = survey.epoch_at(now_s());
+    let epoch = survey.epoch_at(SystemClock.now_s());
     let list =
         Signer::new(&party, &survey, place)?.rotate(&args.place.out, epoch, schedule, &mut system_rng()?)?;
     let mut text = format!("{place} has a new layer key.\n");
@@ -119,7 +119,7 @@ fn address(args: &AddressArgs) -> Result<Printed> {
 
 fn bundled(args: &BundleArgs) -> Result<Printed> {
     let survey = survey(&args.survey)?;
-    let bundle = bundle(&args.survey, &args.parties, survey.epoch_at(now_s()))?;
+    let bundle = bundle(&args.survey, &args.parties, survey.epoch_at(SystemClock.now_s()))?;
     let warnings: Vec<String> = bundle.warnings().iter().map(ToString::to_string).collect();
     for warning in &warnings {
         eprintln!("note: {warning}");

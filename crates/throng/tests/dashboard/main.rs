@@ -493,7 +493,7 @@ fn what_if_is_what_the_accountant_says() {
     assert_eq!((&planned["planned"], &planned["honest_fraction"]), (&json!(true), &json!(PLANNED)));
     assert_eq!(planned["epsilon_central"], claim.central.epsilon().value());
     assert!(claim.central.epsilon() <= claim.claimed.epsilon() && claim.claimed.epsilon().value() == 1.0);
-    assert_eq!(planned["honest_respondents"], claim.honest);
+    assert_eq!(planned["honest_respondents"], claim.promise.honest_respondents);
     // Fewer honest people hide each other less well, and so do fewer people.
     assert!(central[1] > central[0] && central[3] > central[0] && central[5] > central[3], "{central:?}");
     for (query, says) in [

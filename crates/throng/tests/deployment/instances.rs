@@ -4,12 +4,13 @@ use std::fs;
 
 use hyper::Method;
 use serde_json::json;
+use throng_host::clock::{Clock, SystemClock};
 use throng_testing::crowd::{
     ATTRIBUTE_FRAGMENTS, Answered, ONE_HOT, REPORT_FRAGMENTS, everyone, ledger, release, side_by_side,
     survey, table, tally, tick, until_taken, waiting,
 };
 use throng_testing::patience::until;
-use throng_testing::town::{Town, now_s};
+use throng_testing::town::Town;
 use throng_wire::{Place, Survey};
 
 use crate::THRONG;
@@ -29,7 +30,7 @@ fn without(killed: Place, survey: &Survey) -> (Town, Answered) {
     let answered = loop {
         let answered = everyone(&mut town, 9, |_, _| {});
         town.kill(killed);
-        if now_s() < (answered.epoch + 1) * town.shape.epoch_s {
+        if SystemClock.now_s() < (answered.epoch + 1) * town.shape.epoch_s {
             break answered;
         }
         // The tick was faster than the kill; there is another epoch.
@@ -105,7 +106,7 @@ fn given_up() {
     let next = answered.epoch + 1;
     let stated = |epoch| town.call(None, killed, Method::GET, town.route(2, epoch), "statement", &[]).0;
     until("a statement after the reset", || {
-        (next..now_s() / town.shape.epoch_s).any(|epoch| stated(epoch) == 200)
+        (next..SystemClock.now_s() / town.shape.epoch_s).any(|epoch| stated(epoch) == 200)
     });
     assert_ne!(stated(answered.epoch), 200, "nothing is said of what was given up");
     let released = release(&town, answered.epoch);

@@ -145,7 +145,10 @@ fn labelled_crowds_are_released_one_by_one() {
     let (number, _) = answered(&mut town, 80, 2);
     let epoch = number.to_string();
     let refused = town.release(&["--epoch", &epoch, "--wait-s", "30"]).unwrap_err();
-    assert!(refused.0 == 2 && refused.1.contains("name one of de, fr with --label"), "{refused:?}");
+    assert!(
+        refused.0 == 2 && refused.1.contains("--label: choose one of the survey's labels: de, fr"),
+        "{refused:?}"
+    );
     let all_or_one = [("de", 2, json!([1, 2]), serde_json::Value::Null), ("fr", 1, json!([2]), json!([1]))];
     for (label, instances, present, outside) in all_or_one {
         let release = town.release(&["--epoch", &epoch, "--label", label, "--wait-s", "30"]).unwrap();

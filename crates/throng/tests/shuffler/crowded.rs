@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use throng_host::clock::{Clock, SystemClock};
 use throng_host::net::paths;
-use throng_testing::town::{Shape, Town, now_s};
+use throng_testing::town::{Shape, Town};
 use throng_wire::Place;
 
 use crate::THRONG;
@@ -44,7 +45,7 @@ fn strangers_do_not_take_the_place_of_a_respondent() {
     fs::write(town.config(FIRST), config.replacen("memory_mib", "connections_max = 8\nmemory_mib", 1))
         .unwrap();
     town.start_all();
-    let route = town.route(1, now_s() / shape.epoch_s);
+    let route = town.route(1, SystemClock.now_s() / shape.epoch_s);
     let body = town.body(route, 0);
     let token = town.credentials[0].token(&route.survey, FIRST);
     let head = format!(

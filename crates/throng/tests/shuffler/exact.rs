@@ -3,8 +3,9 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
+use throng_host::clock::{Clock, SystemClock};
 use throng_host::net::paths;
-use throng_testing::town::{Shape, Town, now_s, sender};
+use throng_testing::town::{Shape, Town, sender};
 use throng_wire::Place;
 
 use crate::THRONG;
@@ -26,7 +27,7 @@ fn what_is_not_exactly_as_described_is_refused_before_anything_is_done() {
     let shape = Shape { instances: 1, hops: 1, epoch_s: 864_000, tls: false, labels: false };
     let mut town = Town::new(THRONG, shape, 2);
     town.start_all();
-    let route = town.route(1, now_s() / shape.epoch_s);
+    let route = town.route(1, SystemClock.now_s() / shape.epoch_s);
     let (path, statement) = (paths::path(&route, "body"), paths::path(&route, "statement"));
     let tokens =
         [0, 1].map(|person| town.credentials[person].token(&route.survey, FIRST).to_text().to_string());

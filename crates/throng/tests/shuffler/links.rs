@@ -7,9 +7,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustls::{ClientConnection, NamedGroup, ServerConnection};
+use throng_host::clock::{Clock, SystemClock};
 use throng_host::keygen::Party;
 use throng_host::net::tls;
-use throng_testing::town::{Shape, Town, now_s, sender};
+use throng_testing::town::{Shape, Town, sender};
 use throng_wire::{Digest, Place};
 
 use crate::THRONG;
@@ -60,7 +61,7 @@ fn every_link_agrees_on_the_hybrid_key_exchange() {
     // A hop asks the next one when it starts, and the analyzer asks every last hop what waits.
     town.start(first, None);
     town.start(Place::Analyzer, None);
-    let route = town.route(2, now_s() / town.shape.epoch_s);
+    let route = town.route(2, SystemClock.now_s() / town.shape.epoch_s);
     let body = town.body(route, 1);
     assert!(town.send(&sender(), route, 0, &body).is_err(), "nobody answers there");
 

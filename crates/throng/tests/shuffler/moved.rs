@@ -6,6 +6,7 @@ use std::path::Path;
 
 use hyper::Method;
 use throng_host::bundle::Bundle;
+use throng_host::clock::{Clock, SystemClock};
 use throng_testing::town::{Shape, Town, sender};
 use throng_wire::{Outcome, Place};
 
@@ -24,7 +25,7 @@ fn keygen(town: &Town, step: &str, place: Place, more: &[&str]) {
 
 fn bundle(town: &mut Town) {
     let dirs: Vec<&Path> = town.deployment.dirs.values().map(AsRef::as_ref).collect();
-    let epoch = throng_testing::town::now_s() / town.shape.epoch_s;
+    let epoch = SystemClock.now_s() / town.shape.epoch_s;
     town.deployment.bundle = throng_host::keygen::bundle(&town.deployment.survey, &dirs, epoch).unwrap();
     assert!(Bundle::read(&town.deployment.survey).is_ok());
 }

@@ -5,6 +5,7 @@ use std::process::Output;
 use std::{fs, thread};
 
 use hyper::Method;
+use throng_host::clock::{Clock, SystemClock};
 use throng_host::keygen;
 use throng_testing::town::{Shape, Town, sender};
 use throng_wire::{EpochStatement, Outcome, Place, Signed};
@@ -100,7 +101,7 @@ fn a_hop_restored_from_a_copy_says_no_second_thing() {
     let output = THRONG.shuffler(&town.config(FIRST)).args(["--reset", "--survey", &name]).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
     town.start(FIRST, None);
-    let now = throng_testing::town::now_s() / town.shape.epoch_s;
+    let now = SystemClock.now_s() / town.shape.epoch_s;
     let later = town.pull(town.route(1, now + 1));
     assert!(later.statements.iter().all(|one| one.outcome == Outcome::Destroyed), "it goes on");
     assert!(
@@ -157,13 +158,13 @@ fn a_hop_begins_again_from_the_documented_backup() {
     let output = THRONG.shuffler(&town.config(FIRST)).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "not without a reset: {}", said(&output));
     let before = town.deployment.bundle.key_lists().iter().find(|list| list.party == FIRST).unwrap().clone();
-    let given_up = throng_host::clock::now_s() / town.shape.epoch_s;
+    let given_up = SystemClock.now_s() / town.shape.epoch_s;
     let output = THRONG.shuffler(&town.config(FIRST)).arg("--reset").output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
 
     // The new list is published, and later epochs are decided as before.
     let dirs: Vec<_> = town.deployment.dirs.values().collect();
-    let now = throng_host::clock::now_s() / town.shape.epoch_s;
+    let now = SystemClock.now_s() / town.shape.epoch_s;
     let bundle = keygen::bundle(&town.deployment.survey, &dirs, now).unwrap();
     let after = bundle.key_lists().iter().find(|list| list.party == FIRST).unwrap();
     assert_eq!(after.serial, before.serial + 1);

@@ -1,7 +1,7 @@
 //! A release that is written and read back.
 
 use serde_json::Value;
-use throng_survey::{CentralPromise, CollusionPromise};
+use throng_survey::{CentralPromise, CollusionPromise, LocalPromise};
 
 use super::*;
 use crate::analysis::lies::{DoubtShown, OneLiarShown, WithheldShown};
@@ -31,8 +31,7 @@ pub(crate) fn sample() -> Released {
                 bound: "exact".into(),
             },
             honest_respondents: 2700,
-            epsilon_local: 4.0,
-            backstop: true,
+            local: LocalPromise { epsilon_local: 4.0, backstop: true },
             collusion: CollusionPromise {
                 epsilon_if_instances_compromised: vec![1.5, 3.0],
                 epsilon_with_release_if_instances_compromised: vec![4.0, 4.0],

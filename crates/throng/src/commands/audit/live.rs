@@ -20,7 +20,7 @@ use super::front::Front;
 use crate::commands::deployment::{Deployment, outcomes};
 use crate::commands::stop::Stop;
 use throng_host::bundle::Bundle;
-use throng_host::clock::{now_ms, now_s};
+use throng_host::clock::{Clock, SystemClock};
 use throng_host::keygen::read_layer_keys;
 use throng_host::net::client::Limits;
 use throng_host::net::{Sender, paths};
@@ -100,7 +100,7 @@ impl Town {
     pub(super) fn see_answers(&self, answers: u64, seed: u64, views: &mut Views, stop: &Stop) -> Result<f64> {
         let survey = self.bundle.survey().survey();
         let mechanism = survey.mechanism()?;
-        let epoch = survey.epoch_at(now_s()) + 1;
+        let epoch = survey.epoch_at(SystemClock.now_s()) + 1;
         let start_ms = epoch * survey.epoch_s * 1000;
         let schedule = Schedule::new(survey, When::NextEpoch, start_ms - 1)?;
         let started = Instant::now();
@@ -144,7 +144,7 @@ impl Town {
     ) -> Result<Latencies> {
         let survey = self.bundle.survey().survey();
         let ready_s = 3.0 + (respondents * 3) as f64 * (answer_s + FILES_S);
-        let first = survey.epoch_at(now_s() + ready_s as u64) + 1;
+        let first = survey.epoch_at(SystemClock.now_s() + ready_s as u64) + 1;
         let epoch_ms = survey.epoch_s * 1000;
         let mut people = Vec::new();
         for number in 0..respondents {
@@ -167,7 +167,7 @@ impl Town {
             people.push((one, rng));
         }
         ensure!(
-            now_ms() < first * epoch_ms,
+            SystemClock.now_ms() < first * epoch_ms,
             "the answers were not ready when the epoch began: this machine is busy; try a longer --epoch-s"
         );
         let mut latencies = Latencies::default();
@@ -176,7 +176,7 @@ impl Town {
             let mut instances = BTreeSet::new();
             let start_ms = epoch * epoch_ms;
             eprintln!("epoch      {} of 3: all {respondents} answer with {}", epoch - first + 1, case.name());
-            stop.wait(Duration::from_millis(epoch_ms * 3), || Ok(now_ms() > start_ms))?;
+            stop.wait(Duration::from_millis(epoch_ms * 3), || Ok(SystemClock.now_ms() > start_ms))?;
             for (one, rng) in &mut people {
                 stop.check()?;
                 let lazy = lazy && case == Case::Nothing;
@@ -187,7 +187,7 @@ impl Town {
             }
             reached.push(instances);
             ensure!(
-                now_ms() < start_ms + epoch_ms,
+                SystemClock.now_ms() < start_ms + epoch_ms,
                 "not everything could be sent while the epoch lasted: this machine is busy; try a longer --epoch-s"
             );
         }
@@ -255,7 +255,7 @@ impl Town {
         let mut all = Vec::new();
         let hops = self.bundle.survey().survey().delivery.hops;
         let end_s = self.bundle.survey().survey().epoch_end_s(epoch);
-        stop.wait(EPOCH_MAX, || Ok(now_s() >= end_s))?;
+        stop.wait(EPOCH_MAX, || Ok(SystemClock.now_s() >= end_s))?;
         let expected =
             |place: Place| matches!(place, Place::Hop { instance, .. } if reached.contains(&instance));
         for (most, awaits_all) in [(STATEMENTS_MAX, false), (QUIET_MAX, true)] {

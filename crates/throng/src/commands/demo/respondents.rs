@@ -19,7 +19,7 @@ use zeroize::Zeroizing;
 use super::timing::Sealing;
 use crate::commands::stop::Stop;
 use throng_host::bundle::Bundle;
-use throng_host::clock::now_ms;
+use throng_host::clock::{Clock, SystemClock};
 use throng_host::entropy::system_rng;
 use throng_host::net::client::{Client, Limits, SendError};
 
@@ -41,7 +41,7 @@ pub(super) fn seal(
         .par_iter()
         .map(|&value| {
             stop.check()?;
-            if now_ms() >= begins_ms {
+            if SystemClock.now_ms() >= begins_ms {
                 return Ok(None);
             }
             let mut rng = system_rng()?;
@@ -87,7 +87,7 @@ pub(super) async fn send(
             let (client, places) = (client.clone(), Arc::clone(&places));
             let (bundle, credential, bar) = (Arc::clone(bundle), Arc::clone(&credential), bar.clone());
             sending.spawn(async move {
-                sleep(Duration::from_millis(body.send_at_ms.saturating_sub(now_ms()))).await;
+                sleep(Duration::from_millis(body.send_at_ms.saturating_sub(SystemClock.now_ms()))).await;
                 let _place = places.acquire().await;
                 let delivered = deliver(&client, &bundle, &credential, &body).await;
                 bar.inc(1);
@@ -126,7 +126,7 @@ async fn deliver(
                 let wrong = || SendError::Refused("the receipt does not hold".into());
                 return holds.then_some(()).ok_or_else(wrong);
             }
-            Err(error) if error.is_passing() && now_ms() + RETRY_MS < end_ms => {
+            Err(error) if error.is_passing() && SystemClock.now_ms() + RETRY_MS < end_ms => {
                 sleep(Duration::from_millis(RETRY_MS)).await;
             }
             Err(error) => return Err(error),

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use indicatif::HumanCount;
 use serde::Serialize;
 use throng_dp::fragmenting::Assignment;
-use throng_survey::{CentralPromise, CollusionPromise};
+use throng_survey::Promise;
 use throng_wire::{Layout, Outcome, Place};
 
 use super::{Demo, Running};
@@ -36,14 +36,9 @@ pub struct DemoResult {
     pub hops: u32,
     /// How many envelopes every respondent sends to every instance.
     pub envelopes: u32,
-    /// What the release guarantees, for the crowd that took part.
+    /// What the release guarantees, for the crowd that took part, and what is left without it.
     #[serde(flatten)]
-    pub central: CentralPromise,
-    /// What is left of each respondent's privacy whatever fails.
-    pub epsilon_local: f64,
-    /// What collusion leaves.
-    #[serde(flatten)]
-    pub collusion: CollusionPromise,
+    pub promise: Promise,
     /// Pixels of which nothing is known, because the instances that hold them have not come.
     pub missing: u64,
     /// Root of the mean squared error over all pixels that are known.
@@ -114,9 +109,7 @@ impl DemoResult {
             instances_present: present,
             hops: survey.delivery.hops,
             envelopes: survey.delivery.envelopes,
-            central: promise.central,
-            epsilon_local: promise.epsilon_local,
-            collusion: promise.collusion,
+            promise,
             missing: (truth.len() - known.len()) as u64,
             rmse: (squares.sum::<f64>() / known.len().max(1) as f64).sqrt(),
             // One bit a pixel, whose noise does not depend on how many hold it.
@@ -216,10 +209,10 @@ impl fmt::Display for DemoResult {
             "this release",
             format!(
                 "epsilon_central {:.4}, delta {:e} ({}, bound {}),",
-                at_most(self.central.epsilon_central),
-                self.central.delta,
-                self.central.neighbors,
-                self.central.bound
+                at_most(self.promise.central.epsilon_central),
+                self.promise.central.delta,
+                self.promise.central.neighbors,
+                self.promise.central.bound
             ),
         )?;
         line(
@@ -232,7 +225,11 @@ impl fmt::Display for DemoResult {
         )?;
         line(
             "whatever fails",
-            format!("epsilon_local {:.4} ({})", at_most(self.epsilon_local), self.central.neighbors),
+            format!(
+                "epsilon_local {:.4} ({})",
+                at_most(self.promise.local.epsilon_local),
+                self.promise.central.neighbors
+            ),
         )?;
         if self.instances_present.len() < self.instances as usize {
             let present: Vec<String> = self.instances_present.iter().map(u32::to_string).collect();
@@ -249,8 +246,8 @@ impl fmt::Display for DemoResult {
                 },
             )?;
         }
-        let left = &self.collusion.epsilon_with_release_if_instances_compromised;
-        let first = at_most(left.first().copied().unwrap_or(self.epsilon_local));
+        let left = &self.promise.collusion.epsilon_with_release_if_instances_compromised;
+        let first = at_most(left.first().copied().unwrap_or(self.promise.local.epsilon_local));
         line(
             "collusion",
             "hops of an instance alone learn who took part; with the analyzer, all hops".into(),

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use rustix::time::{ClockId, clock_gettime};
 use throng_wire::{LayerSecretKey, Lifetime, Route, Stop, SurveyHash, seal};
 
+use throng_host::clock::Clock;
 use throng_host::entropy::system_rng;
 
 /// How fast this machine is, with all else that runs on it.
@@ -163,20 +164,20 @@ impl Timing {
 pub(super) fn in_time<T>(
     epoch_s: u64,
     sampled: Duration,
-    now_ms: impl Fn() -> u64,
+    clock: &dyn Clock,
     mut seal: impl FnMut(u64) -> Result<Sealing<T>>,
     say: impl Fn(&str),
 ) -> Result<(u64, T)> {
     let (mut takes_ms, mut room, mut room_ms) = (sampled.as_millis() as f64, MARGIN, 0);
     for attempt in 1..=SEALINGS {
-        let start_ms = now_ms();
+        let start_ms = clock.now_ms();
         let epoch = (start_ms + (takes_ms * room) as u64).div_ceil(epoch_s * 1000);
         room_ms = epoch * epoch_s * 1000 - start_ms;
         say(&format!("sealing    for an epoch that begins in {:.0} s", room_ms as f64 / 1000.0));
         let sealing = seal(epoch)?;
-        let took_ms = now_ms().saturating_sub(start_ms) as f64;
+        let took_ms = clock.now_ms().saturating_sub(start_ms) as f64;
         let share = match sealing {
-            Sealing::Done(answers) if now_ms() < epoch * epoch_s * 1000 => return Ok((epoch, answers)),
+            Sealing::Done(answers) if clock.now_ms() < epoch * epoch_s * 1000 => return Ok((epoch, answers)),
             Sealing::Done(_) => 1.0,
             Sealing::Late(share) => share,
         };
@@ -234,7 +235,9 @@ const SLOWER_MAX: f64 = 3.0;
 
 #[cfg(test)]
 mod tests {
-    use std::cell::{Cell, RefCell};
+    use std::cell::RefCell;
+
+    use throng_testing::world::TestClock;
 
     use super::*;
 
@@ -274,13 +277,13 @@ mod tests {
 
     /// A machine of which a sample said that everything takes a second, and on which it takes `seconds`, one by one.
     fn sealed(seconds: &[u64]) -> (Result<(u64, u64)>, Vec<String>) {
-        let (clock, said) = (Cell::new(1_000_000), RefCell::new(Vec::new()));
+        let (clock, said) = (TestClock::at(1_000_000), RefCell::new(Vec::new()));
         let mut left = seconds.iter();
         let mut seal = |epoch: u64| {
             let (takes_ms, begins_ms) = (1000 * left.next().unwrap(), epoch * 10_000);
-            let room_ms = begins_ms - clock.get();
+            let room_ms = begins_ms - clock.now_ms();
             let late = takes_ms > 2 * room_ms;
-            clock.set(clock.get() + if late { room_ms } else { takes_ms });
+            clock.sleep_ms(if late { room_ms } else { takes_ms });
             // Work ends when it is seen to be late, or is done and late.
             Ok(if late { Sealing::Late(room_ms as f64 / takes_ms as f64) } else { Sealing::Done(epoch) })
         };
@@ -289,10 +292,10 @@ mod tests {
                 said.borrow_mut().push(line.to_owned());
             }
         };
-        let result = in_time(10, Duration::from_secs(1), || clock.get(), &mut seal, say);
+        let result = in_time(10, Duration::from_secs(1), &clock, &mut seal, say);
         if let Ok((epoch, sealed_for)) = &result {
             assert_eq!(epoch, sealed_for);
-            assert!(clock.get() < epoch * 10_000, "it has not begun");
+            assert!(clock.now_ms() < epoch * 10_000, "it has not begun");
         }
         (result, said.into_inner())
     }

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::super::stop::stop_signal;
 use super::super::{Format, print};
 use crate::cli::RespondArgs;
-use throng_host::clock::now_ms;
+use throng_host::clock::SystemClock;
 use throng_host::entropy::system_rng;
 use throng_respondent::Respondent;
 use throng_respondent::page::RespondentPage;
@@ -18,7 +18,7 @@ pub(super) fn serve(args: &RespondArgs, format: Format) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.context("the operating system gives no runtime")?.block_on(async {
         let stopped = stop_signal();
-        let page = RespondentPage::open(&args.state, args.port, now_ms, &mut system_rng()?).await?;
+        let page = RespondentPage::open(&args.state, args.port, SystemClock, &mut system_rng()?).await?;
         let url = page.url();
         // A reader that is gone does not matter to a server.
         let _ = match format {
