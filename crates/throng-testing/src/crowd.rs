@@ -3,7 +3,6 @@
 use std::fs;
 use std::ops::Range;
 use std::thread;
-use std::time::Duration;
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;

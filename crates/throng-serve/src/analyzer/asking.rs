@@ -48,7 +48,7 @@ impl Asking {
             let contacts = contacts.clone();
             match survey.bundle.address(place) {
                 Err(error) => {
-                    contacts.note(signed.hash(), place, SystemClock.now_s(), Some(Reason::of(&error.into())))
+                    contacts.note(signed.hash(), place, SystemClock.now_s(), Some(Reason::of(&error.into())));
                 }
                 Ok(address) => {
                     let (client, address) = (client.clone(), address.clone());
