@@ -14,7 +14,7 @@ use chacha20::rand_core::SeedableRng;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use throng_host::bundle::Bundle;
-use throng_respondent::{How, Respondent};
+use throng_respondent::{AnswerOptions, Respondent};
 use throng_testing::browser::Browser;
 use throng_testing::program::Program;
 use throng_testing::town::{self, Shape, Town};
@@ -49,7 +49,7 @@ impl Person {
         let clock = TestClock::at(NOW_MS);
         let mut answer = |world: &World, now_ms, seed| {
             let bundle = Bundle::read(&world.file).unwrap();
-            respondent.answer_with(&bundle, Some(7), &How::default(), now_ms, &mut rng(seed)).unwrap();
+            respondent.answer_with(&bundle, 7, &AnswerOptions::default(), now_ms, &mut rng(seed)).unwrap();
             if seed == 2 {
                 let hops = Hops::honest(world, &clock);
                 respondent.send_with(&hops, &clock, |_, _| (), &mut rng(3)).unwrap();

@@ -47,7 +47,7 @@ fn damaged_files_are_an_error_and_nothing_is_made_anew() {
                 assert_eq!(files(&state)[name], damaged, "{name}");
                 fs::write(state.join(name), whole).unwrap();
                 let again = desk.answer(&mut desk.open(), Some(7), NOW_MS, 7).unwrap();
-                assert_eq!(bytes(again.answer()), bytes(original.answer()), "{name}");
+                assert_eq!(bytes(&again), bytes(&original), "{name}");
             }
         }
     }

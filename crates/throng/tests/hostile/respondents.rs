@@ -55,7 +55,7 @@ const LIES: u64 = 9;
 
 fn bad_answers(town: &Town, elsewhere: &Town, epoch: u64) -> Result<(), SendError> {
     let sender = sender();
-    for body in sealed(town, epoch, 8).bodies {
+    for body in sealed(town, epoch, 8) {
         town.send(&sender, body.route, 8, &body.bytes)?;
         // Under another credential, the very same bytes.
         town.send(&sender, body.route, 9, &body.bytes)?;
