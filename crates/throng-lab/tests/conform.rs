@@ -48,7 +48,7 @@ impl Stage {
         let credential = folder.path().join("credential");
         fs::write(&credential, rehearsal.credential().to_file().as_bytes()).unwrap();
         private(&credential);
-        let bundle = Bundle::read(&folder.path().join("survey.toml")).unwrap();
+        let bundle = Bundle::read(folder.path().join("survey.toml")).unwrap();
         let now_ms = Cell::new(EPOCH * EPOCH_MS + 100_000);
         Self { folder, bundle, examiner: RefCell::new(Examiner::new(rehearsal)), now_ms }
     }
@@ -117,7 +117,7 @@ fn our_own_client_does_nothing_wrong() {
         let state = stage.folder.path().join("state");
         let mut respondent = Respondent::open_with(&state, &mut rng(2)).unwrap();
         respondent.set_epsilon_limit(Epsilon::new(10.0).unwrap()).unwrap();
-        respondent.use_credential(&stage.folder.path().join("credential")).unwrap();
+        respondent.use_credential(stage.folder.path().join("credential")).unwrap();
         let options = AnswerOptions { label: None, when: When::CurrentEpoch };
         respondent.answer_with(&stage.bundle, 5, &options, stage.now_ms.get(), &mut rng(3)).unwrap();
         respondent.send_with(&stage, &stage, |_, _| (), &mut rng(4)).unwrap();

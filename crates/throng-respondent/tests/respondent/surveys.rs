@@ -102,7 +102,7 @@ fn labels_and_credentials_are_asked_for() {
     let error = desk.answer(&mut respondent, Some(7), NOW_MS, 2).unwrap_err();
     assert!(matches!(error, Error::NotEnrolled) && error.to_string().contains("--credential"), "{error}");
     let options = AnswerOptions { label: Some("fr".into()), ..AnswerOptions::default() };
-    let mut respondent = desk.open_at(&desk.folder.path().join("other")).unwrap();
+    let mut respondent = desk.open_at(desk.folder.path().join("other")).unwrap();
     let error = respondent.answer_with(&desk.bundle(), 7, &options, NOW_MS, &mut rng(2)).unwrap_err();
     assert!(error.to_string().contains("no labels"), "{error:#}");
 }

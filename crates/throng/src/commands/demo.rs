@@ -117,7 +117,7 @@ impl Demo {
         };
         deployment.make_parties(&draft, step)?;
         bar.finish_and_clear();
-        let bundle = Arc::new(Bundle::read(&deployment.survey())?);
+        let bundle = Arc::new(Bundle::read(deployment.survey())?);
         let survey = bundle.survey().survey();
         let parties = survey.places().count();
         say(&format!("keys       {parties} parties have made their keys and signed the survey"));

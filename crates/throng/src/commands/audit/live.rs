@@ -81,7 +81,7 @@ impl Town {
             front.lead_to(deployment.port(Place::hop(instance, 1)));
         }
         deployment.enrol(respondents as usize)?;
-        let bundle = Bundle::read(&deployment.survey())?;
+        let bundle = Bundle::read(deployment.survey())?;
         // Parties erase keys that are done; what is opened here is opened with those of the beginning.
         let keys =
             draft.places().map(|place| Ok((place, read_layer_keys(&deployment.path(place.to_string()))?)));
