@@ -7,7 +7,7 @@
 //! | to which instance does each of them go? | [`Routing`] |
 //! | under which label? | [`label`] |
 //! | when? | [`Schedule`] |
-//! | what is sent? | [`answer()`], [`Answer`] |
+//! | what is sent? | [`answer()`], [`seal`], [`Body`] |
 //!
 //! Pure: randomness and time are arguments. Files, sockets and the clock are in `throng-host` and `throng-respondent`.
 
@@ -20,7 +20,7 @@ pub mod schedule;
 #[cfg(test)]
 mod testing;
 
-pub use answer::{Answer, SealedBody, answer};
+pub use answer::{Body, answer, seal};
 pub use backstop::{StoredBackstop, StoredCoins};
 pub use error::Error;
 pub use routing::Routing;

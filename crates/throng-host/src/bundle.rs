@@ -30,7 +30,8 @@ pub struct Bundle {
 
 impl Bundle {
     /// Reads and checks the files beside a survey file.
-    pub fn read(survey: &Path) -> Result<Self> {
+    pub fn read(survey: impl AsRef<Path>) -> Result<Self> {
+        let survey = survey.as_ref();
         let mut texts = [read(survey)?, String::new(), String::new(), String::new()];
         for (text, extension) in texts.iter_mut().zip(EXTENSIONS).skip(1) {
             *text = read(&survey.with_extension(extension))?;

@@ -48,6 +48,7 @@ pub enum Error {
     #[error(transparent)]
     Tls(#[from] rustls::Error),
     /// No certificate could be made.
+    #[cfg(feature = "server")]
     #[error(transparent)]
     Certificate(#[from] rcgen::Error),
     /// The operating system has no random numbers.
@@ -110,7 +111,9 @@ impl Error {
             _ if self.refusal().is_some() => ErrorKind::Refused,
             Self::Context { kind, source, .. } => kind.unwrap_or_else(|| source.kind()),
             Self::Damaged(_) => ErrorKind::Damaged,
-            Self::Io(_) | Self::Entropy(_) | Self::Certificate(_) => ErrorKind::Io,
+            Self::Io(_) | Self::Entropy(_) => ErrorKind::Io,
+            #[cfg(feature = "server")]
+            Self::Certificate(_) => ErrorKind::Io,
             Self::Network(_) => ErrorKind::Network,
             _ => ErrorKind::Invalid,
         }
@@ -147,6 +150,7 @@ macro_rules! error_context {
             /// The same, made only where it is needed.
             fn with_context(self, what: impl FnOnce() -> String) -> Result<T, $error>;
             /// The same, where whatever is wrong means that a file is damaged.
+            #[allow(dead_code)] // Without its servers a crate may have no files of its own.
             fn damaged(self, what: impl FnOnce() -> String) -> Result<T, $error>;
         }
 

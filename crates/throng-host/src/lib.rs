@@ -12,6 +12,9 @@
 //! | what went wrong, and what can be done about it? | [`Error`], [`ErrorKind`] |
 //! | what do tests do to a running party? | [`faults`] |
 //! | what are pages made of, and who may see them? | [`page`], [`operator_token`] |
+//!
+//! Whoever only calls, as a respondent does, leaves out the feature `server`, and with it the answering side of [`net`], keys of
+//! parties and pages.
 
 pub mod atomic_dir;
 pub mod atomic_file;
@@ -20,11 +23,14 @@ pub mod clock;
 pub mod entropy;
 mod error;
 pub mod faults;
+#[cfg(feature = "server")]
 pub mod keygen;
 pub mod memory;
 pub mod net;
+#[cfg(feature = "server")]
 pub mod operator_token;
 pub mod out_dir;
+#[cfg(feature = "server")]
 pub mod page;
 pub mod private_dir;
 pub mod private_file;

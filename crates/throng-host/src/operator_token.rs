@@ -7,7 +7,7 @@ use std::path::Path;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use chacha20::rand_core::CryptoRng;
+use getrandom::rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use crate::ensure;

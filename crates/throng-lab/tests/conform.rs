@@ -20,7 +20,7 @@ use throng_dp::Epsilon;
 use throng_host::bundle::Bundle;
 use throng_host::net::{Problem, paths};
 use throng_lab::conform::{Door, Examiner, Rehearsal, Rule, Shape, Verdict};
-use throng_respondent::{Clock, How, Respondent, SendError, Transport, When};
+use throng_respondent::{AnswerOptions, Clock, Respondent, SendError, Transport, When};
 use throng_wire::{Address, Credential, LayerKey, Place, Route, Token};
 
 const EPOCH_MS: u64 = 3_600_000;
@@ -48,7 +48,7 @@ impl Stage {
         let credential = folder.path().join("credential");
         fs::write(&credential, rehearsal.credential().to_file().as_bytes()).unwrap();
         private(&credential);
-        let bundle = Bundle::read(&folder.path().join("survey.toml")).unwrap();
+        let bundle = Bundle::read(folder.path().join("survey.toml")).unwrap();
         let now_ms = Cell::new(EPOCH * EPOCH_MS + 100_000);
         Self { folder, bundle, examiner: RefCell::new(Examiner::new(rehearsal)), now_ms }
     }
@@ -117,9 +117,9 @@ fn our_own_client_does_nothing_wrong() {
         let state = stage.folder.path().join("state");
         let mut respondent = Respondent::open_with(&state, &mut rng(2)).unwrap();
         respondent.set_epsilon_limit(Epsilon::new(10.0).unwrap()).unwrap();
-        respondent.use_credential(&stage.folder.path().join("credential")).unwrap();
-        let how = How { label: None, when: When::CurrentEpoch };
-        respondent.answer_with(&stage.bundle, Some(5), &how, stage.now_ms.get(), &mut rng(3)).unwrap();
+        respondent.use_credential(stage.folder.path().join("credential")).unwrap();
+        let options = AnswerOptions { label: None, when: When::CurrentEpoch };
+        respondent.answer_with(&stage.bundle, 5, &options, stage.now_ms.get(), &mut rng(3)).unwrap();
         respondent.send_with(&stage, &stage, |_, _| (), &mut rng(4)).unwrap();
         assert!(stage.examiner.borrow().waits_for().is_empty());
         let verdict = stage.verdict();

@@ -1,9 +1,8 @@
 //! What a respondent cannot do, and what to do about it.
 
-use throng_account::Refusal;
-use throng_host::ErrorKind;
-
 use thiserror::Error;
+use throng_account::rounding::{at_least, at_most};
+use throng_host::ErrorKind;
 
 /// An error of a respondent: a rule that refused, something to change, or a state directory that has to be put back.
 ///
@@ -12,7 +11,16 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Refused, wrong or damaged, or something that the machine or the network did not do.
+    /// A rule refused the answer.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// A survey for those who are enrolled, without a credential for it.
+    #[error(
+        "this survey is for those who are enrolled: draw a secret of your own with --enrol DIR and hand in the files, or name the \
+         file of a credential that you were given with --credential"
+    )]
+    NotEnrolled,
+    /// Wrong or damaged, or something that the machine or the network did not do.
     #[error(transparent)]
     Host(#[from] throng_host::Error),
     /// No answer can be made of this value for this survey.
@@ -27,7 +35,8 @@ pub enum Error {
     /// The state directory is in use.
     #[error("another process uses it; wait until it is done")]
     Busy,
-    /// A thread of ours ended before its work was done.
+    /// A thread of the page ended before its work was done.
+    #[cfg(feature = "page")]
     #[error(transparent)]
     Thread(#[from] tokio::task::JoinError),
     /// An error, and what was being done.
@@ -42,6 +51,42 @@ pub enum Error {
     },
 }
 
+/// A rule that refused an answer: which one it is, and what would have to change. Nothing was spent.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The survey does not keep what it claims, for the reason that is given. Nothing on this side changes that.
+    #[error("refused: the survey's claim does not hold: {0}")]
+    Claim(String),
+    /// The person has set no limit: [`set_epsilon_limit`](crate::Respondent::set_epsilon_limit) sets one.
+    #[error(
+        "refused: you have set no limit for what all answers to all surveys may spend together, and this answer spends epsilon \
+         {:.4}: say yours once with --epsilon-limit E, and it is kept (on a terminal you are asked)",
+        at_most(*epsilon_added)
+    )]
+    NoLimit {
+        /// What the answer would spend.
+        epsilon_added: f64,
+    },
+    /// The person's limit leaves less than the answer spends: leave it, or raise the limit.
+    #[error(
+        "refused: this answer spends epsilon {:.4}, and of your limit of {epsilon_limit} only {:.4} is left; --epsilon-limit \
+         {epsilon_needed} would allow it, at the price of your privacy",
+        at_most(*epsilon_added),
+        at_least(*epsilon_left)
+    )]
+    Limit {
+        /// What the answer would spend.
+        epsilon_added: f64,
+        /// The limit ...
+        epsilon_limit: f64,
+        /// ... what is left of it ...
+        epsilon_left: f64,
+        /// ... and a limit that would do.
+        epsilon_needed: f64,
+    },
+}
+
 /// A result with this crate's error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -49,7 +94,7 @@ impl Error {
     /// The rule that said no, whatever context was added.
     pub fn refusal(&self) -> Option<&Refusal> {
         match self {
-            Self::Host(error) => error.refusal(),
+            Self::Refused(refusal) => Some(refusal),
             Self::Context { source, .. } => source.refusal(),
             _ => None,
         }
@@ -58,12 +103,15 @@ impl Error {
     /// What can be done about it. A refusal stays one under any context; otherwise the outermost word counts.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            _ if self.refusal().is_some() => ErrorKind::Refused,
+            Self::Refused(_) => ErrorKind::Refused,
+            Self::Context { source, .. } if source.refusal().is_some() => ErrorKind::Refused,
             Self::Host(error) => error.kind(),
             Self::Context { kind, source, .. } => kind.unwrap_or_else(|| source.kind()),
             Self::Lost(_) => ErrorKind::Network,
-            Self::Busy | Self::Thread(_) => ErrorKind::Io,
-            Self::Answer(_) | Self::Mechanism(_) => ErrorKind::Invalid,
+            Self::Busy => ErrorKind::Io,
+            #[cfg(feature = "page")]
+            Self::Thread(_) => ErrorKind::Io,
+            Self::Answer(_) | Self::Mechanism(_) | Self::NotEnrolled => ErrorKind::Invalid,
         }
     }
 }
@@ -71,7 +119,6 @@ impl Error {
 throng_host::error_context!(Error);
 throng_host::error_through_host!(
     Error: std::io::Error,
-    Refusal,
     throng_account::Error,
     throng_survey::Error,
     throng_wire::Error,

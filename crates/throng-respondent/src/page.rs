@@ -22,8 +22,10 @@ use getrandom::rand_core::CryptoRng;
 use serde::Serialize;
 use throng_dp::Epsilon;
 
+use super::Respondent;
 use super::personal_ledger::difference;
-use super::{CheckedBody, CheckedReceipt, Respondent, ShownAnswer};
+use super::receipts::{BodyCheck, ReceiptCheck};
+use super::status::AnswerStatus;
 use crate::error::{Error, Result};
 use throng_host::clock::Clock;
 use throng_host::net::exact::Heads;
@@ -41,7 +43,7 @@ pub struct RespondentPage {
 impl RespondentPage {
     /// Listens on a port of 127.0.0.1; 0 is any that is free.
     pub async fn open(
-        state: &Path,
+        state: impl AsRef<Path>,
         port: u16,
         clock: impl Clock + Send + Sync + 'static,
         rng: &mut (impl CryptoRng + ?Sized),
@@ -49,7 +51,7 @@ impl RespondentPage {
         let limits = Limits { connections_max: CONNECTIONS_MAX, heads: Heads::Any, ..Limits::default() };
         let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let server = Server::bind(listen, Transport::Plain, limits).await?;
-        let site = Site::new(state, server.address()?, Box::new(clock), rng);
+        let site = Site::new(state.as_ref(), server.address()?, Box::new(clock), rng);
         Ok(Self { server, site: Arc::new(site) })
     }
 
@@ -76,9 +78,9 @@ pub struct AboutMe {
     /// Each answer in the order in which it was made, with the sum so far.
     pub ledger: Vec<LedgerLine>,
     /// What was sent, or waits.
-    pub answers: Vec<ShownAnswer>,
+    pub answers: Vec<AnswerStatus>,
     /// Whether its receipts hold.
-    pub receipts: Vec<CheckedBody>,
+    pub receipts: Vec<BodyCheck>,
 }
 
 /// A line of the personal ledger.
@@ -189,7 +191,7 @@ async fn about(State(site): State<Arc<Site>>) -> Result<Response, Problem> {
 /// A receipt comes from the page to this process, on the same machine, and stays there.
 async fn receipt(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
     let bytes = Upload::of_any_type(request, RECEIPT_LEN_MAX)?.bytes().await?;
-    answered(site, move |respondent| -> Result<CheckedReceipt> { respondent.check_receipt(&bytes) }).await
+    answered(site, move |respondent| -> Result<ReceiptCheck> { respondent.check_receipt(&bytes) }).await
 }
 
 /// What is found in the state directory, as JSON.

@@ -22,9 +22,9 @@ pub(super) struct Drawer<'a> {
     pub(super) ledger: &'a PersonalLedger,
 }
 
-/// Something that is stored, or will be once the ledger allows it.
+/// Something that was drawn once and for all: it is stored, or will be once the ledger allows it.
 #[derive(Debug)]
-pub(super) struct Kept<T> {
+pub(super) struct Draw<T> {
     /// Its name, which shows neither the survey nor the value.
     pub(super) id: String,
     pub(super) what: T,
@@ -32,7 +32,7 @@ pub(super) struct Kept<T> {
     new: Option<Zeroizing<Vec<u8>>>,
 }
 
-impl<T> Kept<T> {
+impl<T> Draw<T> {
     /// Whether it was drawn just now.
     pub(super) fn is_new(&self) -> bool {
         self.new.is_some()
@@ -53,7 +53,7 @@ impl Drawer<'_> {
         mechanism: &Mechanism,
         value: Option<&Value>,
         rng: &mut (impl CryptoRng + ?Sized),
-    ) -> Result<Option<Kept<StoredBackstop>>> {
+    ) -> Result<Option<Draw<StoredBackstop>>> {
         match changes {
             AnswerChanges::Allowed => self.backstop_of_coins(survey, mechanism, value, rng),
             AnswerChanges::Never => self.first_backstop(survey, mechanism, value, rng),
@@ -67,14 +67,14 @@ impl Drawer<'_> {
         mechanism: &Mechanism,
         value: Option<&Value>,
         rng: &mut (impl CryptoRng + ?Sized),
-    ) -> Result<Option<Kept<StoredBackstop>>> {
+    ) -> Result<Option<Draw<StoredBackstop>>> {
         let id = self.secret.name(&[b"throng-v1 permanent coins\0", survey.as_bytes()]);
         if let Some(bytes) = self.find(&id)? {
             let what = StoredCoins::from_bytes(&bytes)?.backstop(mechanism, value)?;
-            return Ok(Some(Kept { id, what, new: None }));
+            return Ok(Some(Draw { id, what, new: None }));
         }
         let Some(coins) = StoredCoins::draw(mechanism, rng)? else { return Ok(None) };
-        Ok(Some(Kept { what: coins.backstop(mechanism, value)?, new: Some(coins.to_bytes()), id }))
+        Ok(Some(Draw { what: coins.backstop(mechanism, value)?, new: Some(coins.to_bytes()), id }))
     }
 
     /// The backstop of the first answer, whatever this one is. It is all that is kept: beside it, the coins that it was made
@@ -85,15 +85,15 @@ impl Drawer<'_> {
         mechanism: &Mechanism,
         value: Option<&Value>,
         rng: &mut (impl CryptoRng + ?Sized),
-    ) -> Result<Option<Kept<StoredBackstop>>> {
+    ) -> Result<Option<Draw<StoredBackstop>>> {
         let id = self.secret.name(&[b"throng-v1 first backstop\0", survey.as_bytes()]);
         let found = self.find(&id)?;
         let Some(coins) = StoredCoins::draw(mechanism, rng)? else { return Ok(None) };
         // Of a later answer this is found out and forgotten: whether the survey asks for such a value.
         let what = coins.backstop(mechanism, value)?;
         Ok(Some(match found {
-            Some(bytes) => Kept { id, what: StoredBackstop::from_bytes(&bytes)?, new: None },
-            None => Kept { new: Some(what.to_bytes()), id, what },
+            Some(bytes) => Draw { id, what: StoredBackstop::from_bytes(&bytes)?, new: None },
+            None => Draw { new: Some(what.to_bytes()), id, what },
         }))
     }
 
@@ -111,16 +111,16 @@ impl Drawer<'_> {
         survey: &Survey,
         name: Option<&str>,
         rng: &mut (impl CryptoRng + ?Sized),
-    ) -> Result<Kept<u32>> {
+    ) -> Result<Draw<u32>> {
         let label = name.unwrap_or_default().as_bytes();
         let id = self.secret.name(&[b"throng-v1 label\0", hash.as_bytes(), label]);
         if let Some(bytes) = self.find(&id)? {
             let bytes =
                 bytes[..].try_into().map_err(|_| Error::damaged("a stored label has another length"))?;
-            return Ok(Kept { id, what: u32::from_be_bytes(bytes), new: None });
+            return Ok(Draw { id, what: u32::from_be_bytes(bytes), new: None });
         }
         let what = label::draw(survey, name, rng)?;
-        Ok(Kept { id, what, new: Some(Zeroizing::new(what.to_be_bytes().to_vec())) })
+        Ok(Draw { id, what, new: Some(Zeroizing::new(what.to_be_bytes().to_vec())) })
     }
 
     /// What is stored. Something that the ledger knows and the disk does not was lost.

@@ -7,9 +7,7 @@ use throng_dp::{AnswerSeries, Epsilon};
 use throng_wire::{Digest, SurveyHash};
 
 use super::state_dir::StateDir;
-use crate::error::{Context, Result};
-use throng_account::Refusal;
-use throng_account::rounding::{at_least, at_most};
+use crate::error::{Context, Refusal, Result};
 use throng_host::ensure;
 
 /// The local guarantees of everything that was answered, added up (removal): what is left whatever fails.
@@ -231,27 +229,15 @@ impl PersonalLedger {
     pub(super) fn check(&self, more: &Spending) -> Result<()> {
         let spent = self.spent()?;
         let after = total(self.entries.iter().map(|entry| &entry.spending).chain([more]))?;
-        let Some(limit) = self.epsilon_limit else {
-            return Err(Refusal(format!(
-                "you have set no limit for what all answers to all surveys may spend together, and this answer spends \
-                 epsilon {:.4}: say yours once with --epsilon-limit E, and it is kept (on a terminal you are asked)",
-                at_most(difference(after, spent)),
-            ))
-            .into());
-        };
-        if after.value() <= limit {
-            return Ok(());
+        let epsilon_added = difference(after, spent);
+        match self.epsilon_limit {
+            None => Err(Refusal::NoLimit { epsilon_added }.into()),
+            Some(limit) if after.value() <= limit => Ok(()),
+            Some(epsilon_limit) => {
+                let (epsilon_left, epsilon_needed) = (self.left()?, after.value().ceil());
+                Err(Refusal::Limit { epsilon_added, epsilon_limit, epsilon_left, epsilon_needed }.into())
+            }
         }
-        let left = self.left()?;
-        Err(Refusal(format!(
-            "this answer spends epsilon {:.4}, and of your limit of {} only {:.4} is left; \
-             --epsilon-limit {} would allow it, at the price of your privacy",
-            at_most(difference(after, spent)),
-            limit,
-            at_least(left),
-            after.value().ceil(),
-        ))
-        .into())
     }
 
     pub(super) fn record(&mut self, entry: Entry) {

@@ -9,7 +9,7 @@ use throng_wire::{
 };
 
 use super::Respondent;
-use super::outbox::StoredAnswer;
+use super::answer::Answer;
 use crate::error::Result;
 use throng_host::bundle::Bundle;
 use throng_host::clock::rfc3339;
@@ -33,9 +33,9 @@ pub fn verify_receipt(
     Ok(receipt)
 }
 
-/// What a receipt is that somebody has at hand.
+/// What a check of a receipt found that somebody has at hand, and that may belong to no answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct CheckedReceipt {
+pub struct ReceiptCheck {
     /// What it is worth.
     pub verdict: Verdict,
     /// The same in a sentence, with what it is for.
@@ -60,8 +60,8 @@ pub enum Verdict {
 
 impl Respondent {
     /// Checks a receipt, wherever it comes from, against all answers. Needs no network.
-    pub fn check_receipt(&self, receipt: &[u8]) -> Result<CheckedReceipt> {
-        let found = |verdict, finding: String| Ok(CheckedReceipt { verdict, finding });
+    pub fn check_receipt(&self, receipt: &[u8]) -> Result<ReceiptCheck> {
+        let found = |verdict, finding: String| Ok(ReceiptCheck { verdict, finding });
         let Ok(signed) = SignedReceipt::from_bytes(receipt) else {
             let len = receipt.len();
             return found(
@@ -120,9 +120,9 @@ impl Respondent {
     }
 }
 
-/// What a check of one body found.
+/// What a check of one body found: what hops signed about it, where [`BodyStatus`](crate::BodyStatus) is what this machine knows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct CheckedBody {
+pub struct BodyCheck {
     /// The survey's name.
     pub survey: String,
     /// The epoch.
@@ -140,12 +140,12 @@ pub struct CheckedBody {
 /// Checks the receipt of one body, and the statements of the hops of its instance as far as there are any.
 pub(super) fn check_body(
     bundle: &Bundle,
-    answer: &StoredAnswer,
+    answer: &Answer,
     instance: u32,
     receipt: Option<&[u8]>,
     statements: &[Signed<EpochStatement>],
-) -> Result<CheckedBody> {
-    let mut checked = CheckedBody {
+) -> Result<BodyCheck> {
+    let mut checked = BodyCheck {
         survey: answer.name.clone(),
         epoch: answer.epoch,
         instance,
@@ -193,8 +193,8 @@ pub(super) fn check_body(
     Ok(checked)
 }
 
-impl CheckedBody {
-    fn statement(&mut self, bundle: &Bundle, answer: &StoredAnswer, statement: &EpochStatement) {
+impl BodyCheck {
+    fn statement(&mut self, bundle: &Bundle, answer: &Answer, statement: &EpochStatement) {
         let party = Place::hop(self.instance, statement.hop);
         self.findings.push(match statement.outcome {
             Outcome::Released { respondents, .. } => {
@@ -244,7 +244,7 @@ enum Sealing {
 
 impl Sealing {
     /// Serials alone show nothing: a list may be newer and name the same key for the epoch, or be made for one person.
-    fn of(bundle: &Bundle, answer: &StoredAnswer, owner: Place, named: Digest, destroyed: bool) -> Self {
+    fn of(bundle: &Bundle, answer: &Answer, owner: Place, named: Digest, destroyed: bool) -> Self {
         let Some(&sealed) = answer.key_lists.get(&owner) else { return Self::Unknown };
         if sealed == named {
             return Self::Everyones;

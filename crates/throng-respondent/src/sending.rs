@@ -4,16 +4,21 @@ use std::collections::BTreeMap;
 
 use getrandom::rand_core::CryptoRng;
 use throng_dp::sampling::below;
+use throng_encode::Body;
 use throng_wire::{Place, Receipt, SurveyHash};
 
 use super::Respondent;
-use super::outbox::{Outbox, StoredAnswer, StoredBody};
+use super::answer::Answer;
+use super::outbox::Outbox;
 use super::receipts::verify_receipt;
 use super::transport::{SendError, Transport};
 use crate::error::{Context, Error, Result};
 use throng_host::bundle::Bundle;
 use throng_host::clock::{Clock, SystemClock, rfc3339};
+use throng_host::ensure;
 use throng_host::entropy::system_rng;
+use throng_host::net::Sender;
+use throng_host::net::client::Limits;
 
 /// What became of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,13 +73,16 @@ pub(super) struct Retry {
 pub(super) type Retries = BTreeMap<(SurveyHash, u64, u32), Retry>;
 
 impl Respondent {
-    /// Sends everything in the outbox, each body at its time, and comes back when all of it was acknowledged
-    /// or refused, or its epoch is over. Says what could not be sent as an error.
-    pub fn send(&mut self, transport: &dyn Transport) -> Result<()> {
-        self.send_with(transport, &SystemClock, |_, _| (), &mut system_rng()?)
+    /// Sends everything in the outbox over the network, each body at its time, and comes back when all of it was acknowledged
+    /// or refused, or its epoch is over. Says what could not be sent as an error. It blocks: not for use inside an asynchronous
+    /// runtime.
+    pub fn send(&mut self) -> Result<()> {
+        let network = Sender::new(Limits::default())?;
+        self.send_with(&network, &SystemClock, |_, _| (), &mut system_rng()?)
     }
 
-    /// The same by a clock. `watch` is called at least once a second, with what there is and the time.
+    /// The same by another transport, a clock and randomness. `watch` is called at least once a second, with what there is and
+    /// the time.
     pub fn send_with(
         &mut self,
         transport: &dyn Transport,
@@ -118,7 +126,7 @@ impl Respondent {
 
     fn send_answer(
         &mut self,
-        mut answer: StoredAnswer,
+        mut answer: Answer,
         transport: &dyn Transport,
         now_ms: u64,
         pass: &mut Pass,
@@ -129,7 +137,7 @@ impl Respondent {
             format!("{}, epoch {}, instance {instance}: {what}", answer.name, answer.epoch)
         };
         if now_ms >= answer.epoch_end_ms() {
-            for body in answer.bodies.iter().filter(|body| body.bytes().is_some()) {
+            for body in answer.bodies.iter().filter(|body| !body.bytes().is_empty()) {
                 let instance = body.instance;
                 if outbox.receipt(&answer, instance)?.is_none()
                     && outbox.refusal(&answer, instance)?.is_none()
@@ -160,12 +168,12 @@ impl Respondent {
                 Some(due_ms)
             } else {
                 match self.send_body(&bundle, &answer, body, transport, now_ms)? {
-                    Tried::Acknowledged => None,
-                    Tried::Refused(reason) => {
+                    Attempt::Acknowledged => None,
+                    Attempt::Refused(reason) => {
                         pass.lost.push(named(body.instance, &format!("hop 1 will not take it: {reason}")));
                         continue;
                     }
-                    Tried::Again { reason, after_ms, clock } => {
+                    Attempt::Again { reason, after_ms, clock } => {
                         pass.retried.push(format!("instance {}: {reason}", body.instance));
                         retry.tries += 1;
                         retry.clock = clock;
@@ -194,33 +202,32 @@ impl Respondent {
     fn send_body(
         &self,
         bundle: &Bundle,
-        answer: &StoredAnswer,
-        body: &StoredBody,
+        answer: &Answer,
+        body: &Body,
         transport: &dyn Transport,
         now_ms: u64,
-    ) -> Result<Tried> {
+    ) -> Result<Attempt> {
         let hop = Place::hop(body.instance, 1);
         let token = self.credential(answer.credential.as_deref())?.token(&answer.survey, hop);
-        let bytes = body
-            .bytes()
-            .ok_or_else(|| Error::damaged("the bytes of an answer were dropped before its epoch was over"))?;
+        let bytes = body.bytes();
+        ensure!(!bytes.is_empty(), Damaged, "the bytes of an answer were dropped before its epoch was over");
         let route = answer.route(body);
         let outbox = Outbox(&self.state);
         match transport.send(bundle.address(hop)?, &route, &token, bytes) {
             Ok(receipt) => match verify_receipt(bundle.survey(), &route, &body.digest, &receipt) {
                 Ok(_) => {
                     outbox.keep_receipt(answer, body.instance, &receipt)?;
-                    Ok(Tried::Acknowledged)
+                    Ok(Attempt::Acknowledged)
                 }
-                Err(error) => Ok(Tried::again(format!("the receipt does not hold: {error:#}"))),
+                Err(error) => Ok(Attempt::again(format!("the receipt does not hold: {error:#}"))),
             },
             Err(SendError::Refused(reason)) => {
                 outbox.keep_refusal(answer, body.instance, &reason)?;
-                Ok(Tried::Refused(reason))
+                Ok(Attempt::Refused(reason))
             }
-            Err(SendError::Unreachable(reason)) => Ok(Tried::again(reason)),
+            Err(SendError::Unreachable(reason)) => Ok(Attempt::again(reason)),
             Err(SendError::Later { reason, after_s }) => {
-                Ok(Tried::Again { reason, after_ms: after_s.saturating_mul(1000), clock: None })
+                Ok(Attempt::Again { reason, after_ms: after_s.saturating_mul(1000), clock: None })
             }
             Err(SendError::WrongTime { reason, their_s, over }) => {
                 let epoch_s = bundle.survey().survey().epoch_s;
@@ -228,23 +235,17 @@ impl Respondent {
                 let reason = clock.as_ref().map_or(reason.clone(), |clock| format!("{reason}; {clock}"));
                 if over {
                     outbox.keep_refusal(answer, body.instance, &reason)?;
-                    return Ok(Tried::Refused(reason));
+                    return Ok(Attempt::Refused(reason));
                 }
                 // There is nothing to try before the epoch begins there.
                 let wait_s = answer.epoch.saturating_mul(epoch_s).saturating_sub(their_s);
-                Ok(Tried::Again { reason, after_ms: wait_s.saturating_mul(1000), clock })
+                Ok(Attempt::Again { reason, after_ms: wait_s.saturating_mul(1000), clock })
             }
         }
     }
 
     /// What became of a body, as its files say. A receipt that does not hold any more is an error.
-    pub(super) fn fate(
-        &self,
-        bundle: &Bundle,
-        answer: &StoredAnswer,
-        body: &StoredBody,
-        now_ms: u64,
-    ) -> Result<Fate> {
+    pub(super) fn fate(&self, bundle: &Bundle, answer: &Answer, body: &Body, now_ms: u64) -> Result<Fate> {
         let outbox = Outbox(&self.state);
         if let Some(bytes) = outbox.receipt(answer, body.instance)? {
             let receipt = verify_receipt(bundle.survey(), &answer.route(body), &body.digest, &bytes);
@@ -260,8 +261,8 @@ impl Respondent {
     }
 }
 
-/// What came of one try.
-enum Tried {
+/// One try to send a body, by what came of it.
+enum Attempt {
     Acknowledged,
     Refused(String),
     /// Not before so many milliseconds are over; and what there is to say about clocks.
@@ -272,7 +273,7 @@ enum Tried {
     },
 }
 
-impl Tried {
+impl Attempt {
     fn again(reason: String) -> Self {
         Self::Again { reason, after_ms: 0, clock: None }
     }

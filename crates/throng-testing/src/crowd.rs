@@ -10,7 +10,7 @@ use hyper::Method;
 use throng_analyze::InstanceTally;
 use throng_dp::estimate::InstanceSums;
 use throng_dp::{Estimates, Value};
-use throng_encode::{Answer, Routing, Schedule, When};
+use throng_encode::{Body, Routing, Schedule, When};
 use throng_host::clock::{Clock, SystemClock};
 use throng_host::net::client::SendError;
 use throng_serve::analysis::TallyFiles;
@@ -87,15 +87,15 @@ pub fn everyone(town: &mut Town, people: u64, mut between: impl FnMut(&mut Town,
 pub fn answer(town: &Town, epoch: u64, people: Range<u64>) -> Result<(), SendError> {
     let sender = sender();
     for person in people {
-        for body in sealed(town, epoch, person).bodies {
-            town.send(&sender, body.route, person as usize, &body.bytes)?;
+        for body in sealed(town, epoch, person) {
+            town.send(&sender, town.route(body.instance, epoch), person as usize, body.bytes())?;
         }
     }
     Ok(())
 }
 
-/// One person's answer. What is in it follows from a seed; the seals do not.
-pub fn sealed(town: &Town, epoch: u64, person: u64) -> Answer {
+/// One person's answer: its bodies. What is in them follows from a seed; the seals do not.
+pub fn sealed(town: &Town, epoch: u64, person: u64) -> Vec<Body> {
     let bundle = &town.deployment.bundle;
     let survey = bundle.survey().survey();
     let (mechanism, mut rng) = (survey.mechanism().unwrap(), rng(epoch, person));

@@ -42,7 +42,12 @@ pub use crate::survey::hourly::{FRAGMENTED, ONE_HOT, RECORD, SKETCHED};
 impl World {
     /// Signs a survey and writes its files into a directory.
     pub fn new(text: &str, folder: &Path) -> Self {
-        let world = wire::World::with_keys(Survey::from_toml(text).unwrap(), LIFETIME);
+        Self::with_keys(text, LIFETIME, folder)
+    }
+
+    /// The same with layer keys for other epochs.
+    pub fn with_keys(text: &str, lifetime: Lifetime, folder: &Path) -> Self {
+        let world = wire::World::with_keys(Survey::from_toml(text).unwrap(), lifetime);
         let wire::World { survey, approvals, signing, layers, lists } = world;
         let toml = survey.survey().to_toml().unwrap();
         let mut addresses = String::new();

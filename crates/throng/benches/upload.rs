@@ -354,7 +354,7 @@ struct Intake {
 
 impl Intake {
     fn open(dir: &Path, home: &Path) -> Result<Self> {
-        let bundle = Bundle::read(&dir.join("survey.toml"))?;
+        let bundle = Bundle::read(dir.join("survey.toml"))?;
         let party = Party::read(home)?;
         let survey = bundle.survey().clone();
         let config = HopConfig {

@@ -31,6 +31,25 @@
 //! # Ok::<(), throng::Error>(())
 //! ```
 //!
+//! **Respond**, with a value or with nothing to say (an app needs no more than the crate `throng-respondent`):
+//!
+//! ```
+//! # fn main() -> throng_respondent::Result<()> {
+//! use throng::{Bundle, Epsilon, Respondent};
+//!
+//! # let desk = throng_testing::desk::Desk::today();
+//! # std::env::set_current_dir(&desk.folder)?;
+//! # for person in ["my-answers", "another"] {
+//! #     Respondent::open(person)?.set_epsilon_limit(Epsilon::new(20.0)?)?;
+//! # }
+//! let survey = Bundle::read("survey.toml")?;
+//! let answer = Respondent::open("my-answers")?.answer(&survey, 42)?;
+//! let nothing = Respondent::open("another")?.abstain(&survey)?;
+//! assert_eq!(nothing.bodies[0].length, answer.bodies[0].length); // Whoever sees them sent cannot tell which is which.
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! **Release** what an epoch says, once all hops are done with it. The directory has the analyzer's file, keys and data:
 //!
 //! ```
@@ -48,6 +67,7 @@
 //! | what does a crowd guarantee? | [`account`] |
 //! | what would a survey say about a known truth? | [`simulate`] |
 //! | what does an epoch say, and what does that spend? | [`Analyzer`] |
+//! | how is a survey answered? | [`Respondent`], [`Bundle`] |
 //! | what does the program do? | [`commands`], [`cli`] |
 
 pub mod cli;
@@ -58,6 +78,7 @@ pub mod progress;
 pub mod questions;
 mod verbs;
 
+pub use throng_respondent::{Bundle, Epsilon, Respondent};
 pub use throng_serve::Analyzer;
 pub use throng_survey::plan::Asked;
 pub use throng_survey::{Planned, Survey, Target, plan};

@@ -65,7 +65,6 @@ const ARROWS: &[(&str, &[&str])] = &[
             "throng-host",
             "throng-learn",
             "throng-plot",
-            "throng-respondent",
             "throng-serve",
             "throng-shuffle",
             "throng-simulate",
@@ -229,21 +228,35 @@ fn parties_do_not_depend_on_the_laboratory() {
     }
 }
 
+/// All crates that a package takes, with these features.
+fn tree(package: &str, features: &[&str]) -> BTreeSet<String> {
+    let arguments = ["tree", "-p", package, "-e", "normal", "--prefix", "none", "--offline"];
+    let output = Command::new(env!("CARGO")).args(arguments).args(features).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
+}
+
 /// The operator's program has no crate that draws, trains or reads data sets; the default one has them all.
 #[test]
 fn the_operators_program_neither_draws_nor_trains() {
-    let tree = |features: &[&str]| {
-        let arguments = ["tree", "-p", "throng", "-e", "normal", "--prefix", "none", "--offline"];
-        let output = Command::new(env!("CARGO")).args(arguments).args(features).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let text = String::from_utf8(output.stdout).unwrap();
-        text.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect::<BTreeSet<_>>()
-    };
-    let (operator, whole) = (tree(&["--no-default-features"]), tree(&[]));
+    let (operator, whole) = (tree("throng", &["--no-default-features"]), tree("throng", &[]));
     let drawing_and_data = ["tiny-skia", "png", "notosans", "ttf-parser", "faer", "flate2", "throng-learn"];
     for name in LABORATORY.iter().chain(&drawing_and_data) {
         assert!(!operator.contains(*name), "the operator's program depends on {name}");
         assert!(whole.contains(*name), "nothing depends on {name}: it need not be listed here");
+    }
+}
+
+/// An app that answers surveys takes no web server, and makes no certificates; the respondent's own page takes the one and the
+/// keys of parties the other.
+#[test]
+fn a_respondent_that_is_embedded_serves_nothing() {
+    let (embedded, page) =
+        (tree("throng-respondent", &[]), tree("throng-respondent", &["--features", "page"]));
+    for name in ["axum", "rcgen", "rayon", "tower"] {
+        assert!(!embedded.contains(name), "throng-respondent depends on {name}");
+        assert!(page.contains(name), "nothing depends on {name}: it need not be listed here");
     }
 }
 

@@ -100,7 +100,7 @@ fn the_corpus_has_what_parsers_take() {
         let ledger = serde_json::from_slice::<throng_respondent::PersonalLedger>(bytes).ok()?;
         (!ledger.entries().is_empty()).then_some(ledger.spent().ok()?)
     });
-    taken("stored_answer", |bytes| throng_respondent::StoredAnswer::from_bytes(bytes).ok());
+    taken("stored_answer", |bytes| throng_respondent::Answer::from_bytes(bytes).ok());
     taken("release_ledger", |bytes| {
         let budget = CentralGuarantee::new(Epsilon::new(20.0).unwrap(), Delta::new(1e-3).unwrap());
         ReleaseLedger::of_excerpt(text(bytes), budget).ok()

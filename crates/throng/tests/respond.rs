@@ -105,8 +105,8 @@ fn the_command_answers_shows_and_checks() {
 #[test]
 fn nothing_is_answered_without_a_limit_of_ones_own() {
     let desk = Desk::new(ONE_HOT);
-    let mut respondent = Respondent::open_with(&desk.state(), &mut rng(1)).unwrap();
-    respondent.use_credential(&desk.folder.path().join("credential")).unwrap();
+    let mut respondent = Respondent::open_with(desk.state(), &mut rng(1)).unwrap();
+    respondent.use_credential(desk.folder.path().join("credential")).unwrap();
     assert_eq!((respondent.ledger().epsilon_limit(), respondent.ledger().left().unwrap()), (None, 0.0));
     let refused = anyhow::Error::from(desk.answer(&mut respondent, Some(7), NOW_MS, 2).unwrap_err());
     assert_eq!(throng::exit::code(&refused), throng::exit::REFUSED);

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use throng_host::bundle::Bundle;
 use throng_host::clock::{Clock, SystemClock};
-use throng_respondent::{How, Respondent};
+use throng_respondent::{AnswerOptions, Respondent};
 use throng_testing::browser::Browser;
 use throng_testing::program::Program;
 use throng_testing::town::{Shape, Town};
@@ -44,13 +44,13 @@ impl Person {
             World::new(survey, &folder.path().join(name))
         });
         let person = Self { folder, sent, waiting };
-        let mut respondent = Respondent::open_with(&person.state(), &mut rng(1)).unwrap();
+        let mut respondent = Respondent::open_with(person.state(), &mut rng(1)).unwrap();
         respondent.set_epsilon_limit(throng_dp::Epsilon::new(50.0).unwrap()).unwrap();
-        respondent.use_credential(&person.sent.file.with_file_name("credential")).unwrap();
+        respondent.use_credential(person.sent.file.with_file_name("credential")).unwrap();
         let clock = TestClock::at(NOW_MS);
         let mut answer = |world: &World, now_ms, seed| {
             let bundle = Bundle::read(&world.file).unwrap();
-            respondent.answer_with(&bundle, Some(7), &How::default(), now_ms, &mut rng(seed)).unwrap();
+            respondent.answer_with(&bundle, 7, &AnswerOptions::default(), now_ms, &mut rng(seed)).unwrap();
             if seed == 2 {
                 let hops = Hops::honest(world, &clock);
                 respondent.send_with(&hops, &clock, |_, _| (), &mut rng(3)).unwrap();
@@ -181,7 +181,7 @@ fn the_page_tells_what_the_command_line_tells_and_changes_nothing() {
     let shown = person.program(&["--show"]).output().unwrap();
     let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
     // Also while another process works with the directory.
-    let working = Respondent::open(&person.state()).unwrap();
+    let working = Respondent::open(person.state()).unwrap();
     let (status, head, about) = served.ask("GET", "about.json", b"");
     drop(working);
     assert_eq!(status, 200, "{about}");
@@ -449,7 +449,7 @@ fn a_keyboard_reaches_everything_on_it() {
 #[test]
 fn someone_who_has_answered_nothing_sees_so() {
     let folder = tempfile::tempdir().unwrap();
-    let mut respondent = Respondent::open(&folder.path().join("state")).unwrap();
+    let mut respondent = Respondent::open(folder.path().join("state")).unwrap();
     respondent.set_epsilon_limit(throng_dp::Epsilon::new(7.5).unwrap()).unwrap();
     drop(respondent);
     let served = Served::start(THRONG.run_in(&folder, &["respond", "--state", "state", "--json", "--page"]));

@@ -17,8 +17,8 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use zeroize::Zeroizing;
 
-use super::body::OCTETS;
 use super::endpoint::Endpoint;
+use super::outgoing::OCTETS;
 use super::watched::{Side, Watched};
 use super::{Identity, Outgoing, Problem, paths, tls};
 pub use crate::send_error::SendError;

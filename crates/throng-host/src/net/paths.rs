@@ -1,11 +1,7 @@
 //! The paths of requests, made and read in one place.
 
-use axum::extract::FromRequestParts;
-use axum::http::request::Parts;
 use throng_wire::Channel;
 use throng_wire::{Route, SurveyHash};
-
-use super::Problem;
 
 /// The path of a request about one epoch of a channel: `what` is `body`, `batch`, `ack` or `statement`.
 pub fn path(route: &Route, what: &str) -> String {
@@ -52,29 +48,39 @@ pub fn channel(bytes: &[u8; 12]) -> Channel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstancePath(pub SurveyHash, pub u32);
 
-impl<S: Send + Sync> FromRequestParts<S> for InstancePath {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let mut segments = parts.uri.path().strip_prefix("/v1/surveys/").unwrap_or_default().split('/');
-        match survey_and_instance(&mut segments) {
-            Some((survey, instance)) => Ok(Self(survey, instance)),
-            None => Err(Problem::unknown().await),
-        }
-    }
-}
-
 /// The route that the path of a request names. Whether there is such a survey, instance, label or epoch is not checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoutePath(pub Route);
 
-impl<S: Send + Sync> FromRequestParts<S> for RoutePath {
-    type Rejection = Problem;
+/// How a handler takes them.
+#[cfg(feature = "server")]
+mod extracting {
+    use axum::extract::FromRequestParts;
+    use axum::http::request::Parts;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        match read(parts.uri.path()) {
-            Some(route) => Ok(Self(route)),
-            None => Err(Problem::unknown().await),
+    use super::{InstancePath, RoutePath, read, survey_and_instance};
+    use crate::net::Problem;
+
+    impl<S: Send + Sync> FromRequestParts<S> for InstancePath {
+        type Rejection = Problem;
+
+        async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+            let mut segments = parts.uri.path().strip_prefix("/v1/surveys/").unwrap_or_default().split('/');
+            match survey_and_instance(&mut segments) {
+                Some((survey, instance)) => Ok(Self(survey, instance)),
+                None => Err(Problem::unknown().await),
+            }
+        }
+    }
+
+    impl<S: Send + Sync> FromRequestParts<S> for RoutePath {
+        type Rejection = Problem;
+
+        async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+            match read(parts.uri.path()) {
+                Some(route) => Ok(Self(route)),
+                None => Err(Problem::unknown().await),
+            }
         }
     }
 }
@@ -122,6 +128,7 @@ mod tests {
     use throng_wire::SurveyHash;
 
     use super::*;
+    use crate::net::Problem;
     use throng_testing::parsing::{check_bytes, check_text};
 
     async fn status(path: &str) -> StatusCode {

@@ -2,11 +2,8 @@
 
 use std::borrow::Cow;
 
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
-use axum::http::{HeaderValue, StatusCode};
-use axum::response::{IntoResponse, Response};
+use hyper::StatusCode;
 use serde::Deserialize;
-use serde_json::json;
 
 /// Why a request was not done. No part of a request is repeated in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,9 +74,12 @@ impl std::fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
-impl IntoResponse for Problem {
-    fn into_response(self) -> Response {
-        let mut body = json!({
+#[cfg(feature = "server")]
+impl axum::response::IntoResponse for Problem {
+    fn into_response(self) -> axum::response::Response {
+        use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+
+        let mut body = serde_json::json!({
             "type": format!("{PREFIX}{}", self.name),
             "title": self.status.canonical_reason().unwrap_or("Error"),
             "status": self.status.as_u16(),
@@ -121,7 +121,9 @@ const TEXT_LEN_MAX: usize = 300;
 
 #[cfg(test)]
 mod tests {
+    use axum::response::IntoResponse;
     use http_body_util::BodyExt;
+    use hyper::header::{CONTENT_TYPE, RETRY_AFTER};
 
     use super::*;
     use throng_testing::parsing::check_bytes;

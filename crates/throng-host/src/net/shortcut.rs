@@ -9,7 +9,8 @@ use axum::response::IntoResponse;
 use hyper::Request;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 
-use super::body::{Outgoing, Timed};
+use super::body::Timed;
+use super::outgoing::Outgoing;
 use super::places::{Busy, Visitor};
 
 /// Answers some requests itself.

@@ -7,9 +7,6 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
-use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::aws_lc_rs::{self, kx_group};
@@ -20,10 +17,11 @@ use rustls::server::NoServerSessionStorage;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::version::TLS13;
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName as IssuerName,
-    Error as TlsError, ServerConfig, SignatureScheme,
+    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error as TlsError,
+    ServerConfig, SignatureScheme,
 };
 use throng_wire::Digest;
+#[cfg(feature = "server")]
 use zeroize::Zeroizing;
 
 use crate::error::{Context, Error, Result};
@@ -37,18 +35,6 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// A fresh key (ECDSA on P-256, drawn by AWS-LC) and a certificate that it signs itself. It never expires: an address
-    /// with a higher serial replaces it.
-    pub fn generate() -> Result<Self> {
-        let pair = KeyPair::generate().context("no TLS key could be made")?;
-        let mut params = CertificateParams::default();
-        params.distinguished_name = DistinguishedName::new();
-        params.distinguished_name.push(DnType::CommonName, "throng");
-        let certificate = params.self_signed(&pair).context("no certificate could be made")?.der().clone();
-        let key = PrivateKeyDer::Pkcs8(pair.serialized_der().to_vec().into());
-        Ok(Self { certificate, key })
-    }
-
     /// Reads two PEM files: the certificate (the first one of several) and its private key.
     pub fn read(certificate: &Path, key: &Path) -> Result<Self> {
         let advice = |path: &Path| format!("cannot read {}", path.display());
@@ -73,6 +59,24 @@ impl Identity {
     /// SHA-256 of the certificate: what an address pins.
     pub fn digest(&self) -> Digest {
         Digest::of(&self.certificate)
+    }
+}
+
+/// How a party makes and writes its own.
+#[cfg(feature = "server")]
+impl Identity {
+    /// A fresh key (ECDSA on P-256, drawn by AWS-LC) and a certificate that it signs itself. It never expires: an address
+    /// with a higher serial replaces it.
+    pub fn generate() -> Result<Self> {
+        use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
+
+        let pair = KeyPair::generate().context("no TLS key could be made")?;
+        let mut params = CertificateParams::default();
+        params.distinguished_name = DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, "throng");
+        let certificate = params.self_signed(&pair).context("no certificate could be made")?.der().clone();
+        let key = PrivateKeyDer::Pkcs8(pair.serialized_der().to_vec().into());
+        Ok(Self { certificate, key })
     }
 
     /// The certificate as PEM.
@@ -148,7 +152,7 @@ impl ClientCertVerifier for AnyClient {
         false
     }
 
-    fn root_hint_subjects(&self) -> &[IssuerName] {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
         &[]
     }
 
@@ -232,7 +236,11 @@ impl ServerCertVerifier for Pinned {
 }
 
 /// RFC 7468. Room for all of it is reserved, so that no half-written copy of a key is left behind.
+#[cfg(feature = "server")]
 fn pem(label: &str, der: &[u8]) -> Zeroizing<String> {
+    use base64::Engine;
+    use base64::prelude::BASE64_STANDARD;
+
     let digits = Zeroizing::new(BASE64_STANDARD.encode(der));
     let mut text = Zeroizing::new(String::with_capacity(digits.len() + digits.len() / 64 + 128));
     text.push_str(&format!("-----BEGIN {label}-----\n"));

@@ -26,6 +26,7 @@ pub(crate) struct Watched<S> {
 pub(crate) enum Side {
     /// Waiting for the other side to read. How long a request may take to arrive is limited where it is read, since a
     /// handler that works for long is no reason to hang up.
+    #[cfg(feature = "server")]
     Server,
     /// Waiting for anything at all.
     Client,
@@ -67,6 +68,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Watched<S> {
     ) -> Poll<io::Result<()>> {
         let polled = Pin::new(&mut self.stream).poll_read(cx, buffer);
         match self.side {
+            #[cfg(feature = "server")]
             Side::Server => polled,
             Side::Client => self.watch(polled, cx),
         }

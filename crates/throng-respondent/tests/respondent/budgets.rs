@@ -1,7 +1,8 @@
 //! What answers spend: the person's own limit, and what epochs share.
 
 use throng_dp::Epsilon;
-use throng_respondent::{Answered, How};
+use throng_host::ErrorKind;
+use throng_respondent::{AnswerOptions, Origin, Refusal, Respondent};
 use throng_testing::desk::{Desk, rng};
 use throng_testing::world::{EPOCH_MS, FRAGMENTED, ONE_HOT};
 
@@ -25,7 +26,13 @@ fn the_persons_limit_holds_over_all_surveys() {
     // ... and another one, or none, would show that it was there before, as would another report.
     for refused in [answer(&two, Some(8), 12), answer(&two, None, 12), answer(&one, Some(7), 12)] {
         let error = refused.unwrap_err();
-        assert!(error.refusal().is_some(), "{error:#}");
+        let Some(&Refusal::Limit { epsilon_added, epsilon_limit, epsilon_left, epsilon_needed }) =
+            error.refusal()
+        else {
+            panic!("{error:#}")
+        };
+        near(epsilon_left, 0.25);
+        assert!(epsilon_limit == 16.0 && epsilon_added > 5.0 && epsilon_needed >= 15.75 + epsilon_added);
         assert!(error.to_string().contains("only 0.2500 is left"), "{error}");
     }
     near(answer(&two, Some(7), 12).unwrap(), 15.75);
@@ -36,6 +43,23 @@ fn the_persons_limit_holds_over_all_surveys() {
     assert_eq!(files(&one.state()).keys().filter(|name| name.starts_with("permanent")).count(), 1);
     respondent.set_epsilon_limit(Epsilon::new(30.0).unwrap()).unwrap();
     one.answer(&mut respondent, Some(7), 12 * EPOCH_MS, 2).unwrap();
+}
+
+/// What is refused is told as the rule that refused it, with what would have to change.
+#[test]
+fn without_a_limit_nothing_is_answered() {
+    let desk = Desk::new(ONE_HOT);
+    let mut respondent = Respondent::open(desk.state()).unwrap();
+    respondent.use_credential(desk.folder.path().join("credential")).unwrap();
+    for value in [Some(7), None] {
+        let error = desk.answer(&mut respondent, value, 10 * EPOCH_MS, 2).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused);
+        assert_eq!(error.refusal(), Some(&Refusal::NoLimit { epsilon_added: 5.25 }));
+        assert!(error.to_string().contains("refused: you have set no limit"), "{error}");
+    }
+    assert!(respondent.ledger().entries().is_empty());
+    respondent.set_epsilon_limit(Epsilon::new(5.25).unwrap()).unwrap();
+    desk.answer(&mut respondent, None, 10 * EPOCH_MS, 2).unwrap();
 }
 
 /// Four fragments of 4 in each epoch, a backstop of 5.25: an answer in m of T epochs is min(16 m, 5.25 + 16 (T - m)). The
@@ -52,8 +76,8 @@ fn an_answer_that_changes_is_booked_and_told() {
         (12, Some(7), 5.25, (0.0, 26.75, 10.75)),
         (13, Some(8), 26.75, (16.0, 16.0, 0.0)),
     ] {
-        let answered = desk.answer(&mut respondent, value, epoch * EPOCH_MS, epoch as u8).unwrap();
-        let shown = respondent.show_answer(answered.answer(), epoch * EPOCH_MS).unwrap();
+        let answer = desk.answer(&mut respondent, value, epoch * EPOCH_MS, epoch as u8).unwrap();
+        let shown = respondent.show_answer(&answer, epoch * EPOCH_MS).unwrap();
         near(shown.epsilon_added, added);
         let told = shown.next_epoch.unwrap();
         near(told.epsilon_same, next.0);
@@ -86,8 +110,8 @@ fn the_first_report_counts_where_answers_may_not_change() {
         let mut kept: Option<Vec<u8>> = None;
         let mut seven = Vec::new();
         for (epoch, value) in [(10, first), (11, Some(8)), (12, None), (13, Some(7))] {
-            let answered = desk.answer(&mut respondent, value, epoch * EPOCH_MS, epoch as u8).unwrap();
-            assert_eq!(matches!(answered, Answered::AsFirst(_)), epoch > 10, "{answered:?}");
+            let answer = desk.answer(&mut respondent, value, epoch * EPOCH_MS, epoch as u8).unwrap();
+            assert_eq!(answer.origin, if epoch > 10 { Origin::First } else { Origin::Now });
             let spent = respondent.ledger().spent().unwrap().value();
             assert!((spent - 5.25).abs() < 1e-9, "{spent}");
             let all = files(&desk.state());
@@ -95,9 +119,7 @@ fn the_first_report_counts_where_answers_may_not_change() {
             let (_, bytes) = permanent.next().unwrap();
             assert!(permanent.next().is_none());
             assert_eq!(kept.get_or_insert_with(|| bytes.clone()), bytes, "nothing is drawn again");
-            let answer = answered.answer();
-            let opened =
-                answer.bodies.iter().map(|body| desk.world.open(&answer.route(body), body.bytes().unwrap()));
+            let opened = answer.bodies.iter().map(|body| desk.world.open(&answer.route(body), body.bytes()));
             let fragments: Vec<u32> = opened.flatten().collect();
             seven.push(fragments.iter().filter(|&&bit| bit == 7).count() >= 3);
             assert!(fragments.iter().filter(|&&bit| bit == 8).count() < 3, "later answers are in nothing");
@@ -119,11 +141,8 @@ fn epochs_share_their_coins_and_differ_in_their_fragments() {
     let mut backstops = Vec::new();
     for epoch in 0..6_u8 {
         let mut respondent = desk.open();
-        let answered =
-            desk.answer(&mut respondent, Some(7), u64::from(epoch) * EPOCH_MS, 20 + epoch).unwrap();
-        let answer = answered.answer();
-        let opened =
-            answer.bodies.iter().map(|body| desk.world.open(&answer.route(body), body.bytes().unwrap()));
+        let answer = desk.answer(&mut respondent, Some(7), u64::from(epoch) * EPOCH_MS, 20 + epoch).unwrap();
+        let opened = answer.bodies.iter().map(|body| desk.world.open(&answer.route(body), body.bytes()));
         let mut fragments: Vec<u32> = opened.flatten().collect();
         fragments.sort_unstable();
         drawn.push(fragments);
@@ -163,14 +182,13 @@ fn a_randomized_label_stays_and_is_paid_once() {
     let labels = "[labels]\nnames = [\"de\", \"fr\", \"it\"]\nepsilon_label = 0.5\n\
                   epsilon_deletion = 0.2\ndelta_deletion = 1e-9\n";
     let desk = Desk::new(&(ONE_HOT.replace("epsilon_central = 1.0", "epsilon_central = 1.5") + labels));
-    let how = How { label: Some("fr".into()), ..How::default() };
+    let options = AnswerOptions { label: Some("fr".into()), ..AnswerOptions::default() };
     let mut sent = Vec::new();
     for epoch in 0..8_u8 {
         let mut respondent = desk.open();
         let now_ms = u64::from(epoch) * EPOCH_MS;
-        let answered =
-            respondent.answer_with(&desk.bundle(), Some(7), &how, now_ms, &mut rng(epoch)).unwrap();
-        sent.push(answered.answer().label);
+        let answer = respondent.answer_with(&desk.bundle(), 7, &options, now_ms, &mut rng(epoch)).unwrap();
+        sent.push(answer.label);
         let spent = respondent.ledger().spent().unwrap().value();
         assert!((spent - (0.5 + 5.25 * f64::from(epoch + 1))).abs() < 1e-9, "{spent}");
     }

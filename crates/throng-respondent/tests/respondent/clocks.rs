@@ -61,7 +61,7 @@ fn what_a_hop_says_about_when_is_what_happens() {
     let desk = Desk::new(ONE_HOT);
     let mut respondent = desk.open();
     let answered = desk.answer(&mut respondent, Some(7), NOW_MS, 2).unwrap();
-    let first_ms = |instance: usize| answered.answer().bodies[instance - 1].send_at_ms;
+    let first_ms = |instance: usize| answered.bodies[instance - 1].send_at_ms;
     let clock = TestClock::at(NOW_MS);
     let hops = Hops::with(&desk.world, &clock, |world, seen, _| {
         let tried_at = first_ms(seen.route.instance as usize);
@@ -109,7 +109,7 @@ fn when_bodies_arrive_depends_neither_on_the_value_nor_on_what_is_inside() {
         let hops = Hops::honest(&desk.world, &clock);
         respondent.send_with(&hops, &clock, |_, _| (), &mut rng(3)).unwrap();
         for seen in hops.seen.borrow().iter() {
-            let body = &answered.answer().bodies[seen.route.instance as usize - 1];
+            let body = &answered.bodies[seen.route.instance as usize - 1];
             assert_eq!(seen.at_ms, body.send_at_ms, "each at its own time, to the millisecond");
             let empty = desk.world.open(&seen.route, &seen.body).is_empty();
             let into_ms = seen.at_ms - 11 * EPOCH_MS - 60_000;

@@ -16,11 +16,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use throng_respondent::{Respondent, StoredAnswer};
+use throng_respondent::{Answer, Respondent};
 use throng_testing::program::names;
 
-fn bytes(answer: &StoredAnswer) -> Vec<Vec<u8>> {
-    answer.bodies.iter().map(|body| body.bytes().unwrap().to_vec()).collect()
+fn bytes(answer: &Answer) -> Vec<Vec<u8>> {
+    answer.bodies.iter().map(|body| body.bytes().to_vec()).collect()
 }
 
 /// All files below a directory, but for the lock.

@@ -1,7 +1,7 @@
 //! Records of several attributes.
 
 use throng_dp::Epsilon;
-use throng_respondent::{How, Respondent, Value};
+use throng_respondent::{AnswerOptions, Respondent, Value};
 use throng_testing::desk::{Desk, NOW_MS, rng};
 use throng_testing::world::{EPOCH_MS, ONE_HOT, RECORD};
 
@@ -14,12 +14,13 @@ fn records_are_answered_about_one_attribute_in_all_epochs() {
     let mut respondent = desk.open();
     respondent.set_epsilon_limit(Epsilon::new(200.0).unwrap()).unwrap();
     let mut answer = |record: Option<Vec<Option<u32>>>, epoch: u64| {
-        let now_ms = epoch * EPOCH_MS;
+        let (bundle, options, now_ms) = (desk.bundle(), AnswerOptions::default(), epoch * EPOCH_MS);
         let rng = &mut rng(20 + epoch as u8);
-        let answered = respondent.answer_with(&desk.bundle(), record, &How::default(), now_ms, rng).unwrap();
-        let answer = answered.answer();
-        let opened =
-            answer.bodies.iter().map(|body| desk.world.open(&answer.route(body), body.bytes().unwrap()));
+        let answer = match record {
+            Some(record) => respondent.answer_with(&bundle, record, &options, now_ms, rng).unwrap(),
+            None => respondent.abstain_with(&bundle, &options, now_ms, rng).unwrap(),
+        };
+        let opened = answer.bodies.iter().map(|body| desk.world.open(&answer.route(body), body.bytes()));
         let mut fragments: Vec<u32> = opened.flatten().collect();
         fragments.sort_unstable();
         (fragments, respondent.ledger().spent().unwrap().value())
@@ -64,12 +65,10 @@ fn what_records_say_is_estimated_attribute_by_attribute() {
     for epoch in 0..90_u8 {
         let record = vec![Some(4), Some(1), if epoch < 60 { Some(700) } else { None }];
         let now_ms = u64::from(epoch) * EPOCH_MS;
-        let answered =
-            respondent.answer_with(&desk.bundle(), Some(record), &How::default(), now_ms, &mut rng(epoch));
-        let answered = answered.unwrap();
-        let answer = answered.answer();
+        let (options, rng) = (AnswerOptions::default(), &mut rng(epoch));
+        let answer = respondent.answer_with(&desk.bundle(), record, &options, now_ms, rng).unwrap();
         for body in &answer.bodies {
-            let fragments = desk.world.open(&answer.route(body), body.bytes().unwrap());
+            let fragments = desk.world.open(&answer.route(body), body.bytes());
             tally.add_fragments(&fragments).unwrap();
         }
         tally.add_respondents(1);
@@ -90,7 +89,7 @@ fn a_record_that_does_not_fit_spends_nothing_and_is_not_repeated() {
     let desk = Desk::new(RECORD);
     let mut respondent = desk.open();
     let now = |respondent: &mut Respondent, value: Value| {
-        respondent.answer_with(&desk.bundle(), Some(value), &How::default(), NOW_MS, &mut rng(2))
+        respondent.answer_with(&desk.bundle(), value, &AnswerOptions::default(), NOW_MS, &mut rng(2))
     };
     for (value, part) in [
         (Value::from(vec![Some(4), Some(1)]), "2 attributes where the survey has 3"),
@@ -106,8 +105,8 @@ fn a_record_that_does_not_fit_spends_nothing_and_is_not_repeated() {
     assert_eq!(respondent.ledger().spent().unwrap(), Epsilon::ZERO);
     assert!(!files(&desk.state()).keys().any(|name| name.starts_with("permanent")));
     let one_hot = Desk::new(ONE_HOT);
-    let record = Some(vec![Some(7)]);
+    let (record, options) = (vec![Some(7)], AnswerOptions::default());
     let mut respondent = one_hot.open();
-    let refused = respondent.answer_with(&one_hot.bundle(), record, &How::default(), NOW_MS, &mut rng(2));
+    let refused = respondent.answer_with(&one_hot.bundle(), record, &options, NOW_MS, &mut rng(2));
     assert!(format!("{:#}", refused.unwrap_err()).contains("asks for a single value"));
 }

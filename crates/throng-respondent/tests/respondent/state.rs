@@ -47,7 +47,7 @@ fn damaged_files_are_an_error_and_nothing_is_made_anew() {
                 assert_eq!(files(&state)[name], damaged, "{name}");
                 fs::write(state.join(name), whole).unwrap();
                 let again = desk.answer(&mut desk.open(), Some(7), NOW_MS, 7).unwrap();
-                assert_eq!(bytes(again.answer()), bytes(original.answer()), "{name}");
+                assert_eq!(bytes(&again), bytes(&original), "{name}");
             }
         }
     }
@@ -63,7 +63,7 @@ fn missing_files_are_an_error() {
         let mut rest = whole.clone();
         rest.remove(name);
         restore(&desk.state(), &rest);
-        let result = desk.open_at(&desk.state()).and_then(|mut respondent| {
+        let result = desk.open_at(desk.state()).and_then(|mut respondent| {
             desk.answer(&mut respondent, Some(7), NOW_MS, 3)?;
             desk.answer(&mut respondent, Some(7), NOW_MS + EPOCH_MS, 3)
         });
@@ -125,7 +125,7 @@ fn a_ledger_that_is_older_than_an_answer_is_refused() {
     let older = files(&desk.state())["ledger"].clone();
     desk.answer(&mut desk.open(), Some(7), NOW_MS + EPOCH_MS, 3).unwrap();
     fs::write(desk.state().join("ledger"), older).unwrap();
-    let error = desk.open_at(&desk.state()).unwrap_err().to_string();
+    let error = desk.open_at(desk.state()).unwrap_err().to_string();
     assert!(error.contains("put back the newest copy of the ledger"), "{error}");
 }
 
@@ -218,7 +218,7 @@ fn find_rot(steps: impl Fn(usize, bool) -> (usize, usize)) {
 fn two_processes_do_not_share_a_directory() {
     let desk = Desk::new(ONE_HOT);
     let first = desk.open();
-    let error = format!("{:#}", desk.open_at(&desk.state()).unwrap_err());
+    let error = format!("{:#}", desk.open_at(desk.state()).unwrap_err());
     assert!(error.contains("another process uses"), "{error}");
     drop(first);
     desk.open();

@@ -3,7 +3,7 @@
 use std::fs;
 
 use throng_host::bundle::Bundle;
-use throng_respondent::{How, Respondent, When};
+use throng_respondent::{AnswerOptions, Body, Error, Refusal, Respondent, When};
 use throng_testing::desk::{Desk, NOW_MS, rng};
 use throng_testing::parsing::check_bytes;
 use throng_testing::world::ONE_HOT;
@@ -27,7 +27,7 @@ fn a_survey_that_does_not_hold_is_refused_before_anything_is_kept() {
         let desk = Desk::new(&ONE_HOT.replace(from, to));
         let mut respondent = desk.open();
         let error = desk.answer(&mut respondent, Some(7), NOW_MS, 2).unwrap_err();
-        assert!(error.refusal().is_some(), "{to}: {error:#}");
+        assert!(matches!(error.refusal(), Some(Refusal::Claim(_))), "{to}: {error:#}");
         assert!(error.to_string().contains("claim does not hold"), "{to}: {error:#}");
         drop(respondent);
         assert_eq!(files(&desk.state()).len(), 2, "{to}: ledger and secret");
@@ -81,10 +81,10 @@ fn labels_and_credentials_are_asked_for() {
     let mut respondent = desk.open();
     let error = desk.answer(&mut respondent, Some(7), NOW_MS, 2).unwrap_err().to_string();
     assert!(error.contains("de, fr"), "{error}");
-    let how = How { label: Some("fr".into()), when: When::CurrentEpoch };
-    let answered = respondent.answer_with(&desk.bundle(), Some(7), &how, NOW_MS, &mut rng(2)).unwrap();
-    assert_eq!((answered.answer().label, answered.answer().epoch), (2, 10));
-    assert!(answered.answer().bodies.iter().all(|body| body.send_at_ms >= NOW_MS));
+    let options = AnswerOptions { label: Some("fr".into()), when: When::CurrentEpoch };
+    let answer = respondent.answer_with(&desk.bundle(), 7, &options, NOW_MS, &mut rng(2)).unwrap();
+    assert_eq!((answer.label, answer.epoch), (2, 10));
+    assert!(answer.bodies.iter().all(|body| body.send_at_ms >= NOW_MS));
     let shown = respondent.show(NOW_MS).unwrap().remove(0);
     assert_eq!(shown.label.as_deref(), Some("fr"));
     // What is shown is about this label's trust profile, and so is what is sent.
@@ -92,21 +92,18 @@ fn labels_and_credentials_are_asked_for() {
     for part in ["go to instance 2 alone", "To instances 1 and 3 you send as many bytes of chaff"] {
         assert!(guarantee.contains(part), "{guarantee}");
     }
-    let answer = answered.answer();
-    let opened = |body: &throng_respondent::StoredBody| {
-        desk.world.open(&answer.route(body), body.bytes().unwrap()).len()
-    };
+    let opened = |body: &Body| desk.world.open(&answer.route(body), body.bytes()).len();
     let fragments: Vec<usize> = answer.bodies.iter().map(opened).collect();
     assert_eq!((fragments[0], fragments[2]), (0, 0), "{fragments:?}");
     assert!(answer.bodies.iter().all(|body| body.length == answer.bodies[0].length));
 
     let desk = Desk::new(ONE_HOT);
-    let mut respondent = Respondent::open(&desk.state()).unwrap();
-    let error = desk.answer(&mut respondent, Some(7), NOW_MS, 2).unwrap_err().to_string();
-    assert!(error.contains("--credential"), "{error}");
-    let how = How { label: Some("fr".into()), ..How::default() };
-    let mut respondent = desk.open_at(&desk.folder.path().join("other")).unwrap();
-    let error = respondent.answer_with(&desk.bundle(), Some(7), &how, NOW_MS, &mut rng(2)).unwrap_err();
+    let mut respondent = Respondent::open(desk.state()).unwrap();
+    let error = desk.answer(&mut respondent, Some(7), NOW_MS, 2).unwrap_err();
+    assert!(matches!(error, Error::NotEnrolled) && error.to_string().contains("--credential"), "{error}");
+    let options = AnswerOptions { label: Some("fr".into()), ..AnswerOptions::default() };
+    let mut respondent = desk.open_at(desk.folder.path().join("other")).unwrap();
+    let error = respondent.answer_with(&desk.bundle(), 7, &options, NOW_MS, &mut rng(2)).unwrap_err();
     assert!(error.to_string().contains("no labels"), "{error:#}");
 }
 

@@ -10,7 +10,7 @@ use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
 use throng_host::net::{Problem, paths};
 use throng_lab::learning::Checkpoint;
 use throng_learn::{Cifar, CifarRecords, IdxPictures};
-use throng_respondent::{PersonalLedger, StoredAnswer};
+use throng_respondent::{Answer, PersonalLedger};
 use throng_serve::analysis::{DataKey, ReleaseLedger, SealedFiles};
 use throng_serve::verify::verify;
 use throng_serve::{AnalyzerConfig, ShufflerConfig};
@@ -71,9 +71,9 @@ fn personal_ledger(bytes: &[u8]) {
 
 /// An answer as it waits to be sent.
 fn stored_answer(bytes: &[u8]) {
-    let Ok(answer) = StoredAnswer::from_bytes(bytes) else { return };
+    let Ok(answer) = Answer::from_bytes(bytes) else { return };
     let written = answer.to_bytes().expect("an answer that was read can be written");
-    assert_eq!(StoredAnswer::from_bytes(&written).ok(), Some(answer));
+    assert_eq!(Answer::from_bytes(&written).ok(), Some(answer));
 }
 
 /// CSV, zipped or not.

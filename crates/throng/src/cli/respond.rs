@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use throng_wire::SurveyHash;
 
-use throng_respondent::{Answered, Respondent};
+use throng_respondent::{Answer, Origin, Respondent};
 
 /// The arguments of `throng respond`.
 #[derive(Args, Debug)]
@@ -96,47 +96,35 @@ pub struct RespondArgs {
     pub port: u16,
 
     /// Send on, and then tell of this answer: how a process that has sealed one goes on without the value
-    #[arg(long, hide = true, value_name = "SURVEY:EPOCH:HOW", conflicts_with_all = ["survey", "no_wait", "epsilon_limit", "check"])]
+    #[arg(long, hide = true, value_name = "SURVEY:EPOCH:ORIGIN", conflicts_with_all = ["survey", "no_wait", "epsilon_limit", "check"])]
     pub made: Option<MadeArg>,
 }
 
-/// An answer that was made before this program began: which one, and how it came about. It says nothing of the value.
+/// An answer that was made before this program began: which one, and what it was drawn from. It says nothing of the value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MadeArg {
     survey: SurveyHash,
     epoch: u64,
-    how: &'static str,
+    origin: Origin,
 }
 
 impl MadeArg {
     /// The argument for an answer.
-    pub fn of(answered: &Answered) -> Self {
-        let answer = answered.answer();
-        let [now, as_first, before] = HOW_MADE;
-        let how = match answered {
-            Answered::Now(_) => now,
-            Answered::AsFirst(_) => as_first,
-            Answered::Before(_) => before,
-        };
-        Self { survey: answer.survey, epoch: answer.epoch, how }
+    pub fn of(answer: &Answer) -> Self {
+        Self { survey: answer.survey, epoch: answer.epoch, origin: answer.origin }
     }
 
     /// The answer.
-    pub fn find(&self, respondent: &Respondent) -> anyhow::Result<Answered> {
+    pub fn find(&self, respondent: &Respondent) -> anyhow::Result<Answer> {
         let answer = respondent.answer_of(&self.survey, self.epoch)?;
         let answer = answer.context("the answer is not in the state directory any more")?;
-        let [now, as_first, _] = HOW_MADE;
-        Ok(match self.how {
-            how if how == now => Answered::Now(answer),
-            how if how == as_first => Answered::AsFirst(answer),
-            _ => Answered::Before(answer),
-        })
+        Ok(Answer { origin: self.origin, ..answer })
     }
 }
 
 impl std::fmt::Display for MadeArg {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:{}:{}", self.survey, self.epoch, self.how)
+        write!(f, "{}:{}:{}", self.survey, self.epoch, name(self.origin))
     }
 }
 
@@ -146,16 +134,23 @@ impl std::str::FromStr for MadeArg {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let read = || {
             let (survey, rest) = text.split_once(':')?;
-            let (epoch, how) = rest.split_once(':')?;
-            let how = HOW_MADE.into_iter().find(|one| *one == how)?;
-            Some(Self { survey: survey.parse().ok()?, epoch: epoch.parse().ok()?, how })
+            let (epoch, origin) = rest.split_once(':')?;
+            let origin = ORIGINS.into_iter().find(|one| name(*one) == origin)?;
+            Some(Self { survey: survey.parse().ok()?, epoch: epoch.parse().ok()?, origin })
         };
         read().ok_or_else(|| "write the hash of a survey, an epoch, and now, as-first or before".to_owned())
     }
 }
 
-/// As `Answered` has them.
-const HOW_MADE: [&str; 3] = ["now", "as-first", "before"];
+fn name(origin: Origin) -> &'static str {
+    match origin {
+        Origin::Now => "now",
+        Origin::First => "as-first",
+        Origin::Before => "before",
+    }
+}
+
+const ORIGINS: [Origin; 3] = [Origin::Now, Origin::First, Origin::Before];
 
 /// Which epoch to answer in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -191,8 +186,8 @@ mod tests {
     #[test]
     fn an_answer_that_was_made_is_named_in_one_way() {
         let hash = "ab".repeat(32);
-        for how in HOW_MADE {
-            let text = format!("{hash}:20500:{how}");
+        for origin in ORIGINS {
+            let text = format!("{hash}:20500:{}", name(origin));
             assert_eq!(text.parse::<MadeArg>().unwrap().to_string(), text);
         }
         for wrong in

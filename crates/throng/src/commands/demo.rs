@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use indicatif::{HumanCount, ProgressBar};
 use serde_json::Value;
-use throng_encode::Answer;
+use throng_encode::Body;
 use throng_simulate::dataset::drawing;
 use throng_wire::{Place, Survey};
 
@@ -117,7 +117,7 @@ impl Demo {
         };
         deployment.make_parties(&draft, step)?;
         bar.finish_and_clear();
-        let bundle = Arc::new(Bundle::read(&deployment.survey())?);
+        let bundle = Arc::new(Bundle::read(deployment.survey())?);
         let survey = bundle.survey().survey();
         let parties = survey.places().count();
         say(&format!("keys       {parties} parties have made their keys and signed the survey"));
@@ -137,7 +137,7 @@ impl Demo {
             begins_ms.saturating_sub(SystemClock.now_ms()) as f64 / 1000.0
         ));
         until(begins_ms, "seconds until the epoch begins", stop)?;
-        let (taken, failed) = self.send(deployment, &bundle, answers, stop)?;
+        let (taken, failed) = self.send(deployment, &bundle, epoch, answers, stop)?;
         self.check_sent(deployment, survey, &taken, failed)?;
         until(survey.epoch_end_s(epoch) * 1000, "seconds until the epoch ends", stop)?;
         say(
@@ -157,7 +157,7 @@ impl Demo {
         bundle: &Bundle,
         work: &Work,
         stop: &Stop,
-    ) -> Result<(u64, Vec<Answer>)> {
+    ) -> Result<(u64, Vec<Vec<Body>>)> {
         let survey = bundle.survey().survey();
         // The first of them, for nothing but the time that they take now and here.
         let sample = ((self.values.len() as f64 * SAMPLED) as usize).clamp(SAMPLE_MIN, SAMPLE_MAX);
@@ -260,7 +260,8 @@ impl Demo {
         &self,
         deployment: &Deployment,
         bundle: &Arc<Bundle>,
-        answers: Vec<Answer>,
+        epoch: u64,
+        answers: Vec<Vec<Body>>,
         stop: &Stop,
     ) -> Result<(Vec<BTreeSet<u32>>, Option<SendError>)> {
         let folder = deployment.path("enrolment/respondents");
@@ -269,7 +270,7 @@ impl Demo {
         let bar = progress::bar(bodies, "bodies sent over TLS")?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let (taken, failed) =
-            runtime.block_on(respondents::send(bundle, answers, credentials, &bar, stop))?;
+            runtime.block_on(respondents::send(bundle, epoch, answers, credentials, &bar, stop))?;
         bar.finish_and_clear();
         let receipts = HumanCount(taken.iter().map(|instances| instances.len() as u64).sum());
         say(&format!("sent       {receipts} of {} bodies, each with a signed receipt", HumanCount(bodies)));

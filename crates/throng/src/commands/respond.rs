@@ -26,7 +26,8 @@ use throng_host::entropy::system_rng;
 use throng_host::net::Sender;
 use throng_host::net::client::Limits;
 use throng_respondent::{
-    Answered, CheckedBody, Clock, How, Pass, Respondent, ShownAnswer, SystemClock, Transport, When,
+    Answer, AnswerOptions, AnswerStatus, BodyCheck, Clock, Origin, Pass, Respondent, SystemClock, Transport,
+    When,
 };
 
 /// Does what was asked, in this order: limit, answer, send, show or check. Whoever answers and sends does the two in two
@@ -73,20 +74,20 @@ pub fn run(args: &RespondArgs, format: Format) -> Result<()> {
     let made = match (answering, &args.made) {
         (Some(bundle), _) => {
             let value = ask(&mut respondent, bundle, typed, asks)?;
-            let answered = answer(&mut respondent, bundle, value, args)?;
+            let answer = answer(&mut respondent, bundle, value, args)?;
             if transport.is_some() {
                 // Whoever opens the directory next finds it free.
                 drop(respondent);
-                sender::become_sender(args, &answered, format)?;
+                sender::become_sender(args, &answer, format)?;
                 respondent = Respondent::open(&args.state)?;
             }
-            Some(answered)
+            Some(answer)
         }
         (None, Some(made)) => Some(made.find(&respondent)?),
         (None, None) => None,
     };
     let mut notes = match &made {
-        Some(answered) => notes(&respondent, answered)?,
+        Some(answer) => notes(&respondent, answer)?,
         None => Vec::new(),
     };
     let failed = match &transport {
@@ -96,7 +97,7 @@ pub fn run(args: &RespondArgs, format: Format) -> Result<()> {
 
     let now_ms = SystemClock.now_ms();
     let answers = match &made {
-        Some(answered) if !args.show => vec![respondent.show_answer(answered.answer(), now_ms)?],
+        Some(answer) if !args.show => vec![respondent.show_answer(answer, now_ms)?],
         _ => respondent.show(now_ms)?,
     };
     let result = Responded {
@@ -196,51 +197,54 @@ fn answer(
     bundle: &Bundle,
     value: Option<Value>,
     args: &RespondArgs,
-) -> Result<Answered> {
+) -> Result<Answer> {
     let when = match args.epoch {
         EpochArg::Next => When::NextEpoch,
         EpochArg::Current => When::CurrentEpoch,
     };
-    let how = How { label: args.label.clone(), when };
-    let answered = respondent.answer_with(bundle, value, &how, SystemClock.now_ms(), &mut system_rng()?)?;
+    let options = AnswerOptions { label: args.label.clone(), when };
+    let (now_ms, rng) = (SystemClock.now_ms(), &mut system_rng()?);
+    let answer = match value {
+        Some(value) => respondent.answer_with(bundle, value, &options, now_ms, rng)?,
+        None => respondent.abstain_with(bundle, &options, now_ms, rng)?,
+    };
     // It is said now: sending may take hours.
-    let added = added(respondent, bundle.survey().survey(), &answered)?;
-    for told in drawn_before(&answered).into_iter().chain(added) {
+    let added = added(respondent, bundle.survey().survey(), &answer)?;
+    for told in drawn_before(&answer).into_iter().chain(added) {
         eprintln!("{told}");
     }
-    Ok(answered)
+    Ok(answer)
 }
 
 /// What there is to say about an answer that was made: here, or by the program that this process was before.
-fn notes(respondent: &Respondent, answered: &Answered) -> Result<Vec<String>> {
-    let bundle = respondent.bundle(&answered.answer().survey)?;
+fn notes(respondent: &Respondent, answer: &Answer) -> Result<Vec<String>> {
+    let bundle = respondent.bundle(&answer.survey)?;
     let mut notes: Vec<String> =
         bundle.warnings().iter().map(|warning| format!("warning: {warning}")).collect();
-    notes.extend(drawn_before(answered));
-    notes.extend(added(respondent, bundle.survey().survey(), answered)?);
+    notes.extend(drawn_before(answer));
+    notes.extend(added(respondent, bundle.survey().survey(), answer)?);
     Ok(notes)
 }
 
 /// Where the value that was given is in nothing that is sent.
-fn drawn_before(answered: &Answered) -> Option<String> {
-    match answered {
-        Answered::Before(answer) => Some(format!(
+fn drawn_before(answer: &Answer) -> Option<String> {
+    match answer.origin {
+        Origin::Before => Some(format!(
             "Epoch {} was answered before. What was made then is sent, and nothing else, whatever the value.",
             answer.epoch
         )),
-        Answered::AsFirst(_) => Some(
+        Origin::First => Some(
             "In this survey the first report counts: this epoch is drawn from it, whatever the value.".into(),
         ),
-        Answered::Now(_) => None,
+        Origin::Now => None,
     }
 }
 
 /// Behind a backstop an epoch adds what the epochs before make of it.
-fn added(respondent: &Respondent, survey: &Survey, answered: &Answered) -> Result<Option<String>> {
-    if matches!(answered, Answered::Before(_)) || survey.answer_changes().is_none() {
+fn added(respondent: &Respondent, survey: &Survey, answer: &Answer) -> Result<Option<String>> {
+    if answer.origin == Origin::Before || survey.answer_changes().is_none() {
         return Ok(None);
     }
-    let answer = answered.answer();
     let added = respondent.ledger().added(&answer.survey, answer.epoch)?.unwrap_or_default();
     Ok(Some(format!("This epoch adds epsilon {:.4} (removal) to what you have spent.", at_most(added))))
 }
@@ -296,7 +300,7 @@ fn check(respondent: &Respondent, files: &[PathBuf], format: Format) -> Result<(
         Format::Json => print(&(serde_json::to_string_pretty(&bodies)? + "\n"))?,
         Format::Text => print(&text::checked(&bodies)?)?,
     }
-    let wrong = bodies.iter().filter(|body: &&CheckedBody| body.contradiction).count();
+    let wrong = bodies.iter().filter(|body: &&BodyCheck| body.contradiction).count();
     ensure!(
         wrong == 0,
         "{wrong} of {} bodies have a receipt or a statement that does not hold",
@@ -308,7 +312,7 @@ fn check(respondent: &Respondent, files: &[PathBuf], format: Format) -> Result<(
 /// What `throng respond` prints.
 #[derive(Debug, Serialize)]
 struct Responded {
-    answers: Vec<ShownAnswer>,
+    answers: Vec<AnswerStatus>,
     /// What all answers to all surveys spent together (local, removal).
     epsilon_spent: f64,
     /// The person's own limit, once there is one.

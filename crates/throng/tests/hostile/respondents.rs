@@ -55,10 +55,11 @@ const LIES: u64 = 9;
 
 fn bad_answers(town: &Town, elsewhere: &Town, epoch: u64) -> Result<(), SendError> {
     let sender = sender();
-    for body in sealed(town, epoch, 8).bodies {
-        town.send(&sender, body.route, 8, &body.bytes)?;
+    for body in sealed(town, epoch, 8) {
+        let route = town.route(body.instance, epoch);
+        town.send(&sender, route, 8, body.bytes())?;
         // Under another credential, the very same bytes.
-        town.send(&sender, body.route, 9, &body.bytes)?;
+        town.send(&sender, route, 9, body.bytes())?;
     }
     for instance in 1..=2 {
         let route = town.route(instance, epoch);

@@ -5,6 +5,8 @@ use std::fs;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
+use throng_host::entropy::system_rng;
+use throng_respondent::{AnswerOptions, Bundle, Clock, Epsilon, Origin, Respondent, SystemClock, When};
 use throng_testing::town::Town;
 use throng_wire::statement::check_cascade;
 use throng_wire::{Place, Survey};
@@ -44,22 +46,33 @@ fn respondents_answer_through_real_hops_and_check_their_receipts() {
     let survey = town.deployment.survey.to_str().unwrap().to_owned();
     let state = |person: usize| dir.join(format!("state-{person}")).to_str().unwrap().to_owned();
     let epoch = town.next_epoch();
-    let sending: Vec<Child> = (0..7)
+    let credential = |person: usize| dir.join(format!("{person}.credential"));
+    (0..7).for_each(|person| secret(&credential(person), &town.credentials[person].to_file()));
+    let sending: Vec<Child> = (0..6)
         .map(|person| {
-            let credential = dir.join(format!("{person}.credential"));
-            secret(&credential, &town.credentials[person].to_file());
+            let credential = credential(person);
             let value = (person % 8).to_string();
             let mut command = throng(&["respond", "--survey", &survey, "--epoch", "current", "--json"]);
             command.args(["--state", &state(person)]).arg("--credential").arg(&credential);
             command.args(["--epsilon-limit", "20"]);
-            // The last one has nothing to say, and takes part like everyone.
+            // One has nothing to say, and takes part like everyone.
             match person {
-                6 => command.arg("--absent"),
+                5 => command.arg("--absent"),
                 _ => command.args(["--value", &value]),
             };
             command.spawn().unwrap()
         })
         .collect();
+    // The last one has an app of their own.
+    let mut respondent = Respondent::open(state(6)).unwrap();
+    respondent.set_epsilon_limit(Epsilon::new(20.0).unwrap()).unwrap();
+    respondent.use_credential(credential(6)).unwrap();
+    let options = AnswerOptions { when: When::CurrentEpoch, ..AnswerOptions::default() };
+    let (bundle, rng) = (Bundle::read(&survey).unwrap(), &mut system_rng().unwrap());
+    let answer = respondent.answer_with(&bundle, 6, &options, SystemClock.now_ms(), rng).unwrap();
+    assert_eq!((answer.epoch, answer.origin), (epoch, Origin::Now));
+    respondent.send().unwrap();
+    drop(respondent);
     for (person, child) in sending.into_iter().enumerate() {
         let output = child.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -77,7 +90,7 @@ fn respondents_answer_through_real_hops_and_check_their_receipts() {
         assert_eq!(status, 200);
         fs::write(dir.join(format!("{instance}.statement")), statement).unwrap();
     }
-    for person in [0, 6] {
+    for person in [0, 5, 6] {
         let mut check = throng(&["respond", "--check", "--show", "--state", &state(person)]);
         for statement in ["1.statement", "2.statement"] {
             check.arg("--statement").arg(dir.join(statement));
@@ -105,7 +118,7 @@ fn a_respondent_has_no_seed() {
 /// copied: every draw asks the system. (The ephemeral keys of seals are drawn by AWS-LC, and differ as well.)
 #[test]
 fn copies_of_a_respondent_never_share_randomness() {
-    assert_eq!(size_of_val(&throng_host::entropy::system_rng().unwrap()), 0);
+    assert_eq!(size_of_val(&system_rng().unwrap()), 0);
     const COPIES: usize = 8;
     let town = Town::of(THRONG, &planned(), true, 1);
     let dir = town.deployment.survey.parent().unwrap();

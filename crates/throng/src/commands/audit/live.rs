@@ -9,11 +9,11 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use rayon::prelude::*;
 use throng_dp::Epsilon;
-use throng_encode::{Answer, Schedule, When, answer};
+use throng_encode::{Body, Schedule, When, answer};
 use throng_wire::peel::{open_body, open_fragment, peel};
 use throng_wire::{
-    Address, Forwarded, LayerKeys, Layout, Opened, Outcome, Peeled, Place, Route, Stop as WireStop, Survey,
-    Token,
+    Address, Channel, Forwarded, LayerKeys, Layout, Opened, Outcome, Peeled, Place, Route, Stop as WireStop,
+    Survey, Token,
 };
 
 use super::front::Front;
@@ -25,7 +25,7 @@ use throng_host::keygen::read_layer_keys;
 use throng_host::net::client::Limits;
 use throng_host::net::{Sender, paths};
 use throng_lab::audit::wire::{Case, Rule, Views};
-use throng_respondent::{How, Respondent, SendError, Transport};
+use throng_respondent::{AnswerOptions, Respondent, SendError, Transport};
 
 /// All parties of a small survey, with a front before every first hop.
 pub(super) struct Town {
@@ -81,7 +81,7 @@ impl Town {
             front.lead_to(deployment.port(Place::hop(instance, 1)));
         }
         deployment.enrol(respondents as usize)?;
-        let bundle = Bundle::read(&deployment.survey())?;
+        let bundle = Bundle::read(deployment.survey())?;
         // Parties erase keys that are done; what is opened here is opened with those of the beginning.
         let keys =
             draft.places().map(|place| Ok((place, read_layer_keys(&deployment.path(place.to_string()))?)));
@@ -105,7 +105,7 @@ impl Town {
         let schedule = Schedule::new(survey, When::NextEpoch, start_ms - 1)?;
         let started = Instant::now();
         for case in Case::ALL {
-            let made: Vec<Answer> = (0..answers)
+            let made: Vec<Vec<Body>> = (0..answers)
                 .into_par_iter()
                 .map(|number| {
                     stop.check()?;
@@ -115,13 +115,14 @@ impl Town {
                     Ok(answer(signed, lists, &mechanism, 0, &schedule, value.as_ref(), &mut rng)?)
                 })
                 .collect::<Result<_>>()?;
-            for answer in &made {
-                let times: Vec<u64> = answer.bodies.iter().map(|body| body.send_at_ms - start_ms).collect();
-                for (body, &time) in answer.bodies.iter().zip(&times) {
-                    let instance = body.route.instance;
+            for bodies in &made {
+                let times: Vec<u64> = bodies.iter().map(|body| body.send_at_ms - start_ms).collect();
+                for (body, &time) in bodies.iter().zip(&times) {
+                    let instance = body.instance;
+                    let route = body.route(self.bundle.survey().hash(), Channel { label: 0, epoch });
                     let network = format!("network, instance {instance}");
                     views.see(network, "time in the epoch", Rule::Alike, case, time);
-                    if let Some(place) = self.place_of_lowest(&body.route, &body.bytes)? {
+                    if let Some(place) = self.place_of_lowest(&route, body.bytes())? {
                         let hops = format!("instance {instance}, both hops and analyzer");
                         views.see(hops, "place of a fragment in a body", Rule::AlikeWhereSeen, case, place);
                     }
@@ -150,16 +151,19 @@ impl Town {
         for number in 0..respondents {
             let mut rng = rng(seed, 0, number);
             let name = format!("state/{:06}", number + 1);
-            let mut one = Respondent::open_with(&self.deployment.path(name), &mut rng)?;
+            let mut one = Respondent::open_with(self.deployment.path(name), &mut rng)?;
             let credential = format!("enrolment/respondents/{:06}.credential", number + 1);
             // Nobody's: what is audited is the wire.
             one.set_epsilon_limit(Epsilon::new(1e6)?)?;
-            one.use_credential(&self.deployment.path(credential))?;
+            one.use_credential(self.deployment.path(credential))?;
             for (epoch, case) in (first..).zip(Case::ALL) {
                 stop.check()?;
-                let (how, start_ms) = (How::default(), epoch * epoch_ms);
-                let answered = one.answer_with(&self.bundle, value(case), &how, start_ms - 1, &mut rng)?;
-                let bodies = answered.answer().bodies.iter();
+                let (options, start_ms) = (AnswerOptions::default(), epoch * epoch_ms);
+                let answer = match value(case) {
+                    Some(value) => one.answer_with(&self.bundle, value, &options, start_ms - 1, &mut rng)?,
+                    None => one.abstain_with(&self.bundle, &options, start_ms - 1, &mut rng)?,
+                };
+                let bodies = answer.bodies.iter();
                 let times: Vec<_> =
                     bodies.map(|body| (body.instance, body.send_at_ms.saturating_sub(start_ms))).collect();
                 see_stored(&times, case, views);

@@ -9,8 +9,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use indicatif::ProgressBar;
 use rayon::prelude::*;
-use throng_encode::{Answer, Schedule, SealedBody, When, answer};
-use throng_wire::{Credential, Digest, Place, SignedReceipt};
+use throng_encode::{Body, Schedule, When, answer};
+use throng_wire::{Channel, Credential, Place, SignedReceipt};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -30,14 +30,14 @@ pub(super) fn seal(
     epoch: u64,
     bar: &ProgressBar,
     stop: &Stop,
-) -> Result<Sealing<Vec<Answer>>> {
+) -> Result<Sealing<Vec<Vec<Body>>>> {
     let survey = bundle.survey().survey();
     let mechanism = survey.mechanism()?;
     // An answer that is made before the epoch has any time of it to be sent at.
     let begins_ms = epoch * survey.epoch_s * 1000;
     let schedule = Schedule::new(survey, When::NextEpoch, begins_ms - 1)?;
     let sealed = AtomicUsize::new(0);
-    let answers: Option<Vec<Answer>> = values
+    let answers: Option<Vec<Vec<Body>>> = values
         .par_iter()
         .map(|&value| {
             stop.check()?;
@@ -71,7 +71,8 @@ pub(super) fn credentials(dir: &Path, respondents: usize) -> Result<Vec<Credenti
 /// over. Returns for each respondent which instances have given a receipt, and why one has not, if any has not.
 pub(super) async fn send(
     bundle: &Arc<Bundle>,
-    answers: Vec<Answer>,
+    epoch: u64,
+    answers: Vec<Vec<Body>>,
     credentials: Vec<Credential>,
     bar: &ProgressBar,
     stop: &Stop,
@@ -81,17 +82,17 @@ pub(super) async fn send(
     let places = Arc::new(Semaphore::new(AT_ONCE));
     let (mut taken, mut failed) = (vec![BTreeSet::new(); answers.len()], None);
     let mut sending = JoinSet::new();
-    for (person, (answer, credential)) in answers.into_iter().zip(credentials).enumerate() {
+    for (person, (bodies, credential)) in answers.into_iter().zip(credentials).enumerate() {
         let credential = Arc::new(credential);
-        for body in answer.bodies {
+        for body in bodies {
             let (client, places) = (client.clone(), Arc::clone(&places));
             let (bundle, credential, bar) = (Arc::clone(bundle), Arc::clone(&credential), bar.clone());
             sending.spawn(async move {
                 sleep(Duration::from_millis(body.send_at_ms.saturating_sub(SystemClock.now_ms()))).await;
                 let _place = places.acquire().await;
-                let delivered = deliver(&client, &bundle, &credential, &body).await;
+                let delivered = deliver(&client, &bundle, &credential, epoch, &body).await;
                 bar.inc(1);
-                delivered.map(|()| (person, body.route.instance))
+                delivered.map(|()| (person, body.instance))
             });
         }
     }
@@ -110,19 +111,21 @@ async fn deliver(
     client: &Client,
     bundle: &Bundle,
     credential: &Credential,
-    body: &SealedBody,
+    epoch: u64,
+    body: &Body,
 ) -> Result<(), SendError> {
     let survey = bundle.survey();
-    let place = Place::hop(body.route.instance, 1);
+    let (place, route) =
+        (Place::hop(body.instance, 1), body.route(survey.hash(), Channel { label: 0, epoch }));
     let address = bundle.address(place).map_err(|error| SendError::Refused(error.to_string()))?;
     let token = credential.token(&survey.hash(), place);
-    let end_ms = survey.survey().epoch_end_s(body.route.epoch) * 1000;
+    let end_ms = survey.survey().epoch_end_s(epoch) * 1000;
     loop {
-        match client.post_body(address, &body.route, &token, &body.bytes).await {
+        match client.post_body(address, &route, &token, body.bytes()).await {
             Ok(receipt) => {
                 let receipt = SignedReceipt::from_bytes(&receipt).ok();
                 let receipt = receipt.as_ref().and_then(|receipt| receipt.verify(survey).ok());
-                let holds = receipt.is_some_and(|receipt| receipt.body == Digest::of(&body.bytes));
+                let holds = receipt.is_some_and(|receipt| receipt.body == body.digest);
                 let wrong = || SendError::Refused("the receipt does not hold".into());
                 return holds.then_some(()).ok_or_else(wrong);
             }

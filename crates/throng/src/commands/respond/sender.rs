@@ -7,11 +7,11 @@ use anyhow::Result;
 
 use super::super::Format;
 use crate::cli::{MadeArg, RespondArgs};
-use throng_respondent::Answered;
+use throng_respondent::Answer;
 
 /// The arguments of the sender of an answer that was sealed and stored. They tell nothing of the value: not even whether
 /// there was one, nor under which label.
-fn arguments(args: &RespondArgs, answered: &Answered, format: Format) -> Vec<OsString> {
+fn arguments(args: &RespondArgs, answer: &Answer, format: Format) -> Vec<OsString> {
     let with_path = |flag: &str, path: &Path| {
         let mut argument = OsString::from(flag);
         argument.push(path);
@@ -25,14 +25,14 @@ fn arguments(args: &RespondArgs, answered: &Answered, format: Format) -> Vec<OsS
     if format == Format::Json {
         arguments.push("--json".into());
     }
-    arguments.push(format!("--made={}", MadeArg::of(answered)).into());
+    arguments.push(format!("--made={}", MadeArg::of(answer)).into());
     arguments
 }
 
 /// Becomes the sender: the same process, with its number, its terminal and its exit code, but another command line, no
 /// standard input, and none of the memory that has seen the value. Returns only if that fails.
 #[cfg(unix)]
-pub(super) fn become_sender(args: &RespondArgs, answered: &Answered, format: Format) -> Result<()> {
+pub(super) fn become_sender(args: &RespondArgs, answer: &Answer, format: Format) -> Result<()> {
     use std::os::unix::process::CommandExt;
     use std::process::{Command, Stdio};
 
@@ -41,7 +41,7 @@ pub(super) fn become_sender(args: &RespondArgs, answered: &Answered, format: For
     let program = std::env::current_exe().context("cannot find this program again")?;
     let failed = Command::new(program)
         .arg0(std::env::args_os().next().unwrap_or_else(|| "throng".into()))
-        .args(arguments(args, answered, format))
+        .args(arguments(args, answer, format))
         .stdin(Stdio::null())
         .exec();
     Err(anyhow!(failed).context(
@@ -52,6 +52,6 @@ pub(super) fn become_sender(args: &RespondArgs, answered: &Answered, format: For
 
 /// Where a process cannot become another one it goes on as it is.
 #[cfg(not(unix))]
-pub(super) fn become_sender(_: &RespondArgs, _: &Answered, _: Format) -> Result<()> {
+pub(super) fn become_sender(_: &RespondArgs, _: &Answer, _: Format) -> Result<()> {
     Ok(())
 }

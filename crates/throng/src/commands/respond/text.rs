@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::Responded;
 use throng_account::rounding::{at_least, at_most};
-use throng_respondent::{CheckedBody, ShownAnswer};
+use throng_respondent::{AnswerStatus, BodyCheck};
 
 /// All answers, briefly or with everything there is to say, and what was spent.
 pub(super) fn page(result: &Responded, whole: bool) -> Result<String> {
@@ -35,7 +35,7 @@ pub(super) fn page(result: &Responded, whole: bool) -> Result<String> {
     Ok(text)
 }
 
-fn short(text: &mut String, answer: &ShownAnswer) -> Result<()> {
+fn short(text: &mut String, answer: &AnswerStatus) -> Result<()> {
     heading(text, answer)?;
     for body in &answer.bodies {
         writeln!(text, "  instance {}: {} bytes, {}", body.instance, body.bytes, body.fate_in_words)?;
@@ -50,7 +50,7 @@ fn short(text: &mut String, answer: &ShownAnswer) -> Result<()> {
     Ok(())
 }
 
-fn long(text: &mut String, answer: &ShownAnswer) -> Result<()> {
+fn long(text: &mut String, answer: &AnswerStatus) -> Result<()> {
     heading(text, answer)?;
     if !answer.question.is_empty() {
         writeln!(text, "  {:?}", answer.question)?;
@@ -78,7 +78,7 @@ fn long(text: &mut String, answer: &ShownAnswer) -> Result<()> {
     Ok(())
 }
 
-fn heading(text: &mut String, answer: &ShownAnswer) -> Result<()> {
+fn heading(text: &mut String, answer: &AnswerStatus) -> Result<()> {
     writeln!(
         text,
         "{}, epoch {} ({} to {})",
@@ -88,7 +88,7 @@ fn heading(text: &mut String, answer: &ShownAnswer) -> Result<()> {
 }
 
 /// What a check found.
-pub(super) fn checked(bodies: &[CheckedBody]) -> Result<String> {
+pub(super) fn checked(bodies: &[BodyCheck]) -> Result<String> {
     let mut text = String::new();
     for body in bodies {
         let verdict = if body.contradiction { "does not hold" } else { "holds" };

@@ -1,20 +1,23 @@
 //! What was sent, when and under which guarantee: for the person who answered.
 
 use serde::Serialize;
+use throng_encode::Body;
 use throng_survey::{CheckedClaim, Promise};
 use throng_wire::{Digest, Layout, Place, SurveyHash};
 
-use super::outbox::{StoredAnswer, StoredBody};
+use super::Respondent;
+use super::answer::Answer;
+use super::personal_ledger::NextEpoch;
 use super::sending::Fate;
-use super::{NextEpoch, Respondent};
 use crate::error::{Error, Result};
 use throng_account::rounding::at_most;
 use throng_host::bundle::Bundle;
 use throng_host::clock::rfc3339;
 
-/// One answer, as it is shown.
+/// What became of one answer, and what it guarantees: all that is shown of it, as text, JSON and on the page. An [`Answer`] is what
+/// is stored; most of what is here follows from the survey, the ledger and the time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ShownAnswer {
+pub struct AnswerStatus {
     /// The survey's name.
     pub survey: String,
     /// Its hash.
@@ -47,12 +50,12 @@ pub struct ShownAnswer {
     /// All of this in sentences, with what it rests on.
     pub guarantee: Vec<String>,
     /// One body for each instance.
-    pub bodies: Vec<ShownBody>,
+    pub bodies: Vec<BodyStatus>,
 }
 
-/// One body, as it is shown.
+/// What became of one body of an answer, as it is shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ShownBody {
+pub struct BodyStatus {
     /// The instance.
     pub instance: u32,
     /// Who runs its first hop, and under whose law.
@@ -76,7 +79,7 @@ pub struct ShownBody {
 
 impl Respondent {
     /// Everything that is in the outbox, by survey and epoch.
-    pub fn show(&self, now_ms: u64) -> Result<Vec<ShownAnswer>> {
+    pub fn show(&self, now_ms: u64) -> Result<Vec<AnswerStatus>> {
         let answers = self.answers()?;
         let mut shown = Vec::new();
         // A survey is read and accounted for once, however many of its epochs were answered under one label.
@@ -91,7 +94,7 @@ impl Respondent {
     }
 
     /// One answer.
-    pub fn show_answer(&self, answer: &StoredAnswer, now_ms: u64) -> Result<ShownAnswer> {
+    pub fn show_answer(&self, answer: &Answer, now_ms: u64) -> Result<AnswerStatus> {
         let bundle = self.bundle(&answer.survey)?;
         let claim = CheckedClaim::under(bundle.survey().survey(), answer.label)?;
         self.show_under(&bundle, &claim, answer, now_ms)
@@ -101,9 +104,9 @@ impl Respondent {
         &self,
         bundle: &Bundle,
         claim: &CheckedClaim,
-        answer: &StoredAnswer,
+        answer: &Answer,
         now_ms: u64,
-    ) -> Result<ShownAnswer> {
+    ) -> Result<AnswerStatus> {
         let survey = bundle.survey().survey();
         let start_s = answer.epoch.saturating_mul(survey.epoch_s);
         let mut bodies = Vec::new();
@@ -117,7 +120,7 @@ impl Respondent {
                 Ok(fate) => (fate.word(), fate.in_words(body)),
                 Err(error) => ("damaged", format!("{error:#}")),
             };
-            bodies.push(ShownBody {
+            bodies.push(BodyStatus {
                 instance: body.instance,
                 operator: format!("{} ({})", party.operator, party.jurisdiction),
                 envelopes: envelopes
@@ -134,7 +137,7 @@ impl Respondent {
         let next_epoch = self.ledger.next_epoch(&answer.survey)?;
         let mut guarantee = claim.sentences();
         guarantee.extend(next_epoch.map(|next| next.in_words()));
-        Ok(ShownAnswer {
+        Ok(AnswerStatus {
             survey: answer.name.clone(),
             survey_hash: answer.survey,
             question: survey.question.clone(),
@@ -164,7 +167,7 @@ impl Fate {
         }
     }
 
-    fn in_words(&self, body: &StoredBody) -> String {
+    fn in_words(&self, body: &Body) -> String {
         match self {
             Self::Waiting => format!("is sent at {}", rfc3339(body.send_at_ms / 1000)),
             Self::Acknowledged(receipt) => format!(
@@ -191,9 +194,9 @@ impl NextEpoch {
     }
 }
 
-fn first_bytes(body: &StoredBody) -> Option<String> {
-    let bytes = body.bytes()?;
-    Some(bytes.iter().take(FIRST_BYTES).map(|byte| format!("{byte:02x}")).collect())
+fn first_bytes(body: &Body) -> Option<String> {
+    let first = body.bytes().iter().take(FIRST_BYTES);
+    Some(first.map(|byte| format!("{byte:02x}")).collect()).filter(|digits: &String| !digits.is_empty())
 }
 
 const FIRST_BYTES: usize = 32;
