@@ -346,19 +346,19 @@ mod tests {
     fn a_guarantee_is_a_promise_or_a_reason_and_the_floor() {
         let survey = Survey::from_toml(FRAGMENTED).unwrap();
         let claim = CheckedClaim::check(&survey).unwrap();
-        let by = |bound: &str| {
-            let asked = Asked { bound: bound.into(), ..Asked::planned(&survey) };
+        let by = |bound: &str, respondents: u64| {
+            let asked = Asked { bound: bound.into(), respondents, ..Asked::planned(&survey) };
             let what = WhatIf::of(&survey, asked, None, TO_THE_END).ok().unwrap();
             let text = serde_json::to_string(&what).unwrap();
             assert_eq!(text.matches("\"bound\":").count(), 1, "{text}");
             serde_json::to_value(&what).unwrap()
         };
-        let kept = by("exact");
+        let kept = by("exact", survey.crowd.respondents_min);
         let promise: Promise = serde_json::from_value(kept.clone()).unwrap();
         assert_eq!(promise, claim.promise.of_crowd(claim.central, claim.promise.honest_respondents));
         assert_eq!((kept.get("reason"), &kept["left"]["kind"]), (None, &json!("central")));
-        let nothing = by("fmt23");
-        assert_eq!((&nothing["bound"], &nothing["neighbors"]), (&json!("fmt23"), &json!("removal")));
+        let nothing = by("theorem", 100);
+        assert_eq!((&nothing["bound"], &nothing["neighbors"]), (&json!("theorem"), &json!("removal")));
         assert_eq!((&nothing["epsilon_local"], &nothing["backstop"]), (&json!(5.25), &json!(true)));
         assert_eq!(
             (&nothing["epsilon_central"], &nothing["honest_respondents"]),
