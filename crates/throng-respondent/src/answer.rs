@@ -140,9 +140,9 @@ mod tests {
         });
     }
 
-    /// Answers that are on disks stay readable: every byte of a file is as it was.
+    /// Answers that are on disks stay readable: every byte of a file is as it was. No other body is taken for the one that was made.
     #[test]
-    fn a_stored_answer_has_these_bytes() {
+    fn a_stored_answer_has_these_bytes_and_no_others() {
         let answer = Answer {
             survey: SurveyHash::new([1; 32]),
             name: "survey".into(),
@@ -163,5 +163,14 @@ mod tests {
         let file = [&(manifest.len() as u32).to_be_bytes(), manifest.as_bytes(), b"the body"].concat();
         assert_eq!(answer.to_bytes().unwrap(), file);
         assert_eq!(Answer::from_bytes(&file).unwrap(), Answer { origin: Origin::Before, ..answer });
+        for at in file.len() - 8..file.len() {
+            let mut changed = file.clone();
+            changed[at] ^= 1;
+            assert!(
+                Answer::from_bytes(&changed).is_err() && Answer::from_bytes(&file[..at]).is_err(),
+                "{at}"
+            );
+        }
+        assert!(Answer::from_bytes(&[&file[..], b"!"].concat()).is_err());
     }
 }

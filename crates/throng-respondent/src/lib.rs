@@ -25,7 +25,7 @@
 //! |---|---|
 //! | how is a survey answered? | [`Respondent`], [`AnswerOptions`] |
 //! | what is made, stored and sent? | [`Answer`], [`Body`] |
-//! | why is there no answer? | [`Error`], [`Refusal`] |
+//! | why is there no answer, and what can be done? | [`Error`], [`Refusal`], [`ErrorKind`] |
 //! | what has been spent, and what would the next epoch add? | [`PersonalLedger`], [`Spending`], [`NextEpoch`] |
 //! | how does a body reach its first hop? | [`Transport`], [`SendError`] |
 //! | what became of what was sent? | [`Pass`], [`Fate`]; for the person [`AnswerStatus`], [`BodyStatus`] |
@@ -75,6 +75,7 @@ pub use sending::{Fate, Pass};
 pub use status::{AnswerStatus, BodyStatus};
 pub use throng_dp::{Epsilon, Value};
 pub use throng_encode::{Body, When};
+pub use throng_host::ErrorKind;
 pub use throng_host::bundle::Bundle;
 pub use transport::{SendError, Transport};
 

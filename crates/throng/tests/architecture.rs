@@ -258,6 +258,12 @@ fn a_respondent_that_is_embedded_serves_nothing() {
         assert!(!embedded.contains(name), "throng-respondent depends on {name}");
         assert!(page.contains(name), "nothing depends on {name}: it need not be listed here");
     }
+    let readme = fs::read_to_string(crates().join("throng-respondent/README.md")).unwrap();
+    // It takes all of them but itself.
+    let (all, own) =
+        (embedded.len() - 1, embedded.iter().filter(|name| name.starts_with("throng")).count() - 1);
+    let told = format!("{all} crates, of which {own} are Throng's");
+    assert!(readme.contains(&told), "crates/throng-respondent/README.md is to say: {told}");
 }
 
 /// The top-level modules of a crate form no circle: each can be read with those that it uses, and without those that use it.
@@ -280,6 +286,8 @@ fn module_uses(src: &Path) -> BTreeMap<String, BTreeSet<String>> {
     let mut modules = BTreeSet::new();
     let mut exported = BTreeMap::new();
     for item in lib.split_inclusive([';', '}']) {
+        // A module that a feature turns on is one all the same.
+        let item = item.rsplit("]\n").next().unwrap_or_default();
         let item = item.trim().trim_start_matches("pub(crate) ").trim_start_matches("pub ");
         if let Some(module) = item.strip_prefix("mod ") {
             modules.insert(module.trim_end_matches(';').to_owned());

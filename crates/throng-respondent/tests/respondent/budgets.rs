@@ -1,8 +1,7 @@
 //! What answers spend: the person's own limit, and what epochs share.
 
 use throng_dp::Epsilon;
-use throng_host::ErrorKind;
-use throng_respondent::{AnswerOptions, Origin, Refusal, Respondent};
+use throng_respondent::{AnswerOptions, ErrorKind, Origin, Refusal, Respondent};
 use throng_testing::desk::{Desk, rng};
 use throng_testing::world::{EPOCH_MS, FRAGMENTED, ONE_HOT};
 
