@@ -86,8 +86,10 @@ fn value_from(
                 }
             };
             let each: Vec<String> = attributes.iter().map(one).collect();
+            let names = attributes.iter().any(|one| one.names.is_some());
             format!(
-                "a number for each of {}, with commas between them, - where there is nothing to say",
+                "{} for each of {}, with commas between them, - where there is nothing to say",
+                if names { "a name or a number" } else { "a number" },
                 each.join(", ")
             )
         }
