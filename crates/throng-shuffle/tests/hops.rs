@@ -8,15 +8,15 @@ use std::io::{Read, Write};
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use throng_shuffle::{Channel, Cut, Error, Hop, MemoryStore, Refusal, Taken, Upload};
-use throng_testing::cascade::{Cascade, FIRST, NEXT_DAY, SMALL, day, name, refusal};
+use throng_testing::cascade::{Cascade, FIRST, NEXT_DAY, SMALL, day, name};
 use throng_testing::wire::{EPOCH, Shape, World};
 use throng_wire::peel::open_fragment;
 use throng_wire::seal::seal;
 use throng_wire::statement::{check_cascade, check_count};
 use throng_wire::survey::Cover;
 use throng_wire::{
-    BatchCount, Digest, EpochStatement, Forwarded, Layout, Opened, Outcome, Place, Receipt, Rejection, Route,
-    Signed, Stop,
+    Digest, EpochStatement, Forwarded, Layout, Opened, Outcome, Place, Receipt, Rejection, Route, Signed,
+    Stop,
 };
 
 /// What a hop says: the crowd, what it received where it tells that, and what it forwarded.
