@@ -11,7 +11,7 @@ pub struct Rejected {
     pub seal: u64,
     /// What is inside is not what a respondent writes.
     pub content: u64,
-    /// There before.
+    /// Duplicates of an envelope of the same batch.
     pub duplicates: u64,
     /// Fragments of attributes that are bound to other instances: whoever keeps to the survey sends them there.
     pub foreign: u64,
