@@ -1,4 +1,4 @@
-//! A connection that does not wait for ever.
+//! Idle timeouts of a connection.
 
 use std::io;
 use std::pin::Pin;
