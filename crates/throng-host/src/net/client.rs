@@ -124,7 +124,7 @@ impl Client {
     ) -> Result<Vec<u8>, SendError> {
         let bearer = Zeroizing::new(format!("Bearer {}", *token.to_text()));
         let mut bearer = HeaderValue::from_str(&bearer)
-            .map_err(|_| SendError::Refused("the token is no header".into()))?;
+            .map_err(|_| SendError::Refused("the token cannot be sent in a header".into()))?;
         bearer.set_sensitive(true);
         let headers = HeaderMap::from_iter([(AUTHORIZATION, bearer)]);
         let body = Outgoing::bytes(Bytes::copy_from_slice(body));
