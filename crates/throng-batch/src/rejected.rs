@@ -3,7 +3,7 @@
 /// Why envelopes of a batch were not counted, and how many. No envelope is fatal to its batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rejected {
-    /// Of another length, or a rest that is none.
+    /// Of another length than the survey says.
     pub length: u64,
     /// Sealed to a key that is not there.
     pub key: u64,
