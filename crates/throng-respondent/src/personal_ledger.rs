@@ -267,7 +267,11 @@ fn total<'a>(all: impl Iterator<Item = &'a Spending>) -> Result<Epsilon> {
             let series = given.series()?;
             let (of_coins, epochs, answers) =
                 shared.entry(&given.coins).or_insert_with(|| (series, 0, BTreeMap::new()));
-            ensure!(*of_coins == series, Damaged, "answers that share a survey's coins have different parameters");
+            ensure!(
+                *of_coins == series,
+                Damaged,
+                "answers that share a survey's coins have different parameters"
+            );
             *epochs += 1;
             if let Some(answer) = &given.answer {
                 *answers.entry(answer).or_default() += 1;
