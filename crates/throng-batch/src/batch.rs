@@ -9,7 +9,7 @@ use throng_wire::{Digest, Hasher};
 use crate::ring::{Use, joined};
 use crate::{Error, Partition, Partitions, Records, Volume, VolumeFile};
 
-/// What a batch is, in short: what parties compare before one of them erases it.
+/// A batch's number of records and its hash: what parties compare before one of them erases it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Manifest {
     /// How many records.
@@ -18,7 +18,7 @@ pub struct Manifest {
     pub digest: Digest,
 }
 
-/// Checks while a batch is read that it is the one of a manifest.
+/// Checks, while a batch is read, that it is the one of a manifest.
 pub struct ManifestCheck {
     manifest: Manifest,
     len: u64,
@@ -27,7 +27,7 @@ pub struct ManifestCheck {
 }
 
 impl ManifestCheck {
-    /// From the first byte on, of records of `length` bytes.
+    /// A check of records of `length` bytes, from the first byte on.
     pub fn new(manifest: Manifest, length: usize) -> Self {
         let len = manifest.records.saturating_mul(length as u64);
         Self { manifest, len, read: 0, hasher: Hasher::new() }
@@ -43,7 +43,7 @@ impl ManifestCheck {
         Ok(())
     }
 
-    /// Whether that was all of it. The next byte is the first again.
+    /// Checks that all of the batch was read, and begins again: the next byte is the first.
     pub fn end(&mut self) -> Result<(), Error> {
         if std::mem::take(&mut self.read) != self.len {
             return Err(Error::Manifest("it is shorter"));

@@ -1,7 +1,7 @@
-//! Records by bucket, as the first pass of a shuffle throws them.
+//! The buckets of an external shuffle, which its first pass throws records into.
 //!
-//! They wait in pieces. The first pieces of each bucket stay in memory, as far as there is room; the others are written to
-//! the bucket's file. A bucket is what stayed and then its file: in one order, whatever threads do.
+//! Records wait in pieces. The first pieces of each bucket stay in memory, as far as there is room; the others are written
+//! to the bucket's file. A bucket is its pieces in memory, then its file, so that its order does not depend on threads.
 
 use std::mem;
 
@@ -70,7 +70,7 @@ impl Buckets {
         waiting.extend_from_slice(bytes);
     }
 
-    /// All pieces that are full, for others that are written.
+    /// All pieces that are full. The memory of those that are written is used again.
     pub(crate) fn full(&mut self, mut written: Vec<Piece>) -> Vec<Piece> {
         self.used.extend(written.drain(..).map(|piece| {
             let mut bytes = piece.bytes;

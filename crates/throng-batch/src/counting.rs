@@ -13,8 +13,8 @@ use crate::{Error, ManifestCheck, Rejected};
 
 /// Counts one batch while it is read.
 ///
-/// Every envelope that was there before is dropped, which takes memory for each. Where that is not enough the batch is
-/// read several times, and each time one part of the envelopes is looked at, chosen by their hashes.
+/// Duplicates are dropped, so every envelope that was seen takes some memory. Where there is not enough the batch is read
+/// in several passes, each of them about one part of the envelopes, chosen by their hashes.
 pub(crate) struct Counter<'a> {
     job: &'a CountJob<'a>,
     passes: u64,

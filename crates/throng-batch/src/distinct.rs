@@ -1,9 +1,9 @@
-//! Each of a batch's records once.
+//! Deduplication: each of a batch's records once.
 
 use crate::{Error, Records};
 
 /// Keeps the first of each set of equal records, in their order. Hashes, one for each, find candidates, and bytes decide.
-/// They are under a secret key, so that nobody can send records that are slow to tell apart.
+/// Their key is secret, against denial of service by hash flooding: nobody can send records that are slow to tell apart.
 pub(crate) fn keep_distinct(records: &mut Records, hashes: &[u64]) -> Result<(), Error> {
     if hashes.len() >= u32::MAX as usize {
         return Err(Error::TooMany { got: hashes.len() as u64 });

@@ -1,4 +1,4 @@
-//! The engine of one machine: all cores, a limit of memory, and the disk for what is beyond it.
+//! The batch engine for one machine: all cores, a limit of memory, and the disk for what is beyond it.
 
 use std::io::{BufWriter, Write};
 
@@ -15,8 +15,8 @@ use crate::{Error, Manifest, Partition, Rejected};
 
 /// The embedded engine.
 ///
-/// A layer is opened part by part, each on all threads of the current pool. The order of a batch is said in `shuffling.rs`: it follows
-/// from the seed, the records, and the limit of memory, which says in how many buckets they are thrown.
+/// A layer is opened part by part, each on all threads of the current pool. `shuffling.rs` makes the order of a batch: it
+/// follows from the seed, the records, and the limit of memory, which decides how many buckets there are.
 #[derive(Clone, Copy, Debug)]
 pub struct EmbeddedEngine {
     memory: usize,

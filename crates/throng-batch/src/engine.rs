@@ -1,4 +1,4 @@
-//! The engine door: what a hop or an analyzer does to a whole batch at once.
+//! The interface of batch engines (the engine door): what a hop or an analyzer does to a whole batch at once.
 //!
 //! `throng-wire` opens one envelope; an [`Engine`] opens all of a batch. The door is over partitions, never over single
 //! records, so that whatever is behind it may spread them over threads or machines. This crate has the engine of one
@@ -12,8 +12,8 @@
 //!   as all of them, one after another.
 //! - *Deterministic.* The same job gives the same bytes, whatever threads, machines, crashes and second tries there are. All
 //!   randomness follows from the seed of the job.
-//! - *A manifest at the end.* What a job returns is said after its output survives a crash, and not before. A job that fails
-//!   is done again from its beginning.
+//! - *A manifest at the end.* A job returns its manifest once its output survives a crash, and not before. A job that
+//!   fails is done again from its beginning: jobs are idempotent.
 //! - *No envelope is fatal.* What does not open is dropped, and an analyzer counts why.
 //!
 //! The keys are in the job for the engine of one machine. One on several machines does not send them: its workers hold
@@ -33,13 +33,13 @@ pub trait Engine: Send + Sync {
     /// of the job's volume. They need not survive a crash: the input is still there.
     fn open(&self, job: &OpenJob<'_>) -> Result<Opened, Error>;
 
-    /// Drops some records and all that are there a second time, adds others, and writes what is left in a uniformly random
-    /// order that follows from the seed.
+    /// Drops some records and all duplicates, adds others, and writes what is left in a uniformly random order that follows
+    /// from the seed.
     fn permute(&self, job: &PermuteJob<'_>) -> Result<Manifest, Error>;
 
-    /// Opens the last layer of everything, drops what fails or is there a second time, and adds the rest to a tally. Says
-    /// what was not counted. `progress` is told how many bytes are done, in steps that add up to the length of the batch.
-    /// A tally that an error leaves is of no use.
+    /// Opens the last layer of everything, drops duplicates and what fails, and adds the rest to a tally. Says what was not
+    /// counted. `progress` is told how many bytes are done, in steps that add up to the length of the batch. After an error
+    /// the tally is of no use.
     fn count(
         &self,
         job: &CountJob<'_>,
@@ -77,13 +77,13 @@ pub struct OpenJob<'a> {
 /// What comes into a hop.
 #[derive(Clone, Copy)]
 pub enum Input<'a> {
-    /// Hop 1: bodies, in partitions that somebody else can take apart.
+    /// Hop 1: bodies, in partitions that this framing takes apart.
     Bodies(&'a [Partition], &'a dyn Framing),
     /// The hop of this number, from 2: envelopes of one length.
     Envelopes(&'a [Partition], u32),
 }
 
-/// How bodies are told apart in a partition, and found to be as they were written. It knows no file: a partition can be
+/// How bodies are delimited in a partition, and checked to be as they were written. It knows no file: a partition can be
 /// read anywhere.
 pub trait Framing: Sync {
     /// The bodies of a partition from what is read of it.
@@ -126,7 +126,7 @@ pub struct PermuteJob<'a> {
     pub input: &'a [Partition],
     /// How many they are. Another number is an error.
     pub records: u64,
-    /// The places of records that are left out, counted over all of the input: ranges (start, end) that rise and do not touch.
+    /// Which records are left out: ranges (start, end) of their places in all of the input, which rise and do not touch.
     pub dropped: &'a [(u64, u64)],
     /// Records that take part as if they stood after the input. They are sealed already, by whoever adds them.
     pub added: &'a [Partition],
@@ -149,8 +149,8 @@ pub struct CountJob<'a> {
     pub manifest: Manifest,
     /// What is opened.
     pub layer: Layer<'a>,
-    /// How many attributes the survey has: no fragment is of any other.
+    /// How many attributes the survey has. A fragment of any other is rejected.
     pub attributes: u64,
-    /// How fragments find their instances, and at which position this one is; `None` if nobody sends it any.
+    /// How fragments are assigned to instances, and the position of this one; `None` if fragments never come here.
     pub bound: Option<(Assignment, u32)>,
 }

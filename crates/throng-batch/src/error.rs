@@ -1,6 +1,6 @@
 //! What can go wrong.
 
-/// What an engine cannot go on with. What is wrong with a single envelope is counted, and never an error.
+/// Errors that an engine cannot go on with. What is wrong with a single envelope is counted, and never an error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -22,7 +22,7 @@ pub enum Error {
         /// How many there are.
         got: u64,
     },
-    /// A batch that does not fit the memory that it may take, not even in buckets.
+    /// A batch that cannot be shuffled in the memory that it may take, not even in buckets.
     #[error("a batch of {bytes} bytes cannot be shuffled in {limit} bytes of memory; raise the limit")]
     Memory {
         /// The batch.

@@ -1,4 +1,4 @@
-//! BATCH: what hops and analyzers do to a whole batch at once, behind one door.
+//! BATCH: batch processing for hops and analyzers, who work on all envelopes of an epoch at once, behind one trait.
 //!
 //! A hop opens a layer of every envelope, drops some, adds some and permutes the rest; an analyzer opens the last layer and
 //! counts. Both go through [`Engine`], a trait over partitions, so that a batch can be worked on by one machine or by many.

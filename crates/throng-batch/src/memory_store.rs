@@ -1,4 +1,4 @@
-//! A store in memory, for runs in one process and for tests: it can lose power.
+//! A store in memory, for runs in one process and for tests, with simulated power failures.
 
 use std::collections::BTreeMap;
 use std::io::{self, Cursor, Read, Write};
@@ -11,7 +11,7 @@ use crate::{Partitions, Volume, VolumeFile};
 #[derive(Clone, Default)]
 pub struct MemoryStore {
     disk: Arc<Mutex<Disk>>,
-    /// The number of its lease on logs.
+    /// The number of its lease on logs: a fencing token.
     lease: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Named files that a batch is in: ranged reads, and as many writers as there are names.
+//! The storage of batches: named files with ranged reads, and as many writers as there are names.
 //!
 //! That is all an engine needs of a disk. A directory does it, memory does it in tests, and object storage can: a file is
 //! written once, from front to back, and read in ranges.
@@ -59,8 +59,8 @@ pub trait VolumeFile: Write + Send {
     /// Returns when everything written so far survives a crash, the file's existence included.
     fn sync(&mut self) -> io::Result<()>;
 
-    /// Another way to the same file, to sync what was written so far while more is being written; `None` where a sync takes
-    /// no time.
+    /// A second handle to the same file, to sync what was written so far while more is being written; `None` where a sync
+    /// takes no time.
     fn twin(&self) -> io::Result<Option<Box<dyn VolumeFile>>> {
         Ok(None)
     }

@@ -1,4 +1,4 @@
-//! A uniformly random order, from a seed.
+//! A uniformly random permutation (a shuffle), from a seed.
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};

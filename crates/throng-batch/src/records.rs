@@ -61,7 +61,7 @@ impl Records {
         &self.bytes[place * self.length..][..self.length]
     }
 
-    /// Keeps the records whose place `keep` says, in their order.
+    /// Keeps the records for whose places `keep` is true, in their order.
     pub fn retain(&mut self, keep: impl Fn(usize) -> bool) {
         let (length, mut end) = (self.length, 0);
         for place in (0..self.len()).filter(|&place| keep(place)) {

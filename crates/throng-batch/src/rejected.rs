@@ -3,7 +3,7 @@
 /// Why envelopes of a batch were not counted, and how many. No envelope is fatal to its batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rejected {
-    /// Of another length, or a rest that is none.
+    /// Of another length than the survey says.
     pub length: u64,
     /// Sealed to a key that is not there.
     pub key: u64,
@@ -11,7 +11,7 @@ pub struct Rejected {
     pub seal: u64,
     /// What is inside is not what a respondent writes.
     pub content: u64,
-    /// There before.
+    /// Duplicates of an envelope of the same batch.
     pub duplicates: u64,
     /// Fragments of attributes that are bound to other instances: whoever keeps to the survey sends them there.
     pub foreign: u64,

@@ -1,6 +1,6 @@
-//! Buffers that go round between two threads: one fills them, the other uses them and gives them back.
+//! A ring of buffers between two threads: one fills them, the other uses them and gives them back.
 //!
-//! So two threads work at once in the memory of so many buffers, which are allocated once.
+//! Both threads work at the same time, and the buffers are allocated once.
 
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::{panic, thread};

@@ -1,4 +1,4 @@
-//! Seeds, and how others follow from them.
+//! Seeds, and the derivation of further ones.
 
 use throng_wire::Digest;
 

@@ -1,4 +1,4 @@
-//! A whole batch in a uniformly random order, without its duplicates, in as much memory as there is.
+//! External shuffle: a whole batch in a uniformly random order, without duplicates, in bounded memory.
 //!
 //! A batch that fits is permuted in memory. A larger one takes two passes over the disk: every record is thrown into one
 //! of several buckets, then each bucket, which fits, is permuted, and they are put one after another. If the throws are
@@ -38,8 +38,8 @@ pub(crate) struct Shuffle<'a> {
 }
 
 impl Shuffle<'_> {
-    /// The records that `keep` says by their place, each once, in an order that the seed alone says. The result is synced
-    /// when this returns.
+    /// Shuffles the records for whose places `keep` is true, each once. The order follows from the seed, the records and
+    /// the limit of memory. The result is synced when this returns.
     pub(crate) fn run(&self, seed: &Seed, keep: impl Fn(u64) -> bool) -> Result<Manifest, Error> {
         let bits = self.bucket_bits()?;
         if bits == 0 {

@@ -1,5 +1,5 @@
-//! What a respondent sends in one epoch: one body for every instance. With chaff their number and lengths are the same for
-//! everyone, whatever the value, and for those who have nothing to say.
+//! What a respondent sends in one epoch: one sealed body for every instance. Cover traffic (chaff) makes the number and
+//! lengths of bodies the same for everyone, whatever the value, also for those who have nothing to say.
 
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
@@ -91,7 +91,7 @@ impl Body {
         (self.kept, self.bytes) = (false, Vec::new());
     }
 
-    /// Takes its bytes from what stands in a file behind its description, and returns the rest; `None` if they are others.
+    /// Takes its bytes from the front of `stored`, and returns what follows them; `None` if their hash is another.
     pub fn read_bytes<'a>(&mut self, stored: &'a [u8]) -> Option<&'a [u8]> {
         if !self.kept {
             return Some(stored);

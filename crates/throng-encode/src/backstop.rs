@@ -1,5 +1,6 @@
-//! What a respondent stores for a survey with report fragments: permanent coins, from which every answer has its backstop,
-//! or, where answers may not change, the backstop of the first one alone.
+//! Memoized randomness (RAPPOR's permanent randomized response): what a respondent stores for a survey with report
+//! fragments. That is permanent coins, from which every answer has its backstop, or, where answers may not change, the
+//! backstop of the first answer alone.
 //!
 //! Paper: Section IV, Algorithm ReportFrag, line 1. The fragments of an epoch are drawn from the backstop of its answer.
 

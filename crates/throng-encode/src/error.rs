@@ -16,7 +16,7 @@ pub enum Error {
     /// A backstop that was not stored by this program, or was damaged since.
     #[error("a stored backstop cannot be read: {0}")]
     Backstop(&'static str),
-    /// A value that the survey does not ask for, or a parameter that is none.
+    /// A value that the survey does not ask for, or an invalid parameter.
     #[error(transparent)]
     Mechanism(#[from] throng_dp::Error),
     /// The accountant has no answer.

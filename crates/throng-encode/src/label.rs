@@ -1,4 +1,4 @@
-//! The crowd label of an answer. Paper: Section V, natural crowd IDs.
+//! The crowd label of an answer, by randomized response where labels are not public. Paper: Section V, natural crowd IDs.
 
 use rand_core::CryptoRng;
 use throng_dp::Epsilon;

@@ -1,8 +1,8 @@
 //! Routing: to which instance each fragment goes.
 //!
 //! Paper: Sections II.C and IV. Fragment t of attribute j goes to the instance at position (j + t) mod K' of the K' that
-//! receive fragments ([`Assignment`]). A bit that is sent once has its place by its value; the tau fragments of one
-//! bit are spread evenly, so that a bad instance sees at most ceil(tau/K') of them.
+//! receive fragments ([`Assignment`]). A bit that is sent in one fragment goes where its value decides; the tau fragments
+//! of one bit are spread evenly, so that a bad instance sees at most ceil(tau/K') of them.
 //!
 //! Under a label with a trust profile the same is done over the K' instances that it lists, and the others get
 //! no fragment: their bodies are chaff alone, and look the same.
@@ -19,13 +19,14 @@ use crate::Error;
 /// # Privacy
 /// - Each pair (j, t) is one count at one instance. With tau = 1 the bit that tells a value from R_0 moves one count, in the
 ///   crowd of one instance; with tau fragments behind a backstop it moves tau counts that are independent given all
-///   backstops, each in the crowd of its own instance. Both hold whoever was counted by which instance.
+///   backstops, each in the crowd of its own instance. Both hold whichever instance counted whom.
 /// - Chaff is drawn without looking at any value. Bodies of chaff alone add nothing to these views.
 /// - An instance outside the profile sees who takes part under the label, as every instance does, and nothing
 ///   else. How many they are is what the label's randomized deletion hides.
 ///
-/// The price: an instance whose hops all work for the analyzer can tie the bits of its own values to people, so for those
-/// who hold one of them epsilon_local is left for certain; and it takes part in nobody else's.
+/// The price: where all hops of an instance work for the analyzer, they can tie the bits of those values that the instance
+/// counts to people. Whoever holds one of these values has no more than epsilon_local left, for certain and not by chance.
+/// Nobody else loses anything to that instance.
 ///
 /// What depends on K' is counted with K': how many fragments t bad instances see, t·ceil(tau/K'), and how often a body
 /// overflows (`throng_account::planner::Traffic`).

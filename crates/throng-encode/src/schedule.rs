@@ -1,4 +1,5 @@
-//! When an answer is sent: at times that say nothing about the value, nor about when the person answered.
+//! When an answer is sent, against traffic analysis: at times that say nothing about the value, nor about when the person
+//! answered.
 
 use rand_core::CryptoRng;
 use throng_dp::sampling::below;
@@ -9,10 +10,11 @@ use crate::Error;
 /// Which epoch an answer is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum When {
-    /// The next one, at a time uniform over all of it: when the person answered does not show.
+    /// The next one, at a time uniform over all of it: nobody sees when the person answered.
     #[default]
     NextEpoch,
-    /// The current one, at a time uniform over what is left of it: that it was not sent earlier shows.
+    /// The current one, at a time uniform over what is left of it: whoever watches learns that the person had not answered
+    /// earlier.
     CurrentEpoch,
 }
 

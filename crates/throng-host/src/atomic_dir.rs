@@ -28,16 +28,16 @@ pub struct AtomicDir {
     parent: Parent,
 }
 
-/// What else is where it is.
+/// What else the parent directory has in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Parent {
-    /// Such directories, and nothing else.
+    /// Atomic directories, and nothing else.
     Own,
     /// What people keep there. Nothing of that is touched, and no file for a lock is left there.
     Shared,
 }
 
-/// One that is read: it stays as it is until this is dropped.
+/// A directory that is being read: it stays as it is until this is dropped.
 #[derive(Debug)]
 pub struct OpenDir {
     path: PathBuf,
@@ -71,7 +71,7 @@ impl AtomicDir {
         &self.path
     }
 
-    /// The names of those in a parent; none if that is not there.
+    /// The names of the atomic directories in a parent; none if that is not there.
     pub fn names(parent: &Path) -> io::Result<BTreeSet<String>> {
         let _lock = lock_shared(parent)?;
         let entries = match fs::read_dir(parent) {

@@ -1,4 +1,4 @@
-//! Files that are there whole or not at all, and on disk before anything rests on them: one way to write all of them.
+//! Atomic, durable writes: files that are there whole or not at all, and on disk before anything rests on them.
 //!
 //! ```text
 //! a temporary name in the same directory -> write -> fsync -> rename -> fsync of the directory

@@ -1,4 +1,4 @@
-//! What time it is.
+//! Wall-clock time, and waiting.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -33,8 +33,9 @@ impl Clock for SystemClock {
     }
 }
 
-/// Whether the clock has jumped ahead since a process began, which a second clock shows that nobody can set. What such a
-/// process does by the time cannot be undone when the time is right again: it closes no epoch and erases no key.
+/// Whether the wall clock has jumped ahead since a process began, by a monotonic clock, which nobody can set. What a
+/// process does by a wrong time cannot be undone when the time is right again, so one whose clock has jumped closes no
+/// epoch and erases no key.
 pub fn has_jumped_ahead((began, began_s): (Instant, u64), now_s: u64) -> bool {
     now_s > began_s + (began.elapsed() + JUMP).as_secs()
 }

@@ -29,19 +29,19 @@ pub enum Error {
     /// Another party did not take or give something.
     #[error(transparent)]
     Network(#[from] SendError),
-    /// A survey that is none.
+    /// An invalid survey.
     #[error(transparent)]
     Survey(#[from] throng_survey::Error),
-    /// A document, key or credential that is none, or whose signature does not hold.
+    /// An invalid document, key or credential, or one whose signature does not hold.
     #[error(transparent)]
     Document(#[from] throng_wire::Error),
-    /// A guarantee that is none.
+    /// An invalid guarantee.
     #[error(transparent)]
     Account(#[from] throng_account::Error),
-    /// A text that is no JSON, or other JSON.
+    /// A text that is not the JSON that is expected.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    /// A text that is no TOML, or other TOML.
+    /// A text that is not the TOML that is expected.
     #[error(transparent)]
     Toml(#[from] toml::de::Error),
     /// TLS cannot be spoken with a key and certificate.
@@ -105,7 +105,7 @@ impl Error {
         }
     }
 
-    /// What can be done about it. A refusal stays one under any context; otherwise the outermost word counts.
+    /// What can be done about it. A refusal stays one under any context; otherwise the outermost kind that is known counts.
     pub fn kind(&self) -> ErrorKind {
         match self {
             _ if self.refusal().is_some() => ErrorKind::Refused,

@@ -30,7 +30,7 @@ impl Crash {
         }
     }
 
-    /// One more operation, which may be the one that is not come to.
+    /// Counts one more operation, or ends the process before it.
     pub fn operation(&self) {
         #[cfg(debug_assertions)]
         if let Some(left) = &self.left
@@ -74,7 +74,7 @@ pub enum Step {
     Remove,
 }
 
-/// Notes a step, where a test looks at it; it may be the one that is not come to.
+/// Notes a step for tests that look at it, or ends the process before it.
 pub(crate) fn step(_step: Step, _path: &Path) {
     #[cfg(debug_assertions)]
     {

@@ -2,8 +2,8 @@
 //!
 //! Each operator makes an identity by itself (`Party::create`) and gives its public signing key to whoever writes the
 //! survey. Once the survey names everybody, each signs it, its address and its first layer key (`Signer`); the public
-//! parts of all are put beside the survey (`bundle`), and first hops get lists of who may answer: of what respondents handed
-//! in, who draw their own secrets (`enrolled`), or for trials of secrets that are drawn here (`credentials`).
+//! parts of all are put beside the survey (`bundle`), and first hops get lists of who may answer. `enrolled` makes these
+//! lists of what respondents handed in, who draw their own secrets; `credentials` draws all secrets here, for trials.
 //!
 //! Nothing that exists is overwritten but what is replaced on purpose, and every file is whole, on disk, or not there.
 

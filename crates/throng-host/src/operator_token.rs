@@ -1,4 +1,4 @@
-//! The operator's token: whoever has it sees the dashboard's numbers.
+//! The operator's bearer token: whoever has it sees the dashboard's numbers.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -14,7 +14,7 @@ use crate::ensure;
 use crate::error::{Context, Result};
 use crate::{atomic_file, private_file};
 
-/// A token that is compared in a time that says nothing about it.
+/// A token that is compared in constant time.
 #[derive(Clone)]
 pub struct OperatorToken(Zeroizing<String>);
 

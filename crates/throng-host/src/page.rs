@@ -63,8 +63,8 @@ impl Asset {
     }
 }
 
-/// The headers of every answer to a browser, whatever it is: nothing is loaded from elsewhere, nothing runs that is not a
-/// file of this server, nobody frames it, and what it says is kept nowhere.
+/// Sets the security headers of every answer to a browser, whatever it is: nothing is loaded from elsewhere, nothing runs
+/// that is not a file of this server, nobody frames it, and nobody caches it unless it says that it may be cached.
 ///
 /// Made for `axum::middleware::map_response` around a whole router.
 pub async fn secured(mut response: Response) -> Response {

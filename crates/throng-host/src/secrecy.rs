@@ -1,4 +1,4 @@
-//! What a process has in memory stays there: in no core dump, and in no swap where the system allows that.
+//! What a process has in memory stays off the disk: no core dumps, and locked memory (mlock) where the system allows that.
 
 use rustix::mm::{MlockAllFlags, mlockall};
 use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit};

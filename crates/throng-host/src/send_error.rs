@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// Why something was not delivered.
+/// Why something was not delivered, and whether the same bytes may be sent again.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SendError {
     /// It would be refused again: something has to change first.

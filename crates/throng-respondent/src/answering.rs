@@ -25,7 +25,7 @@ impl Respondent {
         self.answer_with(bundle, value, &options, SystemClock.now_ms(), &mut system_rng()?)
     }
 
-    /// The same under a label, in another epoch, at another time, with other randomness.
+    /// The same with a label, an epoch, a time and randomness of the caller's choice.
     pub fn answer_with(
         &mut self,
         bundle: &Bundle,
@@ -44,7 +44,7 @@ impl Respondent {
         self.abstain_with(bundle, &options, SystemClock.now_ms(), &mut system_rng()?)
     }
 
-    /// The same under a label, in another epoch, at another time, with other randomness.
+    /// The same with a label, an epoch, a time and randomness of the caller's choice.
     pub fn abstain_with(
         &mut self,
         bundle: &Bundle,

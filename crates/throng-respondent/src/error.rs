@@ -26,7 +26,7 @@ pub enum Error {
     /// No answer can be made of this value for this survey.
     #[error(transparent)]
     Answer(#[from] throng_encode::Error),
-    /// A mechanism or a limit that is none.
+    /// An invalid mechanism or limit.
     #[error(transparent)]
     Mechanism(#[from] throng_dp::Error),
     /// Bodies were refused by a hop for good, or are too late.
@@ -100,7 +100,7 @@ impl Error {
         }
     }
 
-    /// What can be done about it. A refusal stays one under any context; otherwise the outermost word counts.
+    /// What can be done about it. A refusal stays one under any context; otherwise the outermost kind that is known counts.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Refused(_) => ErrorKind::Refused,

@@ -90,11 +90,11 @@ pub struct Respondent {
     retries: Retries,
 }
 
-/// A person's state, to be looked at only: nothing is written, and nobody who answers or sends is kept waiting.
+/// A read-only view of a person's state: nothing is written, and nobody who answers or sends is kept waiting.
 #[derive(Debug)]
 pub struct Onlooker(Respondent);
 
-/// What changes something takes `&mut Respondent`, which there is none of.
+/// Whatever changes something takes `&mut Respondent`, which this does not give.
 impl Deref for Onlooker {
     type Target = Respondent;
 

@@ -1,4 +1,5 @@
-//! Answers on the respondent's disk: the bytes that are sent, and sent again, and what became of them.
+//! A transactional outbox: answers on the respondent's disk, with the bytes that are sent, and sent again, and what became
+//! of them.
 //!
 //! An answer is written as a draft, then recorded in the ledger, then given its name. A draft that the ledger
 //! does not know has spent nothing and is removed; one that it knows is completed, with the same bytes. So

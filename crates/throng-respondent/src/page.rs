@@ -3,9 +3,9 @@
 //!
 //! # Privacy
 //! It listens on 127.0.0.1 alone, under a path with a random token, so that other users of the machine find nothing. A
-//! request that names another host is refused: a web site cannot have its own name point here. Nothing is changed by it,
-//! nothing is sent to anyone, and the page loads nothing from elsewhere. An analyzer has no such page: what it would show is
-//! on no other machine.
+//! request that names another host is refused, against DNS rebinding: no web site can have its own name point here. The
+//! page changes nothing, sends nothing to anyone, and loads nothing from elsewhere. An analyzer has no such page: what it
+//! would show is on no other machine.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
-//! What a respondent draws once and for all and keeps: the permanent coins of each survey (where answers may not change,
-//! the backstop of the first one alone), and the randomized label of each survey and label. Drawn again, each would
-//! spend again.
+//! Memoized randomness: what a respondent draws once and for all and keeps. That is the permanent coins of each survey
+//! (where answers may not change, the backstop of the first one alone), and the randomized label of each survey and label.
+//! Drawn again, each would spend again.
 
 use getrandom::rand_core::CryptoRng;
 use throng_dp::{Mechanism, Value};
@@ -14,7 +14,7 @@ use super::state_dir::{NamingSecret, PERMANENT, StateDir};
 use crate::error::{Error, Result};
 use throng_host::bail;
 
-/// Where permanent things are, under which names, and which of them were used.
+/// Where memoized randomness is stored, under which names, and which of it was used.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Drawer<'a> {
     pub(super) state: &'a StateDir,
@@ -97,8 +97,8 @@ impl Drawer<'_> {
         }))
     }
 
-    /// What stands for an answer in the ledger, where it is counted how often it was given. Having nothing to say has no name,
-    /// as that is what all others are compared with.
+    /// The pseudonym of an answer in the ledger, which counts how often it was given. Having nothing to say has none, as
+    /// that is what all others are compared with.
     pub(super) fn answer_name(self, survey: &SurveyHash, value: Option<&Value>) -> Option<String> {
         let value = value.filter(|value| !value.is_empty())?;
         Some(self.secret.name(&[b"throng-v1 answer\0", survey.as_bytes(), &value_bytes(value)]))
@@ -138,7 +138,7 @@ impl Drawer<'_> {
     }
 }
 
-/// What stands for a value in its name: no two values have the same bytes.
+/// The bytes of a value from which its name is made: no two values have the same.
 fn value_bytes(value: &Value) -> Zeroizing<Vec<u8>> {
     let length = match value {
         Value::Record(record) => 1 + 5 * record.len(),

@@ -1,4 +1,4 @@
-//! What a person has spent over all surveys, and the limit that they set themselves.
+//! The personal privacy budget: what a person has spent over all surveys, and the limit that they set themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,8 @@ use super::state_dir::StateDir;
 use crate::error::{Context, Refusal, Result};
 use throng_host::ensure;
 
-/// The local guarantees of everything that was answered, added up (removal): what is left whatever fails.
+/// What a person has spent: the local guarantees of everything that was answered, composed (removal). It holds
+/// whatever else fails.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PersonalLedger {
@@ -245,13 +246,13 @@ impl PersonalLedger {
     }
 }
 
-/// What was added, without the last digits, in which sums that are rounded up differ.
+/// What was added, without the last digits, which differ between sums that are rounded up.
 pub(super) fn difference(after: Epsilon, before: Epsilon) -> f64 {
     ((after.value() - before.value()).max(0.0) * 1e9).round() / 1e9
 }
 
-/// The sum of the epsilons, with everything permanent counted once, and answers that share coins as the series that they
-/// are; rounded up.
+/// The composition of all spending: the sum of the epsilons, with everything permanent counted once, and answers that share
+/// coins as one series; rounded up.
 fn total<'a>(all: impl Iterator<Item = &'a Spending>) -> Result<Epsilon> {
     let mut sum = Epsilon::ZERO;
     let mut paid = BTreeSet::new();
@@ -266,7 +267,11 @@ fn total<'a>(all: impl Iterator<Item = &'a Spending>) -> Result<Epsilon> {
             let series = given.series()?;
             let (of_coins, epochs, answers) =
                 shared.entry(&given.coins).or_insert_with(|| (series, 0, BTreeMap::new()));
-            ensure!(*of_coins == series, Damaged, "answers from one survey's coins have other parameters");
+            ensure!(
+                *of_coins == series,
+                Damaged,
+                "answers that share a survey's coins have different parameters"
+            );
             *epochs += 1;
             if let Some(answer) = &given.answer {
                 *answers.entry(answer).or_default() += 1;

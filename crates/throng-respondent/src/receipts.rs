@@ -33,7 +33,7 @@ pub fn verify_receipt(
     Ok(receipt)
 }
 
-/// What a check of a receipt found that somebody has at hand, and that may belong to no answer.
+/// The result of a check of any receipt that somebody has at hand; it may belong to no answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ReceiptCheck {
     /// What it is worth.
@@ -120,7 +120,8 @@ impl Respondent {
     }
 }
 
-/// What a check of one body found: what hops signed about it, where [`BodyStatus`](crate::BodyStatus) is what this machine knows.
+/// The result of a check of one body: what hops signed about it. A [`BodyStatus`](crate::BodyStatus) is what this machine
+/// knows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BodyCheck {
     /// The survey's name.

@@ -1,4 +1,5 @@
-//! Sending: each body at its time, the same bytes again where nobody answers, until the epoch is over.
+//! Sending, with idempotent retries: each body at its time, and the same bytes again with exponential backoff where nobody
+//! answers, until the epoch is over.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +34,7 @@ pub enum Fate {
     Late,
 }
 
-/// One look at the outbox.
+/// One pass over the outbox.
 #[derive(Debug, Default)]
 pub struct Pass {
     /// When there is something to do again; `None` when all is done.
@@ -44,7 +45,7 @@ pub struct Pass {
     pub waiting: u64,
     /// What went wrong and is tried again.
     pub retried: Vec<String>,
-    /// Bodies that are given up, since the last pass: refused, or late.
+    /// Bodies that were given up since the last pass: refused, or late.
     pub lost: Vec<String>,
     /// Answers that could not be worked on.
     pub problems: Vec<Error>,
@@ -61,7 +62,7 @@ impl Pass {
     }
 }
 
-/// How often a body was tried in vain, and when it is tried next.
+/// The backoff of a body: how often it was tried in vain, and when it is tried next.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Retry {
     tries: u32,
@@ -265,7 +266,7 @@ impl Respondent {
 enum Attempt {
     Acknowledged,
     Refused(String),
-    /// Not before so many milliseconds are over; and what there is to say about clocks.
+    /// Not before so many milliseconds have passed; and what there is to say about clocks.
     Again {
         reason: String,
         after_ms: u64,
@@ -296,8 +297,9 @@ fn clock_off(there_s: u64, here_s: u64, epoch_s: u64) -> Option<String> {
     ))
 }
 
-/// How long to wait after so many tries: twice as long each time, up to a minute or a twentieth of an epoch;
-/// a random part of it, so that a crowd whose hop was away does not come back all at once.
+/// Exponential backoff with jitter: how long to wait after so many tries. Twice as long each time, up to a minute or a
+/// twentieth of an epoch, and at random between half of that and all of it, so that a crowd whose hop was away does not come
+/// back all at once.
 fn pause_ms(tries: u32, epoch_s: u64, rng: &mut (impl CryptoRng + ?Sized)) -> u64 {
     let longest = (epoch_s.saturating_mul(1000) / 20).clamp(2, PAUSE_MS_MAX);
     let ceiling = (PAUSE_MS_MIN << (tries - 1).min(10)).min(longest);

@@ -234,8 +234,8 @@ impl std::fmt::Debug for NamingSecret {
     }
 }
 
-/// Takes the lock. For a moment it may be held by nobody: a child that a program just started shares its
-/// parent's locks until it is on its own.
+/// Takes the lock. It is tried for a moment: a child process that was just started holds its parent's locks until it runs
+/// its own program.
 fn take(lock: &File) -> Result<()> {
     for _ in 0..LOCK_TRIES {
         match lock.try_lock() {

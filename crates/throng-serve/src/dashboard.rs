@@ -77,7 +77,7 @@ pub struct Shown {
 struct Serving {
     dashboard: Dashboard,
     releases: PublishedReleases,
-    /// So many requests are worked on at once: the analyzer itself comes first.
+    /// How many requests are worked on at once: the analyzer itself comes first.
     places: Arc<Semaphore>,
     ledger: Mutex<Option<ledger::Known>>,
     outcomes: Mutex<surveys::Outcomes>,
@@ -141,7 +141,7 @@ impl Serving {
         self.work_while_wanted(move |serving, _| work(serving)).await
     }
 
-    /// The same, for work that may take long and asks now and then whether it is still wanted.
+    /// The same, for work that may take long and can be cancelled: it asks now and then whether it is still wanted.
     async fn work_while_wanted<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&Self, &Wanted) -> Result<T, Problem> + Send + 'static,
@@ -171,8 +171,8 @@ impl Serving {
     }
 }
 
-/// Works once one of these places is free, for so long. A request that was hung up on is dropped here: one that waits leaves at once, and one
-/// that is worked on keeps its place until its work is over, or has found that nobody wants it.
+/// Does some work once a place is free, and gives it a limit of time. Where the client has hung up, a request that waits
+/// leaves at once; one that is worked on keeps its place until its work is over, or has found that nobody wants it.
 async fn in_place<T: Send + 'static>(
     places: &Arc<Semaphore>,
     patience: Duration,
@@ -192,7 +192,7 @@ async fn in_place<T: Send + 'static>(
     done
 }
 
-/// Whether to go on with an answer: somebody waits for it, and it does not take for ever.
+/// Cancellation: whether to go on with an answer, because somebody waits for it and its time is not over.
 #[derive(Clone)]
 struct Wanted {
     waiting: Weak<()>,
@@ -209,7 +209,8 @@ impl Wanted {
         }
     }
 
-    /// Asks the accountant, for as long as it is wanted. What comes of work that was given up is not told, whatever it is.
+    /// Asks the accountant, for as long as it is wanted. The result of work that was given up is never told, whatever it
+    /// is.
     fn account<T>(&self, advice: &str, work: impl FnOnce(GoOn<'_>) -> T) -> Result<T, Problem> {
         let gave_up = Cell::new(false);
         let done = work(&|| {
@@ -239,7 +240,7 @@ pub fn problem(error: &Error) -> Problem {
 }
 
 fn broken() -> Problem {
-    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "this cannot be told; the log says why")
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "this cannot be answered; the log says why")
 }
 
 /// An answer for a program.

@@ -26,10 +26,10 @@ pub enum Error {
     /// Batches that nothing can be estimated from.
     #[error(transparent)]
     Estimate(#[from] throng_analyze::Error),
-    /// A mechanism or a guarantee that is none.
+    /// An invalid mechanism or guarantee.
     #[error(transparent)]
     Mechanism(#[from] throng_dp::Error),
-    /// A table that is none, or cannot be written.
+    /// An invalid table, or one that cannot be written.
     #[error(transparent)]
     Table(#[from] csv::Error),
     /// Another party did not do what it was asked for.
@@ -66,7 +66,7 @@ impl Error {
         }
     }
 
-    /// What can be done about it. A refusal stays one under any context; otherwise the outermost word counts.
+    /// What can be done about it. A refusal stays one under any context; otherwise the outermost kind that is known counts.
     pub fn kind(&self) -> ErrorKind {
         match self {
             _ if self.refusal().is_some() => ErrorKind::Refused,

@@ -1,4 +1,4 @@
-//! The parties that run for as long as a survey does, as servers; and the analyzer's releases, as a call:
+//! The servers of a survey, shuffler and analyzer; and the analyzer's releases, as a call:
 //!
 //! ```
 //! # let finished = throng_testing::finished_epoch::FinishedEpoch::new(3000);

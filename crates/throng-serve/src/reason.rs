@@ -11,14 +11,14 @@ pub enum Reason {
     /// A party that is away, or that showed another certificate.
     #[error("{0} cannot be reached, or broke the connection off, or does not prove to be that party")]
     Unreachable(Place),
-    /// A party with an address that is none.
+    /// A party with an invalid address.
     #[error("the address of {0} cannot be called")]
     NotCallable(Place),
     /// A party that has too much to do.
     #[error("{0} asks to be called later")]
     Later(Place),
     /// A party with another clock.
-    #[error("it is another time at {0}")]
+    #[error("the clock of {0} says another time than the one here")]
     OtherTime(Place),
     /// A party that answered with a problem.
     #[error("{place} answers {status} {name}")]
@@ -41,7 +41,7 @@ pub enum Reason {
     /// A batch is larger than the memory for it.
     #[error("a batch cannot be shuffled in so little memory; raise memory_mib")]
     Memory,
-    /// A batch that is none.
+    /// A batch that the engine cannot work on, for another reason than memory.
     #[error("a batch has records that do not fit")]
     Records,
     /// A file of a hop.
@@ -52,7 +52,7 @@ pub enum Reason {
     HopFile(&'static str),
     /// A hop that was restored from a copy, or runs twice.
     #[error(
-        "another party has a statement of this hop that its journal has not: the hop was restored from a copy, or runs twice. It \
+        "another party has a statement of this hop that is not in its journal: the hop was restored from a copy, or runs twice. It \
          signs nothing more; stop the other one and put back its data, or reset this survey with `throng serve shuffler --reset \
          --survey NAME`"
     )]

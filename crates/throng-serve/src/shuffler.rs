@@ -77,7 +77,7 @@ impl Shuffler {
         Self::prepare_with(config, Prepared::read_keys)
     }
 
-    /// The same for `reset`, which makes layer keys anew: those that were may be lost, and no backup needs them.
+    /// The same for `reset`, which makes new layer keys: the old ones may be lost, since a backup need not have them.
     pub fn prepare_reset(config: ShufflerConfig) -> Result<Self> {
         Self::prepare_with(config, |_| Ok(()))
     }
@@ -142,7 +142,7 @@ impl Shuffler {
         about::warnings(self.surveys.iter().map(|one| &one.bundle), self.config.operator_listen)
     }
 
-    /// Leaves the surveys of this name alone, for `reset`.
+    /// Keeps the surveys of this name, and no others, for `reset`.
     pub fn select(&mut self, name: &str) -> Result<()> {
         let name_of = |one: &Prepared| one.bundle.survey().survey().name.clone();
         let names: Vec<String> = self.surveys.iter().map(name_of).collect();
@@ -156,10 +156,10 @@ impl Shuffler {
         Ok(())
     }
 
-    /// Gives up what every hop has not released yet, the current epoch included, and makes layer keys that begin with the next
-    /// one. Nothing is stated about what is given up: whoever restores a hop from a copy cannot know what it has stated since.
-    /// Batches that are released stay until they are taken; besides them the journal and the identity are all that is kept, and all
-    /// that has to be whole: of the journal as much as there is.
+    /// Gives up what every hop has not released yet, the current epoch included, and makes layer keys that begin with the
+    /// next one. Nothing is stated about what is given up: whoever restores a hop from a copy cannot know what it has
+    /// stated since. Batches that are released stay until they are taken. Besides them only the identity and the journal
+    /// are kept. Only these have to be readable, the journal as far as it is whole.
     pub fn reset(mut self) -> Result<()> {
         Damage::none(std::mem::take(&mut self.damages))?;
         private_dir::create(&self.config.data, Others::Strangers)?;

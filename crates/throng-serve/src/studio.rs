@@ -1,4 +1,4 @@
-//! The studio: a door to whatever draws and simulates.
+//! The studio: an interface to whatever draws and simulates.
 //!
 //! Parties do neither. Whoever starts one hands in a studio, or none: then a release has no drawings, and plans are not tried
 //! on samples.

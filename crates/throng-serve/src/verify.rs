@@ -19,7 +19,7 @@ use throng_host::bundle::KeyLists;
 use throng_host::ensure;
 pub use verdict::{Check, Mark, Verdict};
 
-/// A release as it was published: the texts of its files. One that is missing is checked as such.
+/// A release as it was published: the texts of its files. A missing one fails the checks that need it.
 struct Files {
     /// All fields of `release.json` as they are, and not as a `Released`: that type reads past a field that it does not know, and
     /// stops at the first that is missing or of another form. A check names each of them.

@@ -1,4 +1,4 @@
-//! Whether an epoch's crowd is large enough, and which uploads of it are kept.
+//! The crowd threshold: whether an epoch's crowd is large enough, and which uploads of it are kept.
 //!
 //! Paper: Section V. Where a crowd has a label, how many carried it is hidden first, by deleting whole uploads at
 //! random; the threshold is then checked on what is left.

@@ -37,7 +37,7 @@ impl Draw {
         write_secret(store, &channel.file(DRAW), |secret| key.tag_of(DRAW, channel, [secret, &[]]), rng)
     }
 
-    /// What is on disk. It has to be there.
+    /// Reads it from disk. A missing one is an error.
     pub(crate) fn read(store: &dyn Store, channel: Channel, key: &StateKey) -> Result<Self, Error> {
         let secret =
             read_secret(store, &channel.file(DRAW), |secret| key.tag_of(DRAW, channel, [secret, &[]]))?;
@@ -45,7 +45,7 @@ impl Draw {
         Ok(Self { secret: *secret })
     }
 
-    /// For an input of which this is the hash.
+    /// What it gives for the input with this hash.
     pub(crate) fn with(&self, input: &Digest) -> Drawn {
         let mut bytes = Zeroizing::new([0; 64]);
         bytes[..32].copy_from_slice(&self.secret);
@@ -54,7 +54,7 @@ impl Draw {
     }
 }
 
-/// What one input is thinned and permuted by.
+/// What one input is thinned and permuted with.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Drawn {
     seed: Seed,

@@ -41,21 +41,21 @@ pub enum Error {
     RolledBack,
     /// Another party has a statement of this hop that the hop does not know.
     #[error(
-        "another party has a statement of this hop about epoch {epoch} that its journal has not: the hop was restored from a copy, \
-         or runs twice. It signs nothing more; stop the other one and put back its data, or give up everything \
+        "another party has a statement of this hop about epoch {epoch} that is not in its journal: the hop was restored from \
+         a copy, or runs twice. It signs nothing more; stop the other one and put back its data, or give up everything \
          since: `throng serve shuffler --reset --survey NAME`"
     )]
     Contradicted {
         /// What it is about.
         epoch: u64,
     },
-    /// A store that would begin by a clock which is not believed.
+    /// A new store, which would begin by a clock that is not believed.
     #[error(
-        "the clock is past all layer keys, and a hop that begins writes down when: set the clock right, or add keys with `throng \
-         keygen rotate`"
+        "the clock is past all layer keys, and a new hop notes by the clock with which epoch it begins: set the clock right, or add \
+         keys with `throng keygen rotate`"
     )]
     Clock,
-    /// The journal could be neither written nor taken back.
+    /// A record of the journal could be neither written nor taken back.
     #[error("the journal could not be written to its end; start this hop again")]
     Broken,
     /// What the engine says of a batch.

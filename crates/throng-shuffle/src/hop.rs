@@ -126,7 +126,7 @@ impl Hop {
         Self { engine, ..self }
     }
 
-    /// Whether its store began when it was opened: then it has stated nothing that it could contradict.
+    /// Whether its store was new when it was opened: then it has signed no statement that it could contradict.
     pub fn is_new(&self) -> bool {
         self.is_new
     }
@@ -141,7 +141,8 @@ impl Hop {
         lock(&self.cuts).clone()
     }
 
-    /// Waits until everything that it knows is on disk. What was acknowledged is; this is for what shows that it is all there.
+    /// Waits until everything that it knows is on disk. What was acknowledged is there already; this adds the notes of how
+    /// long files are, which show that nothing is missing.
     pub fn sync(&self) -> Result<(), Error> {
         lock(&self.intakes).values_mut().try_for_each(OpenEpoch::sync)
     }
@@ -161,13 +162,13 @@ impl Hop {
         &self.layout
     }
 
-    /// Other layer keys, after a rotation.
+    /// Sets its layer keys, after a rotation.
     pub fn set_keys(&self, keys: LayerKeys, key_list: Digest) {
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = (keys, key_list);
     }
 
-    /// The analyzer's key list that everyone has, by its hash: statements name it. Said after the start, and whenever there
-    /// is another.
+    /// Sets the hash of the analyzer's key list that everyone has, which statements name. To be called after the start, and
+    /// whenever there is a new list.
     pub fn set_analyzer_key_list(&self, key_list: Digest) {
         *self.analyzer_key_list.write().unwrap_or_else(PoisonError::into_inner) = key_list;
     }
@@ -177,7 +178,7 @@ impl Hop {
         self.keys().0.public().iter().any(|key| key.lifetime.last_epoch < epoch)
     }
 
-    /// For how many epochs, from `epoch` on and without a gap, it has layer keys.
+    /// How many epochs in a row it has layer keys for, counted from `epoch`.
     pub fn key_epochs_from(&self, epoch: u64) -> u64 {
         self.keys().0.epochs_from(epoch)
     }
@@ -189,9 +190,9 @@ impl Hop {
         self.keys().0.last_epoch().is_none_or(|last| current > last.saturating_add(1 + epochs))
     }
 
-    /// The first epoch whose layer keys are still needed: of none before it can anything be opened here any more. A
-    /// later hop waits for the batches of the last `grace` epochs, whether or not they come. A clock that is past all keys
-    /// is believed once the journal has the last of their epochs; until then all are needed.
+    /// The first epoch whose layer keys are still needed: nothing of an earlier one can have to be opened here. A later hop
+    /// waits for the batches of the last `grace` epochs, whether or not they come. A clock that is past all keys is
+    /// believed only once the journal has the last epoch of these keys; until then all keys are needed.
     pub fn oldest_epoch(&self, now_s: u64, grace: u64) -> u64 {
         let current = self.survey.survey().epoch_at(now_s);
         let open = lock(&self.intakes).keys().copied().min();
@@ -209,12 +210,13 @@ impl Hop {
         open.into_iter().chain(undecided).chain(awaited).fold(current, u64::min)
     }
 
-    /// Which batches are closed or received, and to be worked on by `process`.
+    /// The batches that are closed or received, and wait for `process`.
     pub fn undecided(&self) -> Vec<Channel> {
         self.channels(Phase::is_undecided)
     }
 
-    /// Opens, drops, permutes and decides. It may take long, and holds no lock that others wait for.
+    /// Works on a batch: opens it, drops what fails, permutes it, and decides whether it is released or destroyed. It may
+    /// take long, and holds no lock that others wait for.
     pub fn process(&self, channel: Channel) -> Result<(), Error> {
         let _work = lock(&self.work);
         let Some(phase) = lock(&self.record).phases.get(&channel).cloned() else { return Ok(()) };
@@ -239,13 +241,14 @@ impl Hop {
         }
     }
 
-    /// What the hop before has signed about the last epochs that came from it, for when it asks: it may not know any more.
+    /// The last statements that came from the hop before, for when it asks: restored from a copy, it would not know them.
     pub fn seen(&self) -> Vec<Signed<EpochStatement>> {
         lock(&self.record).seen.iter().cloned().collect()
     }
 
-    /// Compares the journal with statements of this hop that another party has. One that is not in the journal, and that the hop could
-    /// still contradict, shows that the hop was restored from a copy: it signs and takes nothing more. What others only claim shows nothing.
+    /// Rollback detection: compares the journal with statements of this hop that another party has. One that is not in the
+    /// journal, and that the hop could still contradict, shows that the hop was restored from a copy. From then on it signs
+    /// and takes nothing. What others claim without the hop's signature shows nothing.
     pub fn compare(&self, told: &[Signed<EpochStatement>]) -> Result<(), Error> {
         let mut record = lock(&self.record);
         for statement in told {
@@ -262,7 +265,7 @@ impl Hop {
         Ok(())
     }
 
-    /// Whether a channel is one of this survey's.
+    /// Whether the survey has a label of this number.
     pub fn has_label(&self, label: u32) -> bool {
         self.labels().any(|one| one == label)
     }
@@ -301,8 +304,8 @@ impl Hop {
         self.step(channel, Step::Decided(Box::new(Signed::new(statement, &self.signing)?)))
     }
 
-    /// Takes a step: journal first, then memory, then erasing what is not needed any more. Nobody sees the step before it is erased:
-    /// a thread that began to work on the epoch at once would write a batch, and lose it here.
+    /// Takes a step: journal first, then memory, then erasing what is not needed any more. Others see the step only after
+    /// that: a thread that began to work on the epoch at once would write a batch, and lose it here.
     fn step(&self, channel: Channel, step: Step) -> Result<(), Error> {
         let mut record = lock(&self.record);
         record.take(channel, step, &self.state_key)?;

@@ -1,4 +1,5 @@
-//! What hop 1 takes in one epoch: one body of each respondent, whatever its label, sealed as it came.
+//! What hop 1 takes in one epoch: one body of each respondent, whatever its label, sealed as it came. Uploads are
+//! idempotent: the same body again is acknowledged again, and not stored again.
 //!
 //! A respondent is known by HMAC(epoch key, id), and the label and body that they sent by a number that nobody can work out without
 //! the epoch key: to send other bytes with the same number is a guess of 64 bits, each of which is an upload. The key is in a file of

@@ -1,4 +1,4 @@
-//! SHUFFLE: envelopes in, a permuted batch of envelopes out, and nothing about who sent them.
+//! SHUFFLE: a hop of a mix network. Envelopes in, a permuted batch of envelopes out, and nothing about who sent them.
 //!
 //! Pure: no file, socket or clock; what is kept goes through a [`Store`]. A shuffler sees envelopes as bytes of one
 //! length; this crate names no type that a plaintext could have.

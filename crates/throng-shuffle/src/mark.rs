@@ -1,8 +1,8 @@
 //! The high-water mark: how far a journal has come, kept apart from the journal.
 //!
-//! A journal that is restored from an older copy is whole, and says less than was signed. So the number of its records and the tag
-//! of the last one are written to another place after each record, and compared at every start. Where the mark was restored together
-//! with the journal it shows nothing: then only neighbours can tell (`Hop::compare`).
+//! A journal that is restored from an older copy (a rollback) is whole, and says less than was signed. So the number of its
+//! records and the tag of the last one are written to another place after each record, and compared at every start. A mark
+//! that was restored together with the journal shows nothing: then only neighbours can tell (`Hop::compare`).
 
 use std::io;
 
@@ -33,7 +33,7 @@ impl Mark for throng_batch::MemoryStore {
 pub(crate) struct HighWater {
     /// How many records the journal has.
     pub(crate) records: u64,
-    /// The first epoch behind all that have a statement.
+    /// The first epoch after all those that have a statement.
     pub(crate) unsigned: u64,
     /// The tag of the last record.
     pub(crate) chain: Tag,

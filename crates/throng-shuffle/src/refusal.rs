@@ -19,7 +19,7 @@ pub enum Refusal {
     )]
     Conflict,
     /// A body or batch of a length that it cannot have.
-    #[error("it has not the length that the survey says")]
+    #[error("it does not have the length that the survey says")]
     Length,
     /// There is no room for more.
     #[error("this hop has no room left for this epoch; its operator has to give it more memory or disk")]

@@ -1,4 +1,4 @@
-//! The key under which a hop authenticates its own files: what a disk, or anyone without the signing key, has changed in them is noticed.
+//! The MAC key of a hop's own files: whatever a disk, or anyone without the signing key, has changed in them is noticed.
 //!
 //! It is derived from the signing key, for one place in one survey: there is nothing more to store, and files of another
 //! survey or hop do not fit. It authenticates and hides nothing, so that it need not be erased with an epoch.

@@ -1,9 +1,10 @@
-//! Where a hop keeps what it must not lose: the journal and intake door.
+//! The durable storage of a hop: an interface for its journal and its intake.
 //!
-//! A [`Store`] is a [`Volume`], whose files are written from front to back and read in ranges, with a [`Log`] for the journal and an
-//! [`Intake`] for who has answered. A directory on one machine does it (`throng`'s `FileStore`), memory does it in tests
-//! ([`MemoryStore`]). What the door asks for is what a cluster's storage has, too: files are objects, a log is rows that are written under
-//! a lease, and an intake is a table of who has answered beside bodies in segments, which are partitions of the epoch's uploads.
+//! A [`Store`] is a [`Volume`], whose files are written from front to back and read in ranges, with a [`Log`] for the
+//! journal and an [`Intake`] for who has answered. A directory on one machine does it (`FileStore` of `throng-serve`),
+//! memory does it in tests ([`MemoryStore`]). A cluster's storage can do it, too: files are objects, a log is rows that are
+//! written under a lease, and an intake is a table of who has answered beside bodies in segments, which are partitions of
+//! the epoch's uploads.
 
 use std::io::{self, Read, Write};
 
@@ -15,7 +16,7 @@ use crate::{Channel, Error, Refusal, Upload};
 
 /// Files by name. A file that is written but not synced may be gone, or be any mixture of old and new, after a crash.
 pub trait Store: Volume {
-    /// Goes on with a file at its end; one that does not exist is started.
+    /// Opens a file to append to; one that does not exist is created.
     fn append(&self, name: &str) -> io::Result<Box<dyn StoreFile>>;
 
     /// The same, for a file that is not read before it is closed: what is written may wait in memory until it is synced, and what
@@ -27,20 +28,20 @@ pub trait Store: Volume {
     /// The names of all files.
     fn names(&self) -> io::Result<Vec<String>>;
 
-    /// Goes on with a log at its end; one that does not exist is started. It is read as the file of its name.
+    /// Opens a log to append to; one that does not exist is created. It is read as the file of its name.
     fn log(&self, name: &str) -> io::Result<Box<dyn Log>> {
         Ok(Box::new(FileLog(self.append(name)?)))
     }
 
-    /// Goes on with what was taken in an epoch for some labels, where the store has its own way to keep that; `None` where it is in files
-    /// that go on (`append_groups`).
+    /// Opens the intake of an epoch for some labels, where the store has an intake of its own; `None` where uploads are
+    /// appended to files (`append_groups`).
     fn intake(&self, epoch: u64, labels: &[u32]) -> io::Result<Option<Box<dyn Intake>>> {
         let _ = (epoch, labels);
         Ok(None)
     }
 
-    /// Where the uploads of a channel are that was closed with so many bytes of them: ranges of one file, or of what is
-    /// read as one, that begin where groups do.
+    /// The partitions with the uploads of a closed channel, `len` bytes of them: ranges of one file, or of what is read as
+    /// one, that begin where groups do.
     fn uploads(&self, channel: Channel, len: u64) -> io::Result<Vec<Partition>> {
         Ok(vec![Partition::first(channel.file(UPLOADS), len)])
     }
@@ -48,8 +49,8 @@ pub trait Store: Volume {
 
 /// A write-ahead log of whole records.
 ///
-/// A store that several processes use gives each a lease, by a number that rises. A log belongs to the lease of its store: behind
-/// a newer one everything fails, and nothing is changed.
+/// A store that several processes use gives each a lease, with a number that rises (a fencing token). A log belongs to the
+/// lease of its store: once there is a newer lease everything fails, and nothing is changed.
 pub trait Log: Send {
     /// Appends a record. When this returns it survives a crash; if it fails, some of it may be there.
     fn append(&mut self, record: &[u8]) -> io::Result<()>;
@@ -73,21 +74,22 @@ impl Log for FileLog {
     }
 }
 
-/// What was taken in one epoch, while it lasts: who has answered, and what they sent.
+/// The intake of one epoch, while it lasts: who has answered, and what they sent.
 pub trait Intake: Send {
-    /// Takes a group of claims. Of each respondent it takes one body, whoever else takes claims of the same epoch at
-    /// the same time. What is `Ok` survives a crash when this returns, with its body, and says the time bucket for the
-    /// receipt: for the same body again, the one of the first time.
+    /// Takes a group of claims (a group commit): one body of each respondent, also while other processes take claims of the
+    /// same epoch. What is `Ok` survives a crash when this returns, with its body, and says the time bucket for the
+    /// receipt. It is idempotent: the same body again has the bucket of the first time.
     fn take(&mut self, group: &[Claim<'_>], time_bucket: u64, room: Room) -> Vec<Result<u64, Refusal>>;
 
     /// Ends the intake of a label: how many bytes of uploads it has, for the journal.
     fn close(&mut self, label: u32) -> Result<u64, Error>;
 
-    /// Waits until everything that it knows is safe, beyond what was acknowledged.
+    /// Waits until everything that it knows survives a crash, beyond what was acknowledged.
     fn sync(&mut self) -> Result<(), Error>;
 }
 
-/// An upload and what stands for its respondent and its body, as far as anybody may know after the epoch: nothing.
+/// An upload, with pseudonyms of its respondent and its body under the epoch's key. They tell nothing once that key is
+/// erased.
 #[derive(Clone, Copy)]
 pub struct Claim<'a> {
     /// Who sends it, under the epoch's key.
@@ -100,7 +102,7 @@ pub struct Claim<'a> {
 }
 
 impl Claim<'_> {
-    /// The upload as it is stored at a place among its channel's uploads, and as the hop knows it again there.
+    /// The record of the upload at a place among its channel's uploads, by which the hop knows it again there.
     pub fn framed(&self, place: u64, time_bucket: u64) -> Vec<u8> {
         self.upload.framed(self.key, self.respondent, (place, time_bucket))
     }
@@ -115,7 +117,7 @@ pub struct Room {
     pub bytes: u64,
 }
 
-/// A file that goes on.
+/// A file that is appended to.
 pub trait StoreFile: VolumeFile {
     /// Cuts the file to its first `len` bytes and goes on there.
     fn truncate(&mut self, len: u64) -> io::Result<()>;

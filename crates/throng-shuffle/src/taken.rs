@@ -1,4 +1,4 @@
-//! Bodies that were taken, and what their senders get for it.
+//! Acknowledgements: bodies that were taken, and the receipts that their senders get.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,8 +12,8 @@ pub struct Taken {
     time_bucket: u64,
 }
 
-/// Those that share a signature. It is made when the first of them is asked for, by the thread that asks: the one that
-/// writes has no time for it.
+/// A Merkle tree of receipts that share one signature. It is signed when the first receipt is asked for, by the thread that
+/// asks: the one that writes has no time for it.
 struct Tree {
     tree: ReceiptTree,
     key: Arc<SigningKey>,

@@ -15,7 +15,7 @@ pub struct Upload {
 }
 
 impl Upload {
-    /// A body for a channel, from whoever has this name at this hop.
+    /// A body for a channel, from the respondent with this name at this hop.
     pub fn new(channel: Channel, id: Digest, body: Vec<u8>) -> Self {
         Self { channel, id, digest: Digest::of(&body), body }
     }
@@ -55,7 +55,7 @@ impl std::fmt::Debug for Upload {
     }
 }
 
-/// What stands for a respondent, under the epoch's key.
+/// The pseudonym of a respondent, under the epoch's key.
 pub(crate) type Tag = [u8; 16];
 
 /// What stands before a body.

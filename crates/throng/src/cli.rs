@@ -118,7 +118,7 @@ pub enum Command {
     /// Run a party of a survey
     ///
     /// A shuffler takes what respondents or the hop before send, makes it anonymous, and hands it on in crowds that are
-    /// large enough.
+    /// large enough. An analyzer takes the batches of the last hops, and keeps them sealed until they are booked.
     Serve(serve::ServeArgs),
 
     /// Answer a survey: randomize, seal and send a value, and keep account of it
@@ -196,8 +196,8 @@ pub struct AccountArgs {
     #[arg(long, value_name = "K", default_value_t = 3)]
     pub instances: u32,
 
-    /// A labelled crowd, of which each instance deletes some at random with this, and keeps --respondents: what is it worth
-    /// that somebody took part?
+    /// For a labelled crowd, of which each instance deletes some at random with this epsilon and keeps --respondents: how
+    /// well does it hide that somebody took part?
     #[arg(long, value_name = "E", allow_negative_numbers = true, requires = "delta_deletion")]
     pub epsilon_deletion: Option<f64>,
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// A bar with the time that is left, or nothing where stderr is not a terminal. `noun` says what is counted.
+/// A progress bar with the time that is left, or nothing where stderr is not a terminal. `noun` says what is counted.
 pub fn bar(total: u64, noun: &str) -> Result<ProgressBar> {
     let bar = ProgressBar::new(total);
     bar.set_style(ProgressStyle::with_template(&format!(
@@ -14,7 +14,7 @@ pub fn bar(total: u64, noun: &str) -> Result<ProgressBar> {
     Ok(bar)
 }
 
-/// A sign that something goes on of which nobody knows how much is left, or nothing where stderr is not a terminal.
+/// A spinner, for work of unknown length, or nothing where stderr is not a terminal.
 pub fn waiting(text: &str) -> Result<ProgressBar> {
     let sign = ProgressBar::new_spinner();
     sign.set_style(ProgressStyle::with_template("{spinner} {msg}, {elapsed}")?);

@@ -24,7 +24,7 @@ pub struct Bounded {
     pub epsilon_central: Result<f64, throng_account::Error>,
 }
 
-/// What a crowd guarantees centrally, under every bound, the tightest first.
+/// What a crowd guarantees centrally, under every bound: the exact one first, the paper's simplest last.
 pub fn account(crowd: &Crowd) -> Result<Vec<Bounded>, Error> {
     let (local, delta) = (Epsilon::new(crowd.epsilon_local)?, Delta::new(crowd.delta)?);
     let say = |bound: &throng_account::bound::Bound| Bounded {
@@ -53,13 +53,13 @@ pub fn simulate(
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A parameter that is none: what it has to be.
+    /// An invalid parameter, and what it has to be.
     #[error(transparent)]
     Parameter(#[from] throng_dp::Error),
-    /// A survey that is refused, or cannot be: what to change.
+    /// A survey that is refused, or is not possible, and what to change.
     #[error(transparent)]
     Survey(#[from] throng_survey::Error),
-    /// A simulation that does not fit its survey: what to change.
+    /// A simulation that does not fit its survey, and what to change.
     #[error("{0}")]
     Simulation(String),
 }

@@ -103,7 +103,7 @@ fn write(
         let name = path
             .file_name()
             .and_then(|name| name.to_str())
-            .ok_or_else(|| Error::invalid("the survey's name is no text"))?;
+            .ok_or_else(|| Error::invalid("the name of the survey file is not UTF-8"))?;
         Ok(NewFile::public(name, text))
     };
     let files: Result<Vec<NewFile>> = [

@@ -18,7 +18,7 @@ use super::Problem;
 use super::outgoing::OCTETS;
 use super::places::Visitor;
 
-/// The body of a request as a handler reads it: of known length, never longer than asked for, and not for ever.
+/// The body of a request as a handler reads it: of known length, never longer than asked for, and within a time limit.
 #[derive(Debug)]
 pub struct Upload<B = axum::body::Body> {
     body: B,
@@ -100,15 +100,16 @@ where
     }
 }
 
-/// A body that has to arrive without long pauses, and in the end.
+/// A body with two timeouts: one for pauses, and one for all of it.
 #[derive(Debug)]
 pub struct Timed<B> {
     body: B,
     pause_max: Duration,
     all_max: Duration,
-    /// When all of it has to be there, from when it was first waited for.
+    /// When all of it has to be there, counted from the first wait for it.
     end: Option<Instant>,
-    /// For whichever comes first, since setting a timer is what it costs to wait. Most bodies are there at once.
+    /// One timer for whichever timeout comes first, since setting a timer is the cost of waiting. Most bodies are there at
+    /// once, and need none.
     timer: Option<Pin<Box<Sleep>>>,
     waiting: bool,
     visitor: Visitor,

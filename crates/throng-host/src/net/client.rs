@@ -1,4 +1,4 @@
-//! The calling side: one request at a time over a connection, and connections that are used again.
+//! The HTTP client: one request at a time over a connection, and a pool of connections that are used again.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -23,14 +23,14 @@ use super::watched::{Side, Watched};
 use super::{Identity, Outgoing, Problem, paths, tls};
 pub use crate::send_error::SendError;
 
-/// How long a client waits, and how much it reads.
+/// Timeouts of a client, and how much it reads.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// For a connection, TLS included.
+    /// How long a connection may take, TLS included.
     pub connect: Duration,
-    /// For anything to move in either direction.
+    /// How long nothing may move in either direction.
     pub pause: Duration,
-    /// A connection that was not used for so long is closed. Less than a server's patience.
+    /// After how long an unused connection is closed. Less than servers keep one.
     pub idle: Duration,
     /// How many bytes an answer that is read as a whole may have.
     pub answer_len_max: u64,
@@ -124,7 +124,7 @@ impl Client {
     ) -> Result<Vec<u8>, SendError> {
         let bearer = Zeroizing::new(format!("Bearer {}", *token.to_text()));
         let mut bearer = HeaderValue::from_str(&bearer)
-            .map_err(|_| SendError::Refused("the token is no header".into()))?;
+            .map_err(|_| SendError::Refused("the token cannot be sent in a header".into()))?;
         bearer.set_sensitive(true);
         let headers = HeaderMap::from_iter([(AUTHORIZATION, bearer)]);
         let body = Outgoing::bytes(Bytes::copy_from_slice(body));

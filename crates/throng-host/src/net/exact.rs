@@ -1,5 +1,5 @@
-//! Heads of requests that are exactly as section 9 of docs/wire-format.md describes them; all others are refused, before
-//! anything is done for them.
+//! Strict request heads: only those that are exactly as section 9 of docs/wire-format.md describes them are answered. All
+//! others are refused, before anything is done for them.
 
 use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HOST};
 use axum::http::{HeaderMap, Method, StatusCode, Version};
@@ -42,8 +42,8 @@ pub(crate) fn check<B: Body>(request: &Request<B>) -> Result<(), Problem> {
     Ok(())
 }
 
-/// A header that decides something and is there more than once. (Equal lengths are one, as HTTP's own parser has it; others
-/// it refuses.)
+/// A header that decides something and is there more than once. (HTTP's own parser takes equal `Content-Length`s as one,
+/// and refuses different ones.)
 fn twice(headers: &HeaderMap) -> Option<&'static str> {
     // Mostly this is all: nothing is there twice.
     if headers.len() == headers.keys_len() {

@@ -1,7 +1,7 @@
-//! Which names a port of this machine answers to.
+//! The host check against DNS rebinding: which names a port of this machine answers to.
 //!
-//! A web site can have its own name point to 127.0.0.1, and a browser then takes that port for the site (DNS rebinding). Such a
-//! request names the site as its host, and a server that answers to the names of this machine alone does not hear it.
+//! A web site can have its own name point to 127.0.0.1, and a browser then takes that port for the site. Such a request
+//! names the site as its host, and a server that answers to the names of this machine alone refuses it.
 
 use std::net::{IpAddr, SocketAddr};
 

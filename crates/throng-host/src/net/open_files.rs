@@ -1,8 +1,8 @@
-//! How many files and sockets this process may have open.
+//! The limit of open files and sockets of this process (RLIMIT_NOFILE).
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Asks the system for as many as this, as far as it allows that without privileges; says how many there are now.
+/// Raises the limit to this number, as far as the system allows that without privileges; says what it is now.
 ///
 /// Systems give a process 1,024 unless it asks. A server that has as many connections could not open a file to store what
 /// comes over them.

@@ -1,12 +1,13 @@
-//! Who holds the connections of a server, and who makes room once all places are taken.
+//! Connection limits against denial of service by silent clients (Slowloris): who holds the connections of a server, and
+//! who makes room once all places are taken.
 //!
-//! Nothing is known of a connection before its first request, so nobody can be told from anybody by then: whoever only holds
-//! sockets open would keep all others out. Three things stand against that. A stranger, whom nothing is known of, has less time
-//! the fewer places are left. When there is none left, the oldest of those who say nothing makes room for whoever comes. And
-//! a quarter of the places is for those who have shown a credential, or the certificate of a party: no stranger takes these.
+//! Before its first request nothing is known of a connection, and all of them look alike: whoever only holds sockets open
+//! would keep all others out. Three things stand against that. A stranger, whom nothing is known of, has less time the
+//! fewer places are left. When none is left, the oldest stranger who says nothing makes room for whoever comes. And a
+//! quarter of the places is for those who have shown a credential, or the certificate of a party: no stranger takes these.
 //!
-//! Who is to make room is asked to: its own task looks once more whether something has arrived, since a server that is busy
-//! itself is a reason for silence that no stranger is to blame for.
+//! A connection is asked to make room, and its own task then looks once more whether something has arrived: a busy server
+//! may have been too slow to read it, which is no fault of the stranger.
 //!
 //! A place is looked at when a connection begins, ends, or is known for the first time. What a request costs is a few numbers
 //! that are changed without a lock.
@@ -23,7 +24,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-/// The places of a server.
+/// The connections that a server has room for.
 #[derive(Debug)]
 pub(crate) struct Places {
     begun: Instant,
@@ -130,8 +131,8 @@ impl Places {
         Some(Place(Visitor(visitor)))
     }
 
-    /// Who is asked to make room: the oldest stranger without a request; or else between two requests; or else in the middle of a
-    /// body; and of these only who keeps the server waiting.
+    /// Who is asked to make room: the oldest stranger without a request, or else one between two requests, or else one in
+    /// the middle of a body; and of these only one who keeps the server waiting.
     fn least<'a>(&self, held: &'a Held) -> Option<(&'a Inner, u8)> {
         let (now, silence) = (self.now(), millis(self.silence));
         let slow = millis(self.head / SHRINK);
@@ -150,7 +151,8 @@ impl Places {
         })
     }
 
-    /// How long a stranger has, in milliseconds, while so many are there; `None` while there is room for as many again.
+    /// How long a stranger has, in milliseconds, while there are so many of them; `None` while no more than half of the
+    /// places are taken.
     fn time(&self, strangers: usize) -> Option<u64> {
         let (all, head) = (self.strangers_max as u64, millis(self.head));
         // From none at one half to all of it where there is no place left.
@@ -223,7 +225,7 @@ impl Inner {
         self.leave.notify_one();
     }
 
-    /// Whether it has to leave that was asked to: by its own task, after a look at what has arrived.
+    /// Whether it has to leave, now that it was asked to. Called by its own task, after a look at what has arrived.
     fn has_to_leave(&self) -> bool {
         let how = self.asked.swap(NOT_ASKED, Ordering::Relaxed);
         let is_silent = self.silent.load(Ordering::Relaxed) > 0;
@@ -245,7 +247,7 @@ impl Visitor {
         Busy(self.clone())
     }
 
-    /// Waits until it has to make room. To be looked at after the connection itself was, whenever both are.
+    /// Waits until it has to make room. Always polled after the connection itself.
     pub(crate) async fn leaves(&self) {
         loop {
             self.0.leave.notified().await;

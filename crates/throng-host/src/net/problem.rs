@@ -1,4 +1,4 @@
-//! Errors as RFC 9457 has them.
+//! Problem details for HTTP (RFC 9457): errors as answers carry them.
 
 use std::borrow::Cow;
 
@@ -36,12 +36,12 @@ impl Problem {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "method", "this path has other methods; `Allow` lists them")
     }
 
-    /// The same problem, for so many seconds.
+    /// The same problem, to be tried again after so many seconds.
     pub fn after_s(self, seconds: u64) -> Self {
         Self { retry_after_s: Some(seconds), ..self }
     }
 
-    /// The same problem, by a clock that says so.
+    /// The same problem, with the time of the clock here.
     pub fn at_s(self, time_s: u64) -> Self {
         Self { time_s: Some(time_s), ..self }
     }

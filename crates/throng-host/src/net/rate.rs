@@ -1,4 +1,4 @@
-//! How many requests a server answers in a second.
+//! Rate limits, by token buckets: how many requests a server answers in a second.
 //!
 //! There is one limit for the server as a whole, and a share of it for every connection. Nothing is kept for addresses: who
 //! sends from where is what a server of this project does not remember, not even for a second. One who opens many
@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A bucket that a token falls into at a steady rate; it holds those of one second. A request takes one.
+/// A token bucket: a token falls into it at a steady rate, and it holds those of one second. A request takes one.
 ///
 /// It is kept as the time at which it would be full again (the generic cell rate algorithm): one number, changed without a
 /// lock.

@@ -1,4 +1,4 @@
-//! The blocking face of the client, for programs of respondents that have no runtime of their own.
+//! The blocking client, for programs of respondents that have no asynchronous runtime of their own.
 
 use throng_wire::{Address, Route, Token};
 use tokio::runtime::{Builder, Runtime};
@@ -6,8 +6,8 @@ use tokio::runtime::{Builder, Runtime};
 use super::client::{Client, Limits, SendError};
 use crate::error::{Context, Result};
 
-/// Sends bodies, one call after another or from several threads. Not for use inside an asynchronous runtime, which has
-/// the `Client`.
+/// Sends bodies, one call after another or from several threads. Not for use inside an asynchronous runtime: use `Client`
+/// there.
 #[derive(Debug)]
 pub struct Sender {
     client: Client,

@@ -1,4 +1,4 @@
-//! The answering side: accepts connections, and gives their requests to a router.
+//! The HTTP server: accepts connections, and gives their requests to a router.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -33,12 +33,12 @@ use super::watched::{Side, Watched};
 use crate::ensure;
 use crate::error::{Context, Result};
 
-/// What a server puts up with.
+/// The limits of a server, against denial of service.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// How many connections are open at once. A quarter of them is for those who have shown who they are.
     pub connections_max: usize,
-    /// For how long a stranger may be silent who keeps a place that somebody else waits for.
+    /// How long a stranger may be silent while somebody else waits for a place.
     pub silence: Duration,
     /// How many requests are answered in a second; one connection has a fifth of it. `u32::MAX` is no limit.
     pub requests_per_s_max: u32,
@@ -47,11 +47,11 @@ pub struct Limits {
     pub head: Duration,
     /// How many bytes the head of a request may have.
     pub head_len_max: usize,
-    /// How long nothing may arrive of a body, and nothing be read of an answer.
+    /// How long a body, or the reading of an answer, may stand still.
     pub pause: Duration,
-    /// How long a body may take in all, and for each so many bytes one second more.
+    /// How long a body may take in all, besides one second for every `body_bytes_per_s` bytes of it.
     pub body: Duration,
-    /// Bytes in a second that the slowest client sends.
+    /// The slowest rate at which a client may send a body.
     pub body_bytes_per_s: u64,
     /// How long requests may still take when the server ends.
     pub shutdown: Duration,
@@ -157,7 +157,7 @@ impl Server {
         self.serve_with(NoShortcut, router, shutdown).await
     }
 
-    /// The same, with a way past the router.
+    /// The same, with a fast path past the router.
     pub async fn serve_with(
         self,
         shortcut: impl Shortcut,
@@ -242,7 +242,8 @@ impl Gate {
         Self { all, own: Rate::share_of(limits.requests_per_s_max), stopped, limits }
     }
 
-    /// Whether a request that has begun is let in. One that a connection is refused for itself is not taken from the rest.
+    /// Whether a request that has begun is let in. What exceeds the limit of its own connection takes nothing from the
+    /// limit for all.
     fn admit<B: Body>(&self, request: &Request<B>) -> Result<(), Problem> {
         if self.stopped.has_changed().is_err() {
             let detail = "this server is about to stop; send the same bytes again";

@@ -1,5 +1,5 @@
-//! A way past the router, for requests that come by the thousand: a router matches paths, clones services and boxes futures and
-//! bodies, which takes as long as an upload's own work.
+//! A fast path past the router, for requests that come by the thousand: a router matches paths, clones services and boxes
+//! futures and bodies, which takes as long as an upload's own work.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

@@ -1,4 +1,4 @@
-//! TLS 1.3 in which a certificate is known by its SHA-256, and by nothing else.
+//! TLS 1.3 with pinned certificates: a certificate is known by its SHA-256, and by nothing else.
 //!
 //! Names, issuers and dates in a certificate are not looked at. What counts is that its hash is the pinned one and that
 //! the other side proves in the handshake to have its key.
@@ -93,8 +93,8 @@ impl Identity {
     }
 }
 
-/// What a party accepts connections with. A client may show a certificate, and has then proved to have its key; whose it
-/// is is for the handler to say, who knows which address pins it.
+/// The TLS configuration that a party accepts connections with. A client may show a certificate, and has then proved to
+/// have its key. The handler decides whose it is, since it knows which address pins it.
 pub fn server_config(identity: &Identity) -> Result<Arc<ServerConfig>> {
     let provider = Arc::new(provider());
     let mut config = ServerConfig::builder_with_provider(provider.clone())
@@ -110,7 +110,7 @@ pub fn server_config(identity: &Identity) -> Result<Arc<ServerConfig>> {
     Ok(Arc::new(config))
 }
 
-/// What a party is called with: it has to show exactly the certificate with this hash.
+/// The TLS configuration that a party is called with: the party has to show exactly the certificate with this hash.
 pub fn client_config(pinned: Digest, identity: Option<&Identity>) -> Result<Arc<ClientConfig>> {
     let provider = Arc::new(provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())

@@ -1,4 +1,4 @@
-//! A connection that does not wait for ever.
+//! Idle timeouts of a connection.
 
 use std::io;
 use std::pin::Pin;
@@ -56,7 +56,7 @@ impl<S> Watched<S> {
             self.timer.as_mut().reset(Instant::now() + self.limit);
         }
         ready!(self.timer.as_mut().poll(cx));
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the other side does not move")))
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the other side was silent for too long")))
     }
 }
 

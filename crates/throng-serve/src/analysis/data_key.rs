@@ -1,4 +1,4 @@
-//! The key by which an analyzer knows its own files again.
+//! The MAC key by which an analyzer authenticates its own files.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use throng_wire::{Digest, Mac, SigningKey};
 use crate::error::Result;
 use throng_host::keygen::Party;
 
-/// A key that is derived from the analyzer's signing key, and where the mark of its ledger is: apart from the data, so that one
-/// of them tells when the other is lost or older.
+/// A key that is derived from the analyzer's signing key, and the place of the ledger's mark: apart from the data, so that
+/// each of the two tells when the other is lost or older.
 #[derive(Clone)]
 pub struct DataKey {
     mac: Arc<OnceLock<Mac>>,
@@ -19,12 +19,12 @@ pub struct DataKey {
 }
 
 impl DataKey {
-    /// That of the identity in a directory, which is read when it is needed.
+    /// The key of the identity in a directory, which is read when it is needed.
     pub fn of(identity: &Path, mark: &Path) -> Self {
         Self { mac: Arc::default(), identity: identity.to_owned(), mark: mark.to_owned() }
     }
 
-    /// That of a signing key.
+    /// The key of a signing key.
     pub fn new(signing: &SigningKey, mark: &Path) -> Self {
         let key = Self::of(Path::new(""), mark);
         key.mac.get_or_init(|| signing.derive(PURPOSE, &[]));

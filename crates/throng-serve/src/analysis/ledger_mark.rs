@@ -1,7 +1,7 @@
-//! How far the ledger of releases is, kept apart from it.
+//! The high-water mark of the ledger of releases: how long the ledger is, kept apart from it.
 //!
-//! It is written after each line, once that is on disk. A ledger that is shorter has lost what was spent; one that is one line
-//! longer is what a crash between the two leaves.
+//! It is written after each line, once that is on disk. A ledger that is shorter than its mark has lost what was spent; a
+//! crash between the two leaves a ledger that is one line longer.
 
 use std::fs;
 use std::io::ErrorKind;

@@ -1,4 +1,5 @@
-//! What a release says about lies: what one liar can do, what cannot come from the crowd, and what stands with some liars.
+//! What a release says about data poisoning (lies): what one liar can do, what cannot come from the crowd, and what holds
+//! with some liars.
 
 use indicatif::HumanCount;
 use serde::{Deserialize, Serialize};

@@ -1,10 +1,11 @@
-//! An epoch is written into the ledger before anything of it is opened, and what the ledger refuses is never opened.
+//! Write-ahead accounting: an epoch is written into the ledger before anything of it is opened, and what the ledger refuses
+//! is never opened.
 //!
 //! ```text
 //! sealed --the ledger has an entry for the crowd that hops signed--> booked --open, count--> tally stored --> sealed erased
 //! ```
 //!
-//! Each arrow is on disk before the next one begins, and can be repeated. A process that is killed anywhere has opened
+//! Each arrow is on disk before the next one begins, and is idempotent. A process that is killed anywhere has opened
 //! nothing that is not booked, and books nothing twice: an epoch is one entry.
 
 use std::fs;
@@ -27,7 +28,7 @@ use throng_host::faults::abort_at;
 use throng_host::keygen::read_layer_keys;
 use throng_host::{bail, ensure};
 
-/// Who opens epochs of which survey, and at whose expense.
+/// Opens epochs of one survey, at the expense of one population.
 #[derive(Clone, Copy, Debug)]
 pub struct Opener<'a> {
     /// The analyzer's data directory.
@@ -38,7 +39,7 @@ pub struct Opener<'a> {
     pub keys: &'a Path,
     /// Whose budget it is.
     pub population: &'a str,
-    /// What that is.
+    /// How much that budget is.
     pub budget: CentralGuarantee<Removal>,
     /// What the ledger is authenticated by.
     pub key: &'a DataKey,

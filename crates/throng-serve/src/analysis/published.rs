@@ -1,7 +1,8 @@
 //! Releases that were made, as they were published: the analyzer's own copy of their files.
 //!
-//! A release is a directory, which is replaced whole by one rename: whoever reads it finds the files of one time. `release.files`
-//! in it has the hashes of the others, under a key of the analyzer: what is read from there is what was published.
+//! A release is a directory that is replaced whole by one rename: whoever reads it finds a consistent snapshot.
+//! `release.files` in it has the hashes of the other files, under a key of the analyzer, so that what is read from there is
+//! what was published.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -40,7 +41,7 @@ pub struct Published {
     whose: String,
 }
 
-/// One that is open: all that is read of it is of one time.
+/// One that is open: all that is read of it is one consistent snapshot.
 #[derive(Debug)]
 pub struct PublishedFiles {
     dir: OpenDir,
@@ -68,7 +69,7 @@ pub struct EstimateLine {
 }
 
 impl PublishedReleases {
-    /// Those in an analyzer's data directory, whether or not there are some yet.
+    /// The published releases in an analyzer's data directory, whether or not there are any yet.
     pub fn new(data: &Path, key: &DataKey) -> Self {
         Self { dir: data.join("releases"), key: key.clone() }
     }

@@ -1,7 +1,8 @@
-//! The ledger of releases on disk: a line for every release, written before it is made.
+//! The ledger of releases on disk, a write-ahead log: a line for every release, written before it is made.
 //!
-//! Each line ends with a hash of it, its number and the hash before, under a key of the analyzer: a line that is changed, moved
-//! or taken out is found. That the last ones are there is known by a mark which is kept elsewhere (`ledger_mark.rs`).
+//! The lines are a hash chain: each ends with a hash of it, its number and the hash before, under a key of the analyzer, so
+//! that a line that was changed, moved or taken out is found. That the last ones are there is known by a mark which is kept
+//! elsewhere (`ledger_mark.rs`).
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -23,7 +24,7 @@ use throng_host::atomic_file::{append, truncate};
 use throng_host::faults::abort_at;
 use throng_host::{bail, ensure};
 
-/// The ledger of an analyzer, for as long as it is open its alone.
+/// The ledger of an analyzer. Nobody else can change it while it is open.
 pub struct ReleaseLedger {
     path: PathBuf,
     key: DataKey,
@@ -49,8 +50,8 @@ impl ReleaseLedger {
         Ok(ledger)
     }
 
-    /// Takes the ledger as it is for the whole one, where its mark is lost or is another's; says how many lines it has. Lines that
-    /// were changed, and releases that are not in it, are refused all the same.
+    /// Takes the ledger as it is for the whole one, where its mark is lost or is another's; says how many lines it has. A
+    /// ledger with changed lines, or without a release that was published, is refused all the same.
     pub fn accept(data: &Path, key: &DataKey, budget: CentralGuarantee<Removal>) -> Result<u64> {
         let lock = lock(data)?;
         let path = data.join("ledger");
@@ -83,7 +84,7 @@ impl ReleaseLedger {
         }
     }
 
-    /// What is written there now, to be looked at only: nobody who makes a release is kept waiting, and nothing is changed.
+    /// A read-only view of the ledger as it is now: nobody who makes a release is kept waiting, and nothing is changed.
     pub fn look_at(data: &Path, key: &DataKey, budget: CentralGuarantee<Removal>) -> Result<Ledger> {
         let path = data.join("ledger");
         loop {
@@ -188,7 +189,7 @@ impl Written {
         Ok(written)
     }
 
-    /// What its lines come to. That takes longer than to know that they are right.
+    /// What its lines have spent together. That takes longer than to check them.
     fn spent(&self, path: &Path, budget: CentralGuarantee<Removal>) -> Result<Ledger> {
         let mut ledger = Ledger::new(budget);
         for (number, line) in (1..).zip(&self.lines) {

@@ -1,7 +1,7 @@
 //! Batches that an analyzer has taken and not opened: sealed, as the last hop gave them.
 //!
-//! One waits here until the ledger has an entry for its epoch, and is opened then; or until it is older than the survey
-//! says, and is erased, which leaves a note behind. It can be opened by whoever has the file and the analyzer's layer keys.
+//! A batch waits here until the ledger has an entry for its epoch, and is opened then; or until it is older than the survey
+//! allows, and is erased, which leaves a note behind. Whoever has the file and the analyzer's layer keys can open it.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -45,7 +45,7 @@ pub struct SealedLock {
 }
 
 impl SealedFiles {
-    /// Those of a survey in an analyzer's data directory, whether or not there are some yet.
+    /// The sealed batches of a survey in an analyzer's data directory, whether or not there are any yet.
     pub fn new(data: &Path, survey: SurveyHash) -> Self {
         Self { dir: data.join("sealed").join(survey.to_string()) }
     }
@@ -64,7 +64,7 @@ impl SealedFiles {
         Ok(SealedLock { _file: file })
     }
 
-    /// The same for one who has time: `None` while somebody else is at it.
+    /// The same without waiting: `None` while somebody else opens or erases batches.
     pub fn try_lock(&self) -> Result<Option<SealedLock>> {
         let file = self.lock_file()?;
         Ok(file.try_lock().is_ok().then_some(SealedLock { _file: file }))

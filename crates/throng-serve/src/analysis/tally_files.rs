@@ -1,4 +1,4 @@
-//! One file for every batch that was counted.
+//! Tallies on disk: a file for every batch that was counted.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -85,8 +85,8 @@ impl TallyFiles {
         Ok(Some(tally))
     }
 
-    /// Whether a batch was counted or destroyed, if it was taken: what hops say in public, and all that is looked at of a file
-    /// that is whole.
+    /// Whether a batch was counted (`true`) or destroyed (`false`); `None` if there is no tally of it. Hops say that much
+    /// in public. Nothing else of the file is looked at, besides that it is whole.
     pub fn was_counted(&self, route: &Route) -> Result<Option<bool>> {
         let path = self.path(route);
         let damaged = || format!("{}: put back a copy of it", path.display());

@@ -1,8 +1,8 @@
-//! Whether the hops before the last one answer.
+//! Health checks of the hops before the last one.
 //!
-//! An analyzer gets its batches from last hops, and needs nothing of the others. It asks each of them for what anybody may ask:
-//! the statement about the epoch that runs, which no hop has made yet. That tells nothing of the crowd; that there is an
-//! answer, under the certificate of the hop's signed address, tells that the hop is there and knows the survey.
+//! An analyzer gets its batches from last hops, and needs nothing of the others. It asks each of them for what anybody may
+//! ask: the statement about the current epoch, which no hop has made yet. That tells nothing of the crowd. An answer under
+//! the certificate of the hop's signed address shows that the hop is there and knows the survey.
 
 use std::time::{Duration, Instant};
 

@@ -22,7 +22,8 @@ pub struct AnalyzerConfig {
     /// analyzer and `throng release` can write. Default: `ledger.mark` where the layer keys of the first survey are.
     #[serde(default)]
     pub ledger_mark: Option<PathBuf>,
-    /// Where its operator asks how it is, and sees the dashboard, for example `127.0.0.1:9444`. Nowhere if it is not given.
+    /// Where its operator asks for health and metrics, and sees the dashboard, for example `127.0.0.1:9444`. Nowhere if it
+    /// is not given.
     #[serde(default)]
     pub operator_listen: Option<SocketAddr>,
     /// The file with the token that the dashboard asks for; made if it is not there. Default: `operator.token` in `data`.

@@ -50,11 +50,11 @@ pub(super) struct Puller {
     pub(super) watched: Watched,
     pub(super) contacts: Contacts,
     pub(super) asking: Option<Asking>,
-    /// What the last hop lists and has erased: said once.
+    /// What the last hop lists and has erased. The log has each once.
     pub(super) missing: RefCell<BTreeSet<Channel>>,
 }
 
-/// What a puller does, each of which can fail while the others do not.
+/// The kinds of work of a puller, each of which can fail while the others do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Work {
     Clock,

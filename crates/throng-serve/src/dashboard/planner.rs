@@ -67,8 +67,8 @@ pub(super) struct PlanPage {
     sample: Option<Tried>,
 }
 
-/// A plan, for as long as somebody waits for it and not for ever: to find out what a crowd would have to be that is much too
-/// small takes long.
+/// A plan, unless nobody waits for it any more or it takes too long. For a crowd that is much too small it takes long to
+/// find a size that would do.
 fn worked_out(target: &Target, wanted: &Wanted) -> Result<Planned, Problem> {
     wanted.account(ADVICE, |go_on| throng_survey::plan_while(target, go_on))?.map_err(|error| refused(&error))
 }

@@ -1,9 +1,10 @@
-//! A file that is written in groups, each with a sync, and read long after: it goes past the system's memory where it can.
+//! Direct writes (O_DIRECT) for a file that is written in groups, each with a sync, and read long after: they bypass the
+//! page cache where the file system allows it.
 //!
-//! What is kept in the page cache for a file that nobody reads takes memory, and time for every page, which a direct
-//! write saves. Such writes are of whole pages, from memory that begins where a page does. So what was written of the last page
-//! is kept and written again with the next group, and zeros follow it in the file until then. A sector is written whole or not at all,
-//! with the same bytes in front: no crash changes what was synced.
+//! What the page cache keeps of a file that nobody reads takes memory, and time for every page, which a direct write saves.
+//! Such writes are of whole pages, from memory that begins where a page does. So what was written of the last page is kept
+//! and written again with the next group, and zeros follow it in the file until then. A sector is written whole or not at
+//! all, with the same bytes in front: no crash changes what was synced.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -33,7 +34,7 @@ pub(super) struct GroupFile {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
     Direct,
-    /// For file systems that know no other way.
+    /// Through the page cache, for file systems that know no other way.
     Cached,
 }
 

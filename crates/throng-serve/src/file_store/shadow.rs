@@ -1,6 +1,6 @@
-//! A hop's files to be looked at: whatever is written stays in memory, and the directory is as it was.
+//! A copy-on-write view of a hop's files: whatever is written stays in memory, and the directory is as it was.
 //!
-//! A hop that is opened on it reads what the server would, and recovers as it would, without having done anything.
+//! A hop that is opened on it reads what the server would, and recovers as the server would, and nothing on disk changes.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -13,7 +13,7 @@ use throng_shuffle::{Mark, Partitions, Store, StoreFile, Volume, VolumeFile};
 
 use super::LOCK;
 
-/// A directory of files, seen without being touched. It needs no lock: a server may go on with them.
+/// A read-only directory with changes in memory. It needs no lock: a server may go on with its files.
 pub struct ShadowStore {
     directory: PathBuf,
     changes: Changes,
@@ -29,7 +29,7 @@ enum Change {
 }
 
 impl ShadowStore {
-    /// That of a directory, which may not be there yet.
+    /// The view of a directory, which may not be there yet.
     pub fn of(directory: &Path) -> Self {
         Self { directory: directory.to_owned(), changes: Arc::default() }
     }
@@ -108,14 +108,14 @@ impl Store for ShadowStore {
     }
 }
 
-/// A mark, seen without being touched.
+/// A read-only mark with changes in memory.
 pub struct ShadowMark {
     path: PathBuf,
     written: Mutex<Option<Vec<u8>>>,
 }
 
 impl ShadowMark {
-    /// That in a file, which may not be there yet.
+    /// The view of a mark's file, which may not be there yet.
     pub fn of(path: &Path) -> Self {
         Self { path: path.to_owned(), written: Mutex::default() }
     }

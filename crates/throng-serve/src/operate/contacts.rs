@@ -7,14 +7,14 @@ use throng_wire::{Place, SurveyHash};
 
 use super::reasons::Reason;
 
-/// What an analyzer knows of the hops that it asks. Clones are the same.
+/// What an analyzer knows of the hops that it asks. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Contacts(Arc<Mutex<BTreeMap<(SurveyHash, Place), Contact>>>);
 
 /// One hop of a survey, as the analyzer sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contact {
-    /// When it has last answered, and a last hop handed over all that waited there; in seconds since 1970.
+    /// When it last answered, and a last hop had handed over all that waited there; in seconds since 1970.
     pub heard_s: Option<u64>,
     /// Why it did not since then.
     pub failing: Option<Reason>,

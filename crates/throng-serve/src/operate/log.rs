@@ -1,4 +1,4 @@
-//! What a server tells its operator, line by line on standard error.
+//! The structured log of a server, line by line on standard error.
 //!
 //! A line has a time, a level, the party, the name of the event and fields; as text or as JSON. The fields are the
 //! methods of `Entry`, and there are no others: a survey, an epoch, a label, what became of it, a reason. There is none for an

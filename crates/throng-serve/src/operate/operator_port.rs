@@ -1,5 +1,5 @@
-//! An operator's port: whether a server lives, whether it is ready, and its numbers; of an analyzer the dashboard, too. Plain
-//! HTTP, apart from the port that respondents and parties use, and not for them.
+//! An operator's port for health checks and metrics: whether a server lives, whether it is ready, and its numbers; of an
+//! analyzer the dashboard, too. Plain HTTP, apart from the port that respondents and parties use, and not for them.
 
 use std::net::SocketAddr;
 
@@ -124,7 +124,7 @@ async fn metrics(State(vitals): State<Vitals>) -> Result<Response, Problem> {
 }
 
 fn broken() -> Problem {
-    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "this cannot be told; the log says why")
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "this cannot be answered; the log says why")
 }
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

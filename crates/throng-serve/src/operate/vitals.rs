@@ -1,4 +1,4 @@
-//! How a server is: whether it can do its work, and a few numbers about it, for its operator.
+//! Readiness and metrics of a server, for its operator: whether it can do its work, and a few numbers about it.
 //!
 //! What is here leaves the process, so it tells nothing about respondents. **No number depends on one person more or less**:
 //! uploads are not counted, neither those that were taken nor those that were refused. Rounding would not help. A number
@@ -18,7 +18,7 @@ use super::directory;
 use throng_host::clock::{Clock, SystemClock};
 use throng_host::net::Server;
 
-/// What a server's operator can ask. Clones are the same.
+/// Readiness and metrics that a server's operator can ask for. Clones share them.
 #[derive(Clone)]
 pub struct Vitals(Arc<Shared>);
 
@@ -67,7 +67,7 @@ impl Default for Vitals {
 }
 
 impl Vitals {
-    /// Those of a process that starts now.
+    /// The vitals of a process that starts now.
     pub fn new() -> Self {
         let vitals = Self(Arc::default());
         let started_s = SystemClock.now_s() as f64;
@@ -122,7 +122,8 @@ impl Vitals {
         self.sample(name, Kind::Gauge, help, labels, Box::new(value));
     }
 
-    /// A thread that does a party's own work in one survey. All is right there while it lives and nothing that it tries fails.
+    /// The heartbeat of a thread that does a party's own work in one survey. All is right there while it lives and nothing
+    /// that it tries fails.
     pub fn worker(&self, party: &str, survey: &str) -> Pulse {
         let pulse = Pulse(Arc::new(Beats::default()));
         let (beats, name) = (pulse.0.clone(), party.to_owned());
@@ -297,7 +298,7 @@ impl Counter {
     }
 }
 
-/// Kept by a thread that does a party's own work, and dropped with it: a thread that panics is missed.
+/// A heartbeat, kept by a thread that does a party's own work, and dropped with it: a thread that panics is missed.
 #[derive(Debug)]
 pub struct Pulse(Arc<Beats>);
 

@@ -17,7 +17,7 @@ use throng_host::net::server::Limits;
 pub struct ShufflerConfig {
     /// Where it listens, for example `0.0.0.0:8443`.
     pub listen: SocketAddr,
-    /// Where its operator asks how it is, for example `127.0.0.1:9443`. Nowhere if it is not given.
+    /// Where its operator asks for health and metrics, for example `127.0.0.1:9443`. Nowhere if it is not given.
     #[serde(default)]
     pub operator_listen: Option<SocketAddr>,
     /// Plain HTTP instead of TLS. For one machine only: refused unless `listen` is on loopback.
@@ -36,7 +36,7 @@ pub struct ShufflerConfig {
     /// How many requests it answers in a second; one connection has a fifth of it.
     #[serde(default = "requests_per_s_max")]
     pub requests_per_s_max: u32,
-    /// For how long a hop that starts waits for the next one to say what it has of its statements.
+    /// How long a hop that starts waits for the next hop to say which of its statements it has.
     #[serde(default = "neighbours_wait_s")]
     pub neighbours_wait_s: u64,
     /// The surveys that it is a hop of.
@@ -55,7 +55,7 @@ pub struct SurveyConfig {
     /// one with the identity.
     #[serde(default)]
     pub keys: Option<PathBuf>,
-    /// The directory for the mark of how far its journal has come, which shows that `data` was restored from a copy: one that is
+    /// The directory for the high-water mark of its journal, which shows that `data` was restored from a copy: one that is
     /// not restored with it. Default: the one with its keys.
     #[serde(default)]
     pub mark: Option<PathBuf>,
@@ -92,8 +92,8 @@ impl ShufflerConfig {
         all / self.surveys.len().max(1)
     }
 
-    /// How many connections there may be, if each can bring a body of this length: all of them together take a quarter of the memory at
-    /// most. There is room for one.
+    /// How many connections there may be, if each can bring a body of this length: all of them together take a quarter of
+    /// the memory at most, but one is always allowed.
     pub fn connections_for(&self, body_len: usize) -> usize {
         let all = usize::try_from(self.memory_mib << 20).unwrap_or(usize::MAX);
         self.connections_max.min((all / 4 / body_len.max(1)).max(1))

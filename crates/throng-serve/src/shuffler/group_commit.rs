@@ -1,4 +1,4 @@
-//! Many uploads, one fdatasync: they are taken in groups, and each is answered when its group is on disk.
+//! Group commit: many uploads share one fdatasync, and each is answered when its group is on disk.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -130,8 +130,8 @@ async fn answer(mut groups: mpsc::UnboundedReceiver<Done>, used: Arc<Used>) {
 /// Uploads that share a sync, at most.
 const GROUP_MAX: usize = 512;
 
-/// How many there have to be in a group for the next one to wait: who comes alone is answered at once.
+/// How many uploads a group has to have for the next one to wait: who comes alone is answered at once.
 const SIBLINGS: usize = 5;
 
-/// For how long. Nobody notices it in an upload that is sent once in an epoch.
+/// How long it waits. Nobody notices it in an upload that is sent once in an epoch.
 const GATHER: Duration = Duration::from_millis(2);

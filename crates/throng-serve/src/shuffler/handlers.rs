@@ -42,7 +42,7 @@ pub(super) fn router(hops: Arc<Served>) -> Router {
         .with_state(hops)
 }
 
-/// What is at no path, and what cannot be done at that of uploads.
+/// 404 for an unknown path, and 405 for another method at that of uploads.
 async fn unknown(uri: Uri) -> Response {
     match paths::upload(uri.path()) {
         Some(_) => ([(ALLOW, "POST")], Problem::method().await).into_response(),

@@ -212,8 +212,9 @@ impl HopWorker {
         Ok(())
     }
 
-    /// Asks the next hop, once, which statements of this one it has, before anything is closed or signed. A hop whose keys, data and mark were
-    /// restored together finds out here. One that cannot be reached is waited for, and then asked again and again beside the work.
+    /// Asks the next hop, once, which statements of this one it has, before anything is closed or signed. That is how a hop
+    /// finds out whose keys, data and mark were restored together. A next hop that cannot be reached is waited for, and
+    /// then asked again and again beside the work.
     fn ask_neighbours(&mut self) {
         let next = self.peers.now().after;
         // An analyzer answers nobody; it takes no second batch of an epoch.

@@ -50,7 +50,7 @@ impl Hop {
         Ok(Outgoing { statements, count, manifest, len: manifest.records * length as u64, records })
     }
 
-    /// The next party has the batch with this hash: it is erased here. Told again, this is still right.
+    /// Erases the batch with this hash, since the next party has it. Idempotent.
     pub fn acknowledge(&self, channel: Channel, batch: Digest) -> Result<(), Error> {
         let phase = lock(&self.record).phases.get(&channel).cloned();
         match phase {
@@ -69,9 +69,9 @@ impl Hop {
         }
     }
 
-    /// Erases the batches that the next party has not come for in the time that the survey gives; says which. A party that
-    /// stays away does not fill the disk, and what was said about them stays what it was. But not by a clock that is past all
-    /// keys: what is erased does not come back when it is set right.
+    /// Erases the batches that the next party has not come for in the time that the survey gives, and returns which. So a
+    /// party that stays away does not fill the disk; what was stated about the batches stays. A clock that is past all keys
+    /// erases nothing: what is erased does not come back when it is set right.
     pub fn expire_due(&self, now_s: u64) -> Result<Vec<Channel>, Error> {
         let survey = self.survey.survey();
         let keep_s = survey.keep_batches_s();

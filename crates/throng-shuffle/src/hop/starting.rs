@@ -1,4 +1,4 @@
-//! A hop that starts: from its journal, from nothing, or after a reset.
+//! Recovery: a hop that starts from its journal, from nothing, or after a reset.
 
 use std::collections::BTreeSet;
 
@@ -43,9 +43,10 @@ impl Hop {
         Ok(opened)
     }
 
-    /// Gives up everything that is not decided, for good and without a word: of no epoch up to the current one is anything stated that is
-    /// not in the journal. Whoever restores a hop from a copy cannot know what it has signed since. For an operator; nothing but
-    /// what the journal has is read, so nothing else has to be whole, nor has the journal's end. Batches that are released stay until they are taken.
+    /// Gives up, for good, everything that is not decided: about epochs up to the current one the hop states nothing beyond
+    /// what the journal has. This is for an operator who restored a hop from a copy, and cannot know what it has signed
+    /// since. Only the journal is read, as far as it is whole, so no other file has to be whole. Batches that are released
+    /// stay until they are taken.
     pub fn reset(
         config: HopConfig,
         store: Box<dyn Store>,

@@ -17,7 +17,8 @@ use crate::store::Room;
 use crate::{Channel, Error, Refusal, Seed, Taken, Upload};
 
 impl Hop {
-    /// Whether a body can be for a channel now. Cheap, and done before anything is read into memory.
+    /// Admission control: whether a body of this length can be for a channel now. Cheap, to be asked before the body is
+    /// read into memory.
     pub fn admits(&self, channel: Channel, body_len: usize, now_s: u64) -> Result<(), Refusal> {
         if self.hop != 1 || !self.has_label(channel.label) {
             return Err(Refusal::Unknown);

@@ -22,7 +22,7 @@ pub struct DemoArgs {
     #[arg(long, value_name = "N", default_value_t = 3000)]
     pub respondents: u64,
 
-    /// A PNG; each unit of light is as many respondents as any other [default: a drawing of a cat]
+    /// A PNG, whose pixels have respondents in proportion to their light [default: a drawing of a cat]
     #[arg(long, value_name = "FILE.png")]
     pub image: Option<PathBuf>,
 

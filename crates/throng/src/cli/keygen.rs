@@ -66,7 +66,7 @@ pub enum KeygenStep {
     /// Writes approval, address and key-list, which are public, and layer.keys, which is not.
     Sign(SignArgs),
 
-    /// Make the next layer key, sign the new key list, erase expired keys
+    /// Make the next layer key, and sign the new key list; a party that runs erases expired keys by itself
     Rotate(RotateArgs),
 
     /// Sign another address, or the same one after a new TLS certificate

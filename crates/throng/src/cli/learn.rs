@@ -38,7 +38,7 @@ pub struct LearnArgs {
     #[arg(long, value_name = "TAU", help_heading = "Protocol")]
     pub reports_each: Option<u32>,
 
-    /// Whose reports they are taken to be
+    /// Whether each report stands for another respondent, or all reports about one example are one respondent's
     #[arg(long, value_parser = choice::<Mode>(), default_value = Mode::SimulateBatch.name(), help_heading = "Protocol")]
     pub mode: Mode,
 

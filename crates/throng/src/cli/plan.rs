@@ -63,8 +63,7 @@ pub struct PlanArgs {
     #[arg(long, value_name = "M", default_value_t = 2)]
     pub hops: u32,
 
-    /// The share of the respondents that the guarantee counts on; to be stated where more than one operator signs [if it is
-    /// not: 1]
+    /// The share of the respondents that the guarantee counts on; state it where more than one operator signs [default: 1]
     #[arg(long, value_name = "H", allow_negative_numbers = true)]
     pub honest_fraction: Option<f64>,
 
@@ -72,12 +71,12 @@ pub struct PlanArgs {
     #[arg(long, value_name = "NAME[=I,J]")]
     pub label: Vec<LabelArg>,
 
-    /// What each instance deletes with, at random from a crowd with a label, to hide who took part [default: for all of them a
-    /// fifth of --epsilon-central]
+    /// The epsilon with which each instance deletes answers at random from a crowd with a label, to hide who took part
+    /// [default: for all of them a fifth of --epsilon-central]
     #[arg(long, value_name = "E", requires = "label", allow_negative_numbers = true)]
     pub epsilon_deletion: Option<f64>,
 
-    /// The allowance beside it, as --delta is beside --epsilon-central [default: for all instances a hundredth of --delta]
+    /// The delta of that deletion [default: for all instances a hundredth of --delta]
     #[arg(long, value_name = "D", requires = "label", allow_negative_numbers = true)]
     pub delta_deletion: Option<f64>,
 

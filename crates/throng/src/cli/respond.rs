@@ -62,7 +62,7 @@ pub struct RespondArgs {
     #[arg(long, value_name = "FILE")]
     pub credential: Option<PathBuf>,
 
-    /// Which epoch to answer in: only in the next one it does not show when you answered
+    /// Which epoch to answer in; with the next one, nobody sees when you answered
     #[arg(long, value_enum, default_value_t = EpochArg::Next, requires = "survey")]
     pub epoch: EpochArg,
 

@@ -144,7 +144,7 @@ pub struct ShufflerArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = OVERRIDES)]
 pub struct Overrides {
-    /// Where its operator asks how it is
+    /// Where its operator asks for health and metrics
     #[arg(long, env = "THRONG_OPERATOR_LISTEN", value_name = "ADDRESS:PORT")]
     pub operator_listen: Option<SocketAddr>,
 

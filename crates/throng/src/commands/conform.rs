@@ -97,7 +97,8 @@ fn write(rehearsal: &Rehearsal, args: &ConformArgs, out: &OutDir) -> Result<()> 
     out.write(&files).with_context(|| format!("cannot write to {}", args.out.display()))
 }
 
-/// Until all instances have what they need, the epoch that was answered is over, or nobody came; and says what it waits for.
+/// Waits until all instances have what they need, the epoch that was answered is over, or nobody came; and says what it
+/// waits for.
 async fn wait(args: &ConformArgs, examiner: &Mutex<Examiner>) -> Result<()> {
     let patience_ms = args.wait_s.unwrap_or(3 * args.epoch_s).saturating_mul(1000);
     let until_ms = SystemClock.now_ms().saturating_add(patience_ms);

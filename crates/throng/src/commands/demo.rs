@@ -277,7 +277,8 @@ impl Demo {
         Ok((taken, failed))
     }
 
-    /// Whether enough have sent to every instance that is there. If not, that was no lack of people: no rule is to say so.
+    /// Whether enough respondents could send to every instance that is there. If not, this machine was too slow, and the
+    /// error says so: no crowd rule has refused anything.
     fn check_sent(
         &self,
         deployment: &mut Deployment,

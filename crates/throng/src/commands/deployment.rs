@@ -230,8 +230,8 @@ impl Drop for Deployment {
     }
 }
 
-/// A port that nobody listens on, below those that systems give away by themselves: what comes and goes on this machine until
-/// its party starts takes none of those.
+/// A free port below the ephemeral ones, which the system gives away by itself: no other connection on this machine takes
+/// it before its party starts.
 fn held_port() -> Result<TcpListener> {
     let mut rng = system_rng()?;
     let span = u32::from(PORTS.end() - PORTS.start());

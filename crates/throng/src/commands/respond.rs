@@ -30,8 +30,8 @@ use throng_respondent::{
     When,
 };
 
-/// Does what was asked, in this order: limit, answer, send, show or check. Whoever answers and sends does the two in two
-/// programs of one process: the one that waits, perhaps for two epochs, has never seen the value.
+/// Does what was asked, in this order: limit, answer, send, show or check. Answering and sending are two programs of one
+/// process (exec): the one that waits, perhaps for two epochs, has never seen the value.
 pub fn run(args: &RespondArgs, format: Format) -> Result<()> {
     if args.page {
         return page::serve(args, format);

@@ -1,4 +1,4 @@
-//! Ctrl-C, and SIGTERM: work ends where it can be ended well.
+//! Signals: Ctrl-C and SIGTERM end work where it can be ended well.
 
 use std::future::pending;
 use std::process;

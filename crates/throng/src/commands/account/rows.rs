@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use crate::questions;
 
-/// Answers every line of a file, or of standard input for `-`. A question that has no answer gets its error in the
-/// same place; only a line that is not such a row stops.
+/// Answers every line of a file, or of standard input for `-`. A question that has no answer gets its error in the same
+/// place; only a line that is not a question ends the run.
 pub(super) fn run(path: &Path) -> Result<()> {
     let input: Box<dyn BufRead> = if path == Path::new("-") {
         Box::new(io::stdin().lock())

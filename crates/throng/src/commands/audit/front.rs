@@ -1,4 +1,4 @@
-//! A door in front of a party, where everything that passes is counted: what the network sees.
+//! A counting TCP proxy in front of a party: what the network sees.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

@@ -415,8 +415,8 @@ fn rng(seed: u64, purpose: u64, number: u64) -> ChaCha20Rng {
     rng
 }
 
-/// The sights of which the law has to be the same: of three instances times, times as stored, places and bytes answered; and both
-/// orders of all.
+/// How many observations have to have the same distribution: for each of three instances times, times as stored, places and
+/// bytes answered; and both orders of all.
 pub(super) const ALIKE: usize = 3 * 4 + 2;
 
 /// Why respondents who save traffic did not send a body.

@@ -50,7 +50,7 @@ pub(super) fn run(args: &WireArgs, format: Format) -> Result<()> {
         latency: latency(&latencies),
         seconds: started.elapsed().as_secs_f64(),
     };
-    let broken = "what was answered shows";
+    let broken = "what was seen tells one value from another, or from nothing to say";
     conclude(&result, || text(&result, sure), verdict, broken, format)
 }
 
@@ -111,5 +111,6 @@ fn text(result: &WireResult, sure: Sure) -> String {
         );
     }
     let kept = "Nothing that was seen tells one value from another, or from nothing to say.";
-    text + &verdict_line(result.verdict, sure, kept, "What was answered shows")
+    let broken = "What was seen tells one value from another, or from nothing to say";
+    text + &verdict_line(result.verdict, sure, kept, broken)
 }

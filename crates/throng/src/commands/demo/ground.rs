@@ -13,8 +13,8 @@ pub(super) struct Ground {
     dir: PathBuf,
     /// Removed in the end, whatever happens.
     _temporary: Option<TempDir>,
-    /// Lies beside a directory that is to be kept until the demo has succeeded, locked for as long as it runs: what an earlier
-    /// demo failed at, or was killed at, is told from what it has kept.
+    /// A lock file beside a directory that is to be kept, until the demo has succeeded. By it what an earlier demo left
+    /// when it failed or was killed is told from what a finished one has kept.
     unfinished: Option<(PathBuf, File)>,
 }
 

@@ -138,8 +138,8 @@ impl Work {
         self.ready_s + self.epoch_min_s as f64 + self.open_s
     }
 
-    /// How long it is until all answers are sealed and all parties are there, of which this share took so long. What others
-    /// did in these moments weighs much in a small sample, so it is not believed whatever it says.
+    /// How long it takes until all answers are sealed and all parties are there, if this share of the answers took so long.
+    /// Other programs weigh much in a small sample, so it is believed within limits only.
     pub(super) fn rest(&self, share: f64, took: Duration) -> Duration {
         let sealing_s = (took.as_secs_f64() / share).clamp(self.seals_s / 2.0, self.seals_s * 2.0);
         Duration::from_secs_f64(sealing_s.max(self.start_s))
@@ -209,9 +209,9 @@ fn worked() -> Duration {
 /// How long seals are timed for, and how many come before on each core.
 const SAMPLE: Duration = Duration::from_millis(500);
 const SEALS_MIN: u32 = 30;
-/// Less of the machine than this is taken for this.
+/// A smaller share of the machine is taken for this.
 const SHARE_MIN: f64 = 0.1;
-/// What less than this of the answers took says little about all.
+/// A smaller share of the answers says little about all.
 const SHARE_TOLD_MIN: f64 = 0.1;
 /// How much of all answers the sample is.
 pub(super) const SAMPLED: f64 = 0.03;

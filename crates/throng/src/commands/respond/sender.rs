@@ -29,8 +29,8 @@ fn arguments(args: &RespondArgs, answer: &Answer, format: Format) -> Vec<OsStrin
     arguments
 }
 
-/// Becomes the sender: the same process, with its number, its terminal and its exit code, but another command line, no
-/// standard input, and none of the memory that has seen the value. Returns only if that fails.
+/// Becomes the sender (exec): the same process, with its number, its terminal and its exit code, but another command line,
+/// no standard input, and none of the memory that has seen the value. Returns only if that fails.
 #[cfg(unix)]
 pub(super) fn become_sender(args: &RespondArgs, answer: &Answer, format: Format) -> Result<()> {
     use std::os::unix::process::CommandExt;
