@@ -41,15 +41,14 @@ impl Asking {
         self.since = Some(Instant::now());
         let signed = survey.bundle.survey();
         let label = u32::from(signed.survey().labels.is_some());
-        let epoch = signed.survey().epoch_at(SystemClock.now_s());
+        let now_s = SystemClock.now_s();
+        let epoch = signed.survey().epoch_at(now_s);
         let route = Route { survey: signed.hash(), label, epoch, instance };
         self.running.clear();
         for place in (1..signed.survey().delivery.hops).map(|hop| Place::hop(instance, hop)) {
             let contacts = contacts.clone();
             match survey.bundle.address(place) {
-                Err(error) => {
-                    contacts.note(signed.hash(), place, SystemClock.now_s(), Some(Reason::of(&error.into())));
-                }
+                Err(error) => contacts.note(signed.hash(), place, now_s, Some(Reason::of(&error.into()))),
                 Ok(address) => {
                     let (client, address) = (client.clone(), address.clone());
                     self.running.push(handle.spawn(async move {

@@ -63,3 +63,15 @@ fn trust_profiles_that_protect_nobody_are_refused_with_a_reason() {
         assert!(matches!(Survey::from_toml(&text.replace(from, to)), Err(Error::Format(_))), "{to}");
     }
 }
+
+#[test]
+fn a_label_is_meant_by_its_name_and_none_where_there_are_none() {
+    let plain = Survey::from_toml(&sample()).unwrap();
+    let labelled = Survey::from_toml(&(sample() + LABELS)).unwrap();
+    assert_eq!((plain.label_number(None), labelled.label_number(Some("fr"))), (Ok(0), Ok(2)));
+    let refused = |survey: &Survey, name| survey.label_number(name).unwrap_err().to_string();
+    assert!(refused(&plain, Some("de")).contains("leave the label out"));
+    for name in [None, Some("1"), Some("")] {
+        assert!(refused(&labelled, name).contains("labels: de, fr"), "{name:?}");
+    }
+}
