@@ -43,6 +43,19 @@ fn promises_hold_over_the_corpus_of_the_fuzzer() {
     assert!(files > 2, "the corpus was not found");
 }
 
+/// A disk that fails while an epoch is opened leaves an empty draw. Nobody was taken by it, and the next epoch goes on.
+#[test]
+fn a_draw_that_was_begun_is_none() {
+    let mut watch = Watch::new(true);
+    let upload = Operation::Upload { person: 0, other: false };
+    let cut = |after| Operation::Cut { hop: 1, after };
+    for operation in [cut(1), upload.clone(), cut(3), Operation::Clock(1), Operation::Tick, upload] {
+        watch.apply(&operation);
+    }
+    watch.settle();
+    watch.check();
+}
+
 #[test]
 fn a_day_without_trouble_is_a_release() {
     let mut watch = Watch::new(false);

@@ -210,7 +210,8 @@ impl Watch {
             for channel in self.cascade.hops[at].undecided() {
                 let bytes = self.cascade.stores[at].bytes(&format!("{channel}.draw"));
                 let uploads = self.cascade.stores[at].bytes(&format!("{channel}.uploads"));
-                let Some(bytes) = bytes else {
+                // A disk that fails may leave a part of a draw, by which nobody was taken.
+                let Some(bytes) = bytes.filter(|bytes| bytes.len() == DRAW_LEN) else {
                     assert!(hop == 1 && uploads.is_none(), "randomness is on disk before it is needed");
                     continue;
                 };
@@ -310,6 +311,9 @@ impl Watch {
         seen
     }
 }
+
+/// A secret, and its tag.
+const DRAW_LEN: usize = 64;
 
 /// The noise that follows from a draw (a secret, and its tag) and a file of uploads, as `draw.rs` has it.
 fn noise_of(draw: &[u8], uploads: &[u8]) -> i128 {
