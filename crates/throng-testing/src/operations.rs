@@ -216,7 +216,11 @@ impl Watch {
                     continue;
                 };
                 if hop == 1 {
-                    let noise = noise_of(&bytes, &uploads.unwrap_or_default());
+                    // Behind what the epoch was closed with there may be bytes that a failing disk never made safe.
+                    let mut taken = uploads.unwrap_or_default();
+                    let journal = self.cascade.stores[at].bytes("journal").unwrap_or_default();
+                    taken.truncate(closed_len(&journal, channel).expect("it is closed") as usize);
+                    let noise = noise_of(&bytes, &taken);
                     let first = *self.noises.entry(channel).or_insert(noise);
                     assert_eq!(first, noise, "two noises of {channel}");
                 }
@@ -310,6 +314,22 @@ impl Watch {
         }
         seen
     }
+}
+
+/// With how many bytes of uploads a channel was closed, as `journal.rs` has it: records of a length (4), label (4), epoch (8), kind (1) and
+/// what is said, each with a tag (32).
+fn closed_len(journal: &[u8], channel: Channel) -> Option<u64> {
+    const CLOSED: u8 = 1;
+    let head = [&channel.label.to_be_bytes()[..], &channel.epoch.to_be_bytes(), &[CLOSED]].concat();
+    let mut rest = journal;
+    while let Some((len, after)) = rest.split_first_chunk() {
+        let (record, after) = after.split_at_checked(u32::from_be_bytes(*len) as usize)?;
+        if let Some(len) = record.strip_prefix(&head[..]).and_then(|said| said.first_chunk()) {
+            return Some(u64::from_be_bytes(*len));
+        }
+        rest = after.get(32..)?;
+    }
+    None
 }
 
 /// A secret, and its tag.
