@@ -208,19 +208,20 @@ impl Watch {
         for hop in 1..=2_u32 {
             let at = hop as usize - 1;
             for channel in self.cascade.hops[at].undecided() {
-                let bytes = self.cascade.stores[at].bytes(&format!("{channel}.draw"));
-                let uploads = self.cascade.stores[at].bytes(&format!("{channel}.uploads"));
-                // A disk that fails may leave a part of a draw, by which nobody was taken.
-                let Some(bytes) = bytes.filter(|bytes| bytes.len() == DRAW_LEN) else {
-                    assert!(hop == 1 && uploads.is_none(), "randomness is on disk before it is needed");
+                let read = |name: &str| self.cascade.stores[at].bytes(name);
+                let journal = read("journal").unwrap_or_default();
+                let closed = (hop == 1).then(|| closed_len(&journal, channel).expect("it is closed"));
+                // Nobody was taken, and nothing follows from a draw that a failing disk may have cut short or lost.
+                if closed == Some(0) {
                     continue;
-                };
-                if hop == 1 {
-                    // Behind what the epoch was closed with there may be bytes that a failing disk never made safe.
-                    let mut taken = uploads.unwrap_or_default();
-                    let journal = self.cascade.stores[at].bytes("journal").unwrap_or_default();
-                    taken.truncate(closed_len(&journal, channel).expect("it is closed") as usize);
-                    let noise = noise_of(&bytes, &taken);
+                }
+                let bytes =
+                    read(&format!("{channel}.draw")).expect("randomness is on disk before it is needed");
+                if let Some(closed) = closed {
+                    let mut uploads = read(&format!("{channel}.uploads")).unwrap_or_default();
+                    // Behind what the epoch was closed with there may be bytes that were never made safe.
+                    uploads.truncate(closed as usize);
+                    let noise = noise_of(&bytes, &uploads);
                     let first = *self.noises.entry(channel).or_insert(noise);
                     assert_eq!(first, noise, "two noises of {channel}");
                 }
@@ -331,9 +332,6 @@ fn closed_len(journal: &[u8], channel: Channel) -> Option<u64> {
     }
     None
 }
-
-/// A secret, and its tag.
-const DRAW_LEN: usize = 64;
 
 /// The noise that follows from a draw (a secret, and its tag) and a file of uploads, as `draw.rs` has it.
 fn noise_of(draw: &[u8], uploads: &[u8]) -> i128 {
