@@ -52,7 +52,7 @@ pub enum Error {
         /// What else to choose, after a comma.
         change: String,
     },
-    /// The work was cancelled: [`crate::GoOn`] said no.
+    /// The work was cancelled: [`crate::CancelToken`] said no.
     #[error("cancelled: nobody waits for this any more")]
     Cancelled,
     /// A budget or another rule says no.

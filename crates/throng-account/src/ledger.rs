@@ -46,7 +46,7 @@ pub enum Spending {
     Bits {
         /// Who hides each count. In a sketch whose rows are visible that is not all of them: record its
         /// [`Spending::Guarantee`].
-        crowd: Hiding,
+        crowd: HonestCrowd,
         /// What each bit was randomized with.
         epsilon_local: Epsilon,
         /// How many counts one respondent moves: 1 for one-hot, more for split attributes or runs.
@@ -55,7 +55,7 @@ pub enum Spending {
     /// One epoch of report fragments. All epochs of a survey share the permanent coins of each respondent.
     Backstop {
         /// Who hides each count.
-        crowd: Hiding,
+        crowd: HonestCrowd,
         /// The loss of the backstop.
         epsilon_backstop: Epsilon,
         /// The loss of each report fragment.
@@ -71,22 +71,22 @@ pub enum Spending {
 
 /// The crowd of a release.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Hiding {
+pub struct HonestCrowd {
     /// Honest respondents, who hide one another.
     pub honest: u64,
     /// The probability that something else happened than is accounted for: that a body overflowed, for example.
     pub miss: Delta,
 }
 
-/// A release that is in a ledger. Without one no release can be made.
+/// The booking of a release in a ledger. Without one no release can be made.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Recorded {
+pub struct Booking {
     survey: String,
     epoch: u64,
     spent: CentralGuarantee<Removal>,
 }
 
-impl Recorded {
+impl Booking {
     /// Which survey.
     pub fn survey(&self) -> &str {
         &self.survey
@@ -134,7 +134,7 @@ impl Ledger {
     ///
     /// An epoch of a survey is one entry. Its labels have no respondent in common, and a batch that comes late is of the
     /// same respondents: with a further part the entry becomes that of the smaller crowd.
-    pub fn record(&mut self, population: &str, entry: Entry) -> Result<Recorded, Error> {
+    pub fn record(&mut self, population: &str, entry: Entry) -> Result<Booking, Error> {
         let (survey, epoch) = (entry.survey.clone(), entry.epoch);
         let all = self.with(population, entry)?;
         let spent = match self.compose(&all) {
@@ -151,7 +151,7 @@ impl Ledger {
             )));
         }
         self.populations.insert(population.to_owned(), all);
-        Ok(Recorded { survey, epoch, spent })
+        Ok(Booking { survey, epoch, spent })
     }
 
     /// Puts back a release that was recorded before, whatever the budget is now.
@@ -347,7 +347,7 @@ impl Spending {
         let (mut one, mut two) = (self, other);
         if let (Some(left), Some(right)) = (one.crowd_mut(), two.crowd_mut()) {
             let miss = if left.miss < right.miss { right.miss } else { left.miss };
-            *left = Hiding { honest: left.honest.min(right.honest), miss };
+            *left = HonestCrowd { honest: left.honest.min(right.honest), miss };
             *right = *left;
         }
         if let (Some(left), Some(right)) = (one.known_mut(), two.known_mut()) {
@@ -360,11 +360,11 @@ impl Spending {
         Err(Error::Refused("a part of this release is in the ledger under other terms".into()))
     }
 
-    fn crowd(mut self) -> Option<Hiding> {
+    fn crowd(mut self) -> Option<HonestCrowd> {
         self.crowd_mut().copied()
     }
 
-    fn crowd_mut(&mut self) -> Option<&mut Hiding> {
+    fn crowd_mut(&mut self) -> Option<&mut HonestCrowd> {
         match self {
             Self::Bits { crowd, .. } | Self::Backstop { crowd, .. } => Some(crowd),
             Self::Guarantee(_) => None,

@@ -17,7 +17,7 @@
 //! | which parameters does a survey need? | [`planner`] |
 //! | what do the terms of a survey guarantee, for the crowd that took part? | [`terms`] |
 //! | what would a trusted party have to add? | [`gaussian`], [`composition::DpSgd`] |
-//! | how is long work cancelled? | [`GoOn`], [`planner::plan_while`], [`terms::Terms::guarantee_while`] |
+//! | how is long work cancelled? | [`CancelToken`], [`planner::plan_while`], [`terms::Terms::guarantee_while`] |
 //! | what does a frequency say about a probability? | [`clopper_pearson()`] |
 //! | what do two frequencies say about ε? | [`distinguishing`] |
 
@@ -50,5 +50,5 @@ pub mod traffic;
 
 pub use clopper_pearson::clopper_pearson;
 pub use error::Error;
-pub use patience::{GoOn, TO_THE_END};
+pub use patience::{CancelToken, TO_THE_END};
 pub use refusal::Refusal;

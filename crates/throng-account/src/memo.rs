@@ -4,15 +4,15 @@
 use std::sync::{Mutex, PoisonError};
 
 use crate::Error;
-use crate::patience::{GoOn, still_wanted};
+use crate::patience::{CancelToken, still_wanted};
 
 /// A cache of the last answers to one kind of question, the newest first, for all threads.
-pub(crate) struct Memo<Asked, Answer> {
-    answers: Mutex<Vec<(Asked, Answer)>>,
+pub(crate) struct Memo<Key, Answer> {
+    answers: Mutex<Vec<(Key, Answer)>>,
     most: usize,
 }
 
-impl<Asked: PartialEq, Answer: Clone> Memo<Asked, Answer> {
+impl<Key: PartialEq, Answer: Clone> Memo<Key, Answer> {
     /// At most `most` answers.
     pub(crate) const fn new(most: usize) -> Self {
         Self { answers: Mutex::new(Vec::new()), most }
@@ -21,8 +21,8 @@ impl<Asked: PartialEq, Answer: Clone> Memo<Asked, Answer> {
     /// The cached answer, or else that of `work`. `asked` is all that the answer depends on. Errors are not cached.
     pub(crate) fn once(
         &self,
-        asked: Asked,
-        go_on: GoOn<'_>,
+        asked: Key,
+        go_on: CancelToken<'_>,
         work: impl FnOnce() -> Result<Answer, Error>,
     ) -> Result<Answer, Error> {
         if let Some(known) = self.known(&asked) {
@@ -37,7 +37,7 @@ impl<Asked: PartialEq, Answer: Clone> Memo<Asked, Answer> {
         Ok(answer)
     }
 
-    fn known(&self, asked: &Asked) -> Option<Answer> {
+    fn known(&self, asked: &Key) -> Option<Answer> {
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         answers.iter().find(|(key, _)| key == asked).map(|(_, answer)| answer.clone())
     }

@@ -5,13 +5,13 @@ use crate::Error;
 /// Cancellation token: whether to go on. It is asked before every piece of work that takes long, of which a plan has many and
 /// the terms of a survey a few. Once it says no, it has to keep saying so; then nothing more is worked out, and the answer is
 /// [`Error::Cancelled`].
-pub type GoOn<'a> = &'a dyn Fn() -> bool;
+pub type CancelToken<'a> = &'a dyn Fn() -> bool;
 
 /// Never cancelled: the work goes on to its end, however long it takes.
-pub const TO_THE_END: GoOn<'static> = &|| true;
+pub const TO_THE_END: CancelToken<'static> = &|| true;
 
 /// Fails once the work was cancelled.
-pub(crate) fn still_wanted(go_on: GoOn<'_>) -> Result<(), Error> {
+pub(crate) fn still_wanted(go_on: CancelToken<'_>) -> Result<(), Error> {
     if go_on() { Ok(()) } else { Err(Error::Cancelled) }
 }
 

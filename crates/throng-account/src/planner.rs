@@ -2,7 +2,7 @@
 
 pub mod cost;
 mod inverse;
-mod labelled;
+mod plan_labels;
 mod sketch;
 
 use throng_dp::estimate::{BitNoise, Spread};
@@ -15,11 +15,11 @@ use crate::amplification::exact;
 use crate::attacker::{Coalition, Exposure, RemainingPrivacy};
 use crate::bound::Bound;
 use crate::memo::Memo;
-use crate::patience::{GoOn, TO_THE_END, still_wanted};
+use crate::patience::{CancelToken, TO_THE_END, still_wanted};
 use crate::terms::fragments_epsilon;
 pub use crate::traffic::Traffic;
 pub use inverse::{FragmentCost, fragment_cost, respondents_for_share};
-pub use labelled::Labelled;
+pub use plan_labels::PlanLabels;
 pub use sketch::Distribution;
 
 /// What is wanted.
@@ -44,7 +44,7 @@ pub struct Question {
     /// How the values are distributed, as far as it is known: what collisions in a sketch cost depends on it.
     pub distribution: Distribution,
     /// Crowds that are counted apart, each with `respondents` respondents. `None`: there is one crowd.
-    pub labels: Option<Labelled>,
+    pub labels: Option<PlanLabels>,
 }
 
 /// How a value is to be written as bits.
@@ -138,7 +138,7 @@ pub fn plan(question: &Question) -> Result<Plan, Error> {
 
 /// The same for as long as `go_on` says yes. It takes long for a crowd that is much too small: then the least that would do
 /// is looked for.
-pub fn plan_while(question: &Question, go_on: GoOn<'_>) -> Result<Plan, Error> {
+pub fn plan_while(question: &Question, go_on: CancelToken<'_>) -> Result<Plan, Error> {
     question.check()?;
     match question.encoding {
         Choice::OneHot => feasible(question, one_hot(question, go_on)?, go_on),
@@ -149,7 +149,7 @@ pub fn plan_while(question: &Question, go_on: GoOn<'_>) -> Result<Plan, Error> {
 }
 
 /// One-hot where its fragments can be sent at all: it has no collisions, and the exact bound at the full crowd.
-fn recommend(question: &Question, go_on: GoOn<'_>) -> Result<Plan, Error> {
+fn recommend(question: &Question, go_on: CancelToken<'_>) -> Result<Plan, Error> {
     let too_many = match one_hot(question, go_on) {
         Ok(mut plan) => {
             plan.reasons.insert(
@@ -179,7 +179,7 @@ fn recommend(question: &Question, go_on: GoOn<'_>) -> Result<Plan, Error> {
 }
 
 /// Why this tau and this K: what others would cost and buy.
-fn other_choices(question: &Question, plan: &Plan, go_on: GoOn<'_>) -> Result<Vec<String>, Error> {
+fn other_choices(question: &Question, plan: &Plan, go_on: CancelToken<'_>) -> Result<Vec<String>, Error> {
     let mut reasons = Vec::new();
     if question.labels.is_some() {
         return Ok(reasons);
@@ -227,7 +227,7 @@ fn other_choices(question: &Question, plan: &Plan, go_on: GoOn<'_>) -> Result<Ve
     Ok(reasons)
 }
 
-fn one_hot(question: &Question, go_on: GoOn<'_>) -> Result<Plan, Error> {
+fn one_hot(question: &Question, go_on: CancelToken<'_>) -> Result<Plan, Error> {
     let floor = one_bit_floor(question, go_on)?;
     build((question, go_on), Encoding::OneHot, question.domain, floor, |n, noise| noise.spread(n, 1))
 }
@@ -245,7 +245,7 @@ fn one_hot(question: &Question, go_on: GoOn<'_>) -> Result<Plan, Error> {
 /// was sampled is not made use of.)
 /// # Utility
 /// Counts are scaled up by s, and so is their noise; who is sampled is random too.
-fn record(question: &Question, attributes: u32, go_on: GoOn<'_>) -> Result<Plan, Error> {
+fn record(question: &Question, attributes: u32, go_on: CancelToken<'_>) -> Result<Plan, Error> {
     let floor = one_bit_floor(question, go_on)?;
     let encoding = Encoding::Record { attributes };
     let mut plan =
@@ -261,7 +261,7 @@ fn record(question: &Question, attributes: u32, go_on: GoOn<'_>) -> Result<Plan,
 }
 
 /// What the accountant allows for reports in which one bit differs from the reference.
-fn one_bit_floor(question: &Question, go_on: GoOn<'_>) -> Result<Epsilon, Error> {
+fn one_bit_floor(question: &Question, go_on: CancelToken<'_>) -> Result<Epsilon, Error> {
     if question.domain > 1 << 32 {
         return Err(Error::NotApplicable(
             "a survey with a bit for each value has at most 2^32 of them".into(),
@@ -276,7 +276,7 @@ fn one_bit_floor(question: &Question, go_on: GoOn<'_>) -> Result<Epsilon, Error>
 /// The epsilon of a report fragment: that of equal variance, or as much less as it takes for all fragments of an epoch to keep
 /// the target whoever is counted by which instance (`Terms`).
 fn fragments_within(
-    (question, go_on): (&Question, GoOn<'_>),
+    (question, go_on): (&Question, CancelToken<'_>),
     rows: Option<u32>,
     equal: Epsilon,
 ) -> Result<Epsilon, Error> {
@@ -310,17 +310,17 @@ fn fragments_within(
     })
 }
 
-/// All that an answer depends on: the honest crowd; epsilon_central, delta and what is asked about; tau; rows.
-type Asked = (u64, [u64; 3], u32, Option<u32>);
+/// The key of the cache, all that an answer depends on: the honest crowd; epsilon_central, delta and what is asked about; tau; rows.
+type CacheKey = (u64, [u64; 3], u32, Option<u32>);
 
-static ANSWERS: Memo<Asked, Epsilon> = Memo::new(32);
+static ANSWERS: Memo<CacheKey, Epsilon> = Memo::new(32);
 
 /// Bisections for the epsilon of a report fragment.
 const FRAGMENT_STEPS: usize = 16;
 
 /// From the epsilon that the accountant allows to the whole plan. `spread` says how far estimates are off.
 fn build(
-    (question, go_on): (&Question, GoOn<'_>),
+    (question, go_on): (&Question, CancelToken<'_>),
     encoding: Encoding,
     width: u64,
     floor: Epsilon,
@@ -408,7 +408,7 @@ fn build(
 }
 
 /// A plan under which not even a value that everybody holds can be told from zero is no plan.
-fn feasible(question: &Question, plan: Plan, go_on: GoOn<'_>) -> Result<Plan, Error> {
+fn feasible(question: &Question, plan: Plan, go_on: CancelToken<'_>) -> Result<Plan, Error> {
     if plan.accuracy.detectable <= question.respondents as f64 {
         return Ok(plan);
     }
@@ -430,7 +430,7 @@ fn feasible(question: &Question, plan: Plan, go_on: GoOn<'_>) -> Result<Plan, Er
 
 impl Question {
     /// What an answer of the accountant about this epsilon depends on.
-    fn asked(&self, epsilon: Epsilon, tau: u32, rows: Option<u32>) -> Asked {
+    fn asked(&self, epsilon: Epsilon, tau: u32, rows: Option<u32>) -> CacheKey {
         let numbers = [self.epsilon_central.value(), self.main_delta().value(), epsilon.value()];
         (self.honest(), numbers.map(f64::to_bits), tau, rows)
     }

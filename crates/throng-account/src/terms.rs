@@ -11,8 +11,8 @@ use crate::composition::counts_epsilon;
 use crate::deletion::Deletion;
 use crate::exceeded::exceeded_at_most;
 use crate::label::kept_by_each;
-use crate::ledger::{Entry, Hiding, Ledger, Spending};
-use crate::patience::{GoOn, TO_THE_END, still_wanted};
+use crate::ledger::{Entry, HonestCrowd, Ledger, Spending};
+use crate::patience::{CancelToken, TO_THE_END, still_wanted};
 use crate::traffic::Traffic;
 
 /// All that the guarantee of a release rests on, but the crowd.
@@ -45,7 +45,7 @@ pub struct Terms {
 
 /// The guarantee of some terms for a crowd, with what it takes to compose it with others.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Kept {
+pub struct EpochGuarantee {
     /// What a release of one epoch guarantees, at the delta that is claimed.
     pub central: CentralGuarantee<Removal>,
     /// The part of delta that overflowing bodies take.
@@ -68,12 +68,12 @@ impl Terms {
     /// nothing. The other instances see who takes part, which is what deletion hides, in all K. Deletion looks
     /// at no value, and in both worlds that are compared the same respondents upload: given whom each instance keeps, the
     /// release is that of their counts. It costs no epsilon.
-    pub fn guarantee(&self, respondents: u64) -> Result<Kept, Error> {
+    pub fn guarantee(&self, respondents: u64) -> Result<EpochGuarantee, Error> {
         self.guarantee_while(respondents, TO_THE_END)
     }
 
     /// The same for as long as `go_on` says yes.
-    pub fn guarantee_while(&self, respondents: u64, go_on: GoOn<'_>) -> Result<Kept, Error> {
+    pub fn guarantee_while(&self, respondents: u64, go_on: CancelToken<'_>) -> Result<EpochGuarantee, Error> {
         let mut assumed = self.claimed.epsilon();
         for _ in 0..ROUNDS {
             still_wanted(go_on)?;
@@ -91,7 +91,7 @@ impl Terms {
     }
 
     /// The same, with as much of delta set aside as it takes for an epsilon of this size.
-    fn guarantee_assuming(&self, respondents: u64, assumed: Epsilon) -> Result<Kept, Error> {
+    fn guarantee_assuming(&self, respondents: u64, assumed: Epsilon) -> Result<EpochGuarantee, Error> {
         let (delta, twice) = (self.claimed.delta(), 1.0 + assumed.value().exp());
         let mut honest = (respondents as f64 * self.honest_fraction).floor() as u64;
         let overflow = self.traffic().overflow_delta(self.envelopes, respondents, assumed);
@@ -126,12 +126,17 @@ impl Terms {
             Coins::Fragments { .. } | Coins::Runs { .. } => central,
         };
         let miss = Delta::new((overflow + beyond).value() / twice * (1.0 + 1e-15))?;
-        Ok(Kept { central, overflow, honest, miss, composable })
+        Ok(EpochGuarantee { central, overflow, honest, miss, composable })
     }
 
     /// The same for a crowd that may be larger than what was planned for: those beyond the plan may be counted on, or left
     /// out as if they were not there, whichever says more. Every further body is one more that can overflow.
-    pub fn guarantee_at_least(&self, respondents: u64, planned: u64, go_on: GoOn<'_>) -> Result<Kept, Error> {
+    pub fn guarantee_at_least(
+        &self,
+        respondents: u64,
+        planned: u64,
+        go_on: CancelToken<'_>,
+    ) -> Result<EpochGuarantee, Error> {
         let planned = self.guarantee_while(planned.min(respondents), go_on);
         match (self.guarantee_while(respondents, go_on), planned) {
             (Err(Error::Cancelled), _) | (_, Err(Error::Cancelled)) => Err(Error::Cancelled),
@@ -142,10 +147,10 @@ impl Terms {
     }
 
     /// What a release of one epoch spends, as tightly as it composes with others.
-    pub fn spending(&self, kept: &Kept) -> Spending {
-        let Kept { honest, miss, .. } = *kept;
+    pub fn spending(&self, kept: &EpochGuarantee) -> Spending {
+        let EpochGuarantee { honest, miss, .. } = *kept;
         // Crowds of about one size are one, so that a ledger of many epochs has few curves to compose.
-        let crowd = Hiding { honest: on_grid(honest), miss };
+        let crowd = HonestCrowd { honest: on_grid(honest), miss };
         match (self.coins, self.rows) {
             (Coins::Runs { coin, runs }, None) => {
                 Spending::Bits { crowd, epsilon_local: coin.epsilon(), moved: runs }
@@ -196,7 +201,7 @@ impl Terms {
     /// [`exceeded_at_most`] of what the same terms guarantee at a smaller ε and a larger δ, so it holds wherever
     /// [`Terms::guarantee`] does: over all data of the others, both directions, overflow and deletion included, for every
     /// encoding and with report fragments.
-    pub fn exceeded(&self, respondents: u64, go_on: GoOn<'_>) -> Result<f64, Error> {
+    pub fn exceeded(&self, respondents: u64, go_on: CancelToken<'_>) -> Result<f64, Error> {
         let claimed = self.claimed;
         let mut least = 1.0_f64;
         for multiple in MULTIPLES {
@@ -218,7 +223,7 @@ impl Terms {
         respondents: u64,
         epochs: u32,
         delta: Delta,
-        go_on: GoOn<'_>,
+        go_on: CancelToken<'_>,
     ) -> Result<CentralGuarantee<Removal>, Error> {
         let spending = self.spending(&self.guarantee_while(respondents, go_on)?);
         still_wanted(go_on)?;

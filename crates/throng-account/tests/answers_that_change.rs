@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use throng_account::amplification::exact;
 use throng_account::epochs::{Answers, BackstopSeries};
-use throng_account::ledger::{Entry, Hiding, Ledger, Spending};
+use throng_account::ledger::{Entry, HonestCrowd, Ledger, Spending};
 use throng_dp::fragmenting::fragment_epsilon;
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
 
@@ -153,7 +153,7 @@ impl Says {
 
 fn epoch(coins: Coins, honest: u64, answers_kept: bool) -> Spending {
     Spending::Backstop {
-        crowd: Hiding { honest, miss: Delta::ZERO },
+        crowd: HonestCrowd { honest, miss: Delta::ZERO },
         epsilon_backstop: epsilon(coins.backstop),
         epsilon_fragment: epsilon(coins.fragment),
         fragments: coins.tau as u32,

@@ -7,7 +7,7 @@ use throng_account::bound::Bound;
 use throng_account::deletion::Deletion;
 use throng_account::ledger::{Entry, Ledger, Spending};
 use throng_account::planner::{Choice, Distribution, Question, plan};
-use throng_account::terms::{Kept, Terms};
+use throng_account::terms::{EpochGuarantee, Terms};
 use throng_dp::{CentralGuarantee, Coins, Delta, Epsilon, Mechanism, OneHot, Removal};
 
 fn epsilon(value: f64) -> Epsilon {
@@ -51,7 +51,7 @@ fn all() -> [(&'static str, Terms); 3] {
     [("one-hot", one_hot()), ("report fragments", fragments()), ("labels", labelled())]
 }
 
-fn central(kept: &Kept) -> f64 {
+fn central(kept: &EpochGuarantee) -> f64 {
     kept.central.epsilon().value()
 }
 

@@ -6,7 +6,7 @@ use throng_wire::{LayerKeys, Layout, Survey};
 
 use crate::Error;
 use crate::batch_head::BatchHead;
-use crate::instance_tally::{Counted, InstanceTally};
+use crate::instance_tally::{CountedBatch, InstanceTally};
 
 /// Counts a batch: an engine opens its envelopes, if it is the one that its hops mean.
 pub struct BatchCounter<'a> {
@@ -48,7 +48,7 @@ impl<'a> BatchCounter<'a> {
         let rejected = engine.count(&job, &mut tally, progress)?;
         let counted = head.respondents().map(|respondents| {
             tally.add_respondents(respondents);
-            Counted { batch: head.batch(), envelopes: head.envelopes(), rejected, tally }
+            CountedBatch { batch: head.batch(), envelopes: head.envelopes(), rejected, tally }
         });
         Ok(InstanceTally { route: head.route(), counted })
     }

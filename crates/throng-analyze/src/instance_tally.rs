@@ -15,12 +15,12 @@ pub struct InstanceTally {
     /// Which epoch of which channel and instance.
     pub route: Route,
     /// What was in its batch; `None` if the instance destroyed it.
-    pub counted: Option<Counted>,
+    pub counted: Option<CountedBatch>,
 }
 
 /// A batch that was released, opened and counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Counted {
+pub struct CountedBatch {
     /// SHA-256 of the batch, as the last hop signed it.
     pub batch: Digest,
     /// How many envelopes it had.
@@ -79,7 +79,7 @@ impl InstanceTally {
         }
         let content = content.strip_prefix(MAGIC).ok_or(Error::Damaged)?;
         let mut tally = survey.mechanism()?.tally()?;
-        let read = || -> Option<(Route, Option<Counted>)> {
+        let read = || -> Option<(Route, Option<CountedBatch>)> {
             let mut reader = Reader::new(content);
             let (route, [counted]) = (reader.route()?, reader.take()?);
             match counted {
@@ -103,7 +103,7 @@ impl InstanceTally {
                 next = attribute + 1;
             }
             let rejected = Rejected::from_array(rejected);
-            Some((route, Some(Counted { batch, envelopes, rejected, tally })))
+            Some((route, Some(CountedBatch { batch, envelopes, rejected, tally })))
         };
         let (route, counted) = read().ok_or(Error::Damaged)?;
         Ok(Self { route, counted })
@@ -155,7 +155,7 @@ mod tests {
         tally.add_count(6, 128).unwrap();
         tally.add_count(783, 5 << 40).unwrap();
         let rejected = Rejected { seal: 3, duplicates: 300, foreign: 7, ..Rejected::default() };
-        let counted = Counted { batch: Digest::of(b"batch"), envelopes: 70_000, rejected, tally };
+        let counted = CountedBatch { batch: Digest::of(b"batch"), envelopes: 70_000, rejected, tally };
         InstanceTally { route: route(), counted: Some(counted) }
     }
 
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(read(&longer), Err(Error::Damaged), "a number that is longer than it has to be");
         let mut empty = sample();
         let tally = survey.mechanism().unwrap().tally().unwrap();
-        empty.counted = empty.counted.map(|counted| Counted { tally, ..counted });
+        empty.counted = empty.counted.map(|counted| CountedBatch { tally, ..counted });
         let empty = empty.to_bytes();
         assert!(read(&empty[..empty.len() - 32]).is_ok());
         assert_eq!(

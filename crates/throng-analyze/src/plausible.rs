@@ -27,14 +27,14 @@ pub const FALSE_ALARM: f64 = 1e-6;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plausibility {
     /// The values whose estimates are withheld, and why.
-    pub withheld: BTreeMap<usize, Withheld>,
+    pub withheld: BTreeMap<usize, Withholding>,
     /// What is wrong with the release as a whole.
     pub doubts: Vec<Doubt>,
 }
 
 /// Why the estimate of a value is not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Withheld {
+pub struct Withholding {
     /// Whether it is certain.
     pub mark: Mark,
     /// How many fragments there are.
@@ -68,7 +68,7 @@ impl Mark {
     }
 }
 
-impl fmt::Display for Withheld {
+impl fmt::Display for Withholding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { mark, fragments, at_most, respondents } = self;
         write!(f, "{fragments} fragments, where {respondents} honest respondents ")?;
@@ -292,7 +292,7 @@ impl Plausibility {
                 fragments if fragments > likely => (Mark::Implausible, likely),
                 _ => continue,
             };
-            self.withheld.insert(value, Withheld { mark, fragments, at_most, respondents: crowd });
+            self.withheld.insert(value, Withholding { mark, fragments, at_most, respondents: crowd });
         }
     }
 }
@@ -339,7 +339,7 @@ impl Counts<'_> {
     }
 
     /// Calls with every attribute that has more than it can.
-    fn for_each(&self, limits: &[Limit], mut found: impl FnMut(usize, Withheld)) {
+    fn for_each(&self, limits: &[Limit], mut found: impl FnMut(usize, Withholding)) {
         let mut counts: Vec<_> = self.parts.iter().map(|part| part.tally.counts()).collect();
         for attribute in 0..self.attributes() {
             let limit = &limits[attribute % limits.len()];
@@ -349,12 +349,17 @@ impl Counts<'_> {
                 sum += fragments;
                 if fragments > certain {
                     let respondents = part.tally.respondents();
-                    beyond =
-                        Some(Withheld { mark: Mark::Impossible, fragments, at_most: certain, respondents });
+                    beyond = Some(Withholding {
+                        mark: Mark::Impossible,
+                        fragments,
+                        at_most: certain,
+                        respondents,
+                    });
                 }
             }
             let Limit { likely, respondents, .. } = *limit;
-            let unlikely = Withheld { mark: Mark::Implausible, fragments: sum, at_most: likely, respondents };
+            let unlikely =
+                Withholding { mark: Mark::Implausible, fragments: sum, at_most: likely, respondents };
             if let Some(withheld) = beyond.or((sum > likely).then_some(unlikely)) {
                 found(attribute, withheld);
             }

@@ -4,7 +4,7 @@ use throng_dp::{Error, Estimates};
 
 /// One line of a ranking.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ranked {
+pub struct RankedValue {
     /// The value.
     pub value: usize,
     /// Its estimated count.
@@ -21,7 +21,12 @@ pub struct Ranked {
 
 /// The `top` values with the largest estimates, with intervals of this confidence. A value is significant if its
 /// estimate exceeds what a value that nobody holds exceeds anywhere in the domain with probability `beta` at most.
-pub fn ranking(estimates: &Estimates, top: usize, confidence: f64, beta: f64) -> Result<Vec<Ranked>, Error> {
+pub fn ranking(
+    estimates: &Estimates,
+    top: usize,
+    confidence: f64,
+    beta: f64,
+) -> Result<Vec<RankedValue>, Error> {
     ranking_among(estimates, |_| true, top, confidence, beta)
 }
 
@@ -32,7 +37,7 @@ pub fn ranking_among(
     top: usize,
     confidence: f64,
     beta: f64,
-) -> Result<Vec<Ranked>, Error> {
+) -> Result<Vec<RankedValue>, Error> {
     let counts = estimates.counts();
     let threshold = estimates.heavy_hitters(beta)?.threshold;
     // The largest estimates first, and equal ones by value, so that the order is the same everywhere.
@@ -47,7 +52,7 @@ pub fn ranking_among(
     values.sort_unstable_by(order);
     let rank = |value| {
         let interval = estimates.interval(value, confidence)?;
-        Ok(Ranked {
+        Ok(RankedValue {
             value,
             count: counts[value],
             standard_error: estimates.standard_error(value),

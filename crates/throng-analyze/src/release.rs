@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 
 use throng_account::label::Label;
-use throng_account::ledger::Recorded;
+use throng_account::ledger::Booking;
 use throng_account::liar::OneLiar;
-use throng_account::terms::Kept;
+use throng_account::terms::EpochGuarantee;
 use throng_dp::estimate::InstanceSums;
 use throng_dp::fragmenting::Assignment;
 use throng_dp::{CentralGuarantee, Epsilon, Estimates, LocalGuarantee, Mechanism, Removal};
@@ -38,20 +38,20 @@ pub struct Crowd {
 
 /// An epoch at one instance as its hops signed it, which is known before anything is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Announced {
+pub struct Announcement {
     /// Which epoch of which channel and instance.
     pub route: Route,
     /// The crowd that they agree on; `None` if they destroyed the epoch.
     pub respondents: Option<u64>,
 }
 
-impl From<&BatchHead> for Announced {
+impl From<&BatchHead> for Announcement {
     fn from(head: &BatchHead) -> Self {
         Self { route: head.route(), respondents: head.respondents() }
     }
 }
 
-impl From<&InstanceTally> for Announced {
+impl From<&InstanceTally> for Announcement {
     fn from(tally: &InstanceTally) -> Self {
         let respondents = tally.counted.as_ref().map(|counted| counted.tally.respondents());
         Self { route: tally.route, respondents }
@@ -62,7 +62,7 @@ impl From<&InstanceTally> for Announced {
 #[derive(Clone, Debug)]
 pub struct Release {
     crowd: Crowd,
-    kept: Kept,
+    kept: EpochGuarantee,
     floor: LocalGuarantee<Removal>,
     spent: CentralGuarantee<Removal>,
     estimates: Estimates,
@@ -75,14 +75,14 @@ impl Crowd {
     /// released by an instance that fragments go to. A sketch whose cells are not all there is refused: no value of it could
     /// be estimated.
     pub fn of(survey: &Survey, parts: &[InstanceTally]) -> Result<Self, Error> {
-        let announced: Vec<Announced> = parts.iter().map(Announced::from).collect();
+        let announced: Vec<Announcement> = parts.iter().map(Announcement::from).collect();
         let rejected = parts.iter().filter_map(|part| part.counted.as_ref()).map(|counted| counted.rejected);
         let rejected = rejected.fold(Rejected::default(), Rejected::and);
         Ok(Self { rejected, ..Self::announced(survey, &announced)? })
     }
 
     /// The same from what hops have signed alone, when nothing is opened yet.
-    pub fn announced(survey: &Survey, parts: &[Announced]) -> Result<Self, Error> {
+    pub fn announced(survey: &Survey, parts: &[Announcement]) -> Result<Self, Error> {
         let route = parts.first().ok_or(Error::Nothing)?.route;
         let channel = |route: Route| (route.survey, route.label, route.epoch);
         if parts.iter().any(|part| channel(part.route) != channel(route)) {
@@ -137,8 +137,8 @@ impl Release {
     pub fn new(
         survey: &Survey,
         parts: &[InstanceTally],
-        kept: Kept,
-        recorded: &Recorded,
+        kept: EpochGuarantee,
+        recorded: &Booking,
     ) -> Result<Self, Error> {
         let crowd = Crowd::of(survey, parts)?;
         if (recorded.survey(), recorded.epoch())

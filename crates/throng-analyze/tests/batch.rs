@@ -9,7 +9,7 @@ use throng_batch::{CountJob, EmbeddedEngine, Engine, Layer, Manifest, MemoryStor
 use throng_dp::fragmenting::Assignment;
 use throng_testing::wire::{EPOCH, SHAPE, Shape, World};
 use throng_wire::peel::{open_body, peel};
-use throng_wire::{Fragment, LayerKeys, Layout, Peeled, Place};
+use throng_wire::{Fragment, HopContent, LayerKeys, Layout, Place};
 
 /// The envelopes that the analyzer of an instance gets from a respondent with these values.
 fn envelopes(world: &World, values: &[u32]) -> Vec<u8> {
@@ -22,8 +22,8 @@ fn envelopes(world: &World, values: &[u32]) -> Vec<u8> {
         let length = layout.envelope_len(throng_wire::Stop::Hop(hop));
         let peeled = all.chunks_exact(length).filter_map(|envelope| {
             match peel(path.route(), &layout, hop, world.keys(1, hop), envelope).unwrap() {
-                Peeled::Envelope(inner) => Some(inner),
-                Peeled::Chaff => None,
+                HopContent::Envelope(inner) => Some(inner),
+                HopContent::Chaff => None,
             }
         });
         all = peeled.flatten().collect();

@@ -13,8 +13,8 @@ use throng_batch::{EmbeddedEngine, Partition, Partitions};
 use throng_testing::wire::{EPOCH, SHAPE, Shape, World};
 use throng_wire::peel::{open_body, peel};
 use throng_wire::{
-    BatchCount, Digest, EpochStatement, Forwarded, Fragment, Layout, Outcome, Peeled, Place, Route, Signed,
-    SigningKey, Stop,
+    BatchCount, Digest, EpochStatement, ForwardedCount, Fragment, HopContent, Layout, Outcome, Place, Route,
+    Signed, SigningKey, Stop,
 };
 
 const SMALL: Shape = Shape { instances: 1, respondents_min: 5, ..SHAPE };
@@ -49,8 +49,8 @@ impl Batch {
         };
         let count = BatchCount::salted([8; 32], forwarded);
         let statements = vec![
-            statement(1, Forwarded::Told(received), Digest::of(b"hop 1")),
-            statement(2, Forwarded::Committed(count.commitment()), batch),
+            statement(1, ForwardedCount::Told(received), Digest::of(b"hop 1")),
+            statement(2, ForwardedCount::Committed(count.commitment()), batch),
         ];
         Self { world, envelopes, statements, count }
     }
@@ -151,8 +151,8 @@ fn of_person(world: &World, person: u32) -> Vec<u8> {
     let opened = open_body(path.route(), &layout, world.keys(1, 1), &body).unwrap();
     let peeled = opened.chunks_exact(layout.envelope_len(Stop::Hop(2))).filter_map(|envelope| {
         match peel(path.route(), &layout, 2, world.keys(1, 2), envelope).unwrap() {
-            Peeled::Envelope(inner) => Some(inner),
-            Peeled::Chaff => None,
+            HopContent::Envelope(inner) => Some(inner),
+            HopContent::Chaff => None,
         }
     });
     peeled.flatten().collect()
@@ -261,7 +261,7 @@ fn statements_that_do_not_hold_are_refused() {
     ] {
         refused(&changed(&|one| one.route = route), "another epoch, label, instance or survey");
     }
-    let outcome = |change: &dyn Fn(&mut u64, &mut Option<u64>, &mut Forwarded)| {
+    let outcome = |change: &dyn Fn(&mut u64, &mut Option<u64>, &mut ForwardedCount)| {
         changed(&|one| {
             if let Outcome::Released { respondents, received, forwarded, .. } = &mut one.outcome {
                 change(respondents, received, forwarded);
@@ -270,12 +270,12 @@ fn statements_that_do_not_hold_are_refused() {
     };
     let committed = |envelopes| {
         let count = BatchCount::salted([8; 32], envelopes);
-        (count, Forwarded::Committed(count.commitment()))
+        (count, ForwardedCount::Committed(count.commitment()))
     };
     refused(&outcome(&|respondents, _, _| *respondents += 1), "another crowd");
     refused(&outcome(&|_, received, _| *received = Some(23)), "more or less");
     refused(&outcome(&|_, _, forwarded| *forwarded = committed(17).1), "another number of envelopes");
-    refused(&outcome(&|_, _, forwarded| *forwarded = Forwarded::Told(18)), "tells of fragments");
+    refused(&outcome(&|_, _, forwarded| *forwarded = ForwardedCount::Told(18)), "tells of fragments");
     let of_count = |statements: &[Signed<EpochStatement>], count| {
         let head = BatchHead::check(&batch.world.survey, batch.world.route(), statements, count);
         head.map(|head| head.envelopes())
@@ -288,11 +288,11 @@ fn statements_that_do_not_hold_are_refused() {
     let more = of_count(&outcome(&|_, _, forwarded| *forwarded = stated), more).unwrap_err();
     assert!(more.to_string().contains("more than was there"), "{more}");
     // What both of them can.
-    let both = |crowd: u64, sent: u64, forwarded: Forwarded| {
+    let both = |crowd: u64, sent: u64, forwarded: ForwardedCount| {
         [first, last].map(|mut one| {
             if let Outcome::Released { respondents, received, forwarded: told, .. } = &mut one.outcome {
                 (*respondents, *received) = (crowd, Some(sent));
-                *told = if one.hop == 1 { Forwarded::Told(sent) } else { forwarded };
+                *told = if one.hop == 1 { ForwardedCount::Told(sent) } else { forwarded };
             }
             Signed::new(one, batch.key(one.hop)).unwrap()
         })

@@ -8,15 +8,15 @@ use throng_account::bound::Bound;
 use throng_account::ledger::{Entry, Ledger};
 use throng_account::terms::Terms;
 use throng_analyze::plausible::Mark;
-use throng_analyze::{BatchCounter, BatchHead, Counted, InstanceTally, Rejected, Release};
+use throng_analyze::{BatchCounter, BatchHead, CountedBatch, InstanceTally, Rejected, Release};
 use throng_batch::{EmbeddedEngine, MemoryStore, Partition, Partitions, Volume};
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Tally, Value};
 use throng_testing::survey::{SURVEY, with};
 use throng_testing::wire::{EPOCH, World};
 use throng_wire::peel::{open_body, peel};
 use throng_wire::{
-    BatchCount, Digest, EpochStatement, Forwarded, Fragment, Layout, Outcome, Peeled, Place, Route, Signed,
-    Stop, Survey,
+    BatchCount, Digest, EpochStatement, ForwardedCount, Fragment, HopContent, Layout, Outcome, Place, Route,
+    Signed, Stop, Survey,
 };
 
 fn survey(encoding: &str, epsilon_local: f64, instances: u32, envelopes: u32) -> Survey {
@@ -43,8 +43,8 @@ fn delivered(world: &World, instance: u32, attributes: &[u32], rng: &mut ChaCha2
     let opened = open_body(path.route(), &layout, world.keys(instance, 1), &body).unwrap();
     let peeled = opened.chunks_exact(layout.envelope_len(Stop::Hop(2))).filter_map(|envelope| {
         match peel(path.route(), &layout, 2, world.keys(instance, 2), envelope).unwrap() {
-            Peeled::Envelope(inner) => Some(inner),
-            Peeled::Chaff => None,
+            HopContent::Envelope(inner) => Some(inner),
+            HopContent::Chaff => None,
         }
     });
     peeled.flatten().collect()
@@ -88,8 +88,8 @@ fn counted(
         };
         let committed = BatchCount::salted([8; 32], forwarded);
         let statements = [
-            statement(1, Forwarded::Told(received), Digest::of(b"hop 1")),
-            statement(2, Forwarded::Committed(committed.commitment()), Digest::of(batch)),
+            statement(1, ForwardedCount::Told(received), Digest::of(b"hop 1")),
+            statement(2, ForwardedCount::Committed(committed.commitment()), Digest::of(batch)),
         ];
         let head = BatchHead::check(&world.survey, route, &statements, committed).unwrap();
         let keys = &world.layers[&Place::Analyzer];
@@ -201,7 +201,7 @@ fn a_sketch_of_22_people_has_no_hundreds_who_hold_a_value() {
 fn stored(world: &World, tallies: Vec<Tally>) -> Vec<InstanceTally> {
     let part = |(instance, tally): (u32, Tally)| {
         let (batch, envelopes) = (Digest::of(b"batch"), tally.counts().sum());
-        let counted = Counted { batch, envelopes, rejected: Rejected::default(), tally };
+        let counted = CountedBatch { batch, envelopes, rejected: Rejected::default(), tally };
         InstanceTally { route: Route { instance, ..world.route() }, counted: Some(counted) }
     };
     (1..).zip(tallies).map(part).collect()

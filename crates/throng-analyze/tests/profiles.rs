@@ -4,9 +4,9 @@
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use throng_account::ledger::{Entry, Ledger, Recorded};
-use throng_account::terms::Kept;
-use throng_analyze::{Counted, InstanceTally, Rejected, Release};
+use throng_account::ledger::{Booking, Entry, Ledger};
+use throng_account::terms::EpochGuarantee;
+use throng_analyze::{CountedBatch, InstanceTally, Rejected, Release};
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Value};
 use throng_encode::Routing;
 use throng_survey::{CheckedClaim, terms};
@@ -64,7 +64,7 @@ fn answered(survey: &Survey, label: u32, seed: u64) -> Vec<InstanceTally> {
             tally.add_respondents(PEOPLE);
             let route = Route { survey, label, epoch: EPOCH, instance };
             let (batch, envelopes) = (Digest::of(&[instance as u8]), tally.counts().sum());
-            let counted = Counted { batch, envelopes, rejected: Rejected::default(), tally };
+            let counted = CountedBatch { batch, envelopes, rejected: Rejected::default(), tally };
             InstanceTally { route, counted: Some(counted) }
         })
         .collect()
@@ -74,7 +74,7 @@ fn value(person: u64) -> u64 {
     (person % (DOMAIN * DOMAIN)).isqrt()
 }
 
-fn recorded(survey: &Survey, label: u32) -> (Kept, Recorded) {
+fn recorded(survey: &Survey, label: u32) -> (EpochGuarantee, Booking) {
     let terms = terms(survey, label).unwrap();
     let kept = terms.guarantee(PEOPLE).unwrap();
     let budget = CentralGuarantee::new(Epsilon::new(50.0).unwrap(), Delta::new(1e-5).unwrap());

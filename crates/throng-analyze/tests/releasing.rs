@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
-use throng_account::ledger::{Entry, Ledger, Recorded};
-use throng_account::terms::Kept;
+use throng_account::ledger::{Booking, Entry, Ledger};
+use throng_account::terms::EpochGuarantee;
 use throng_analyze::plausible::Doubt;
-use throng_analyze::{Counted, Crowd, Error, InstanceTally, Rejected, Release};
+use throng_analyze::{CountedBatch, Crowd, Error, InstanceTally, Rejected, Release};
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
 use throng_testing::wire::{SHAPE, Shape, draft};
 use throng_wire::survey::{Encoding, Labels, Randomizer};
@@ -30,7 +30,7 @@ fn part(instance: u32, respondents: u64, held: u64) -> InstanceTally {
     let batch = Digest::of(&instance.to_be_bytes());
     InstanceTally {
         route: route(instance),
-        counted: Some(Counted { batch, envelopes: held + 1, rejected, tally }),
+        counted: Some(CountedBatch { batch, envelopes: held + 1, rejected, tally }),
     }
 }
 
@@ -43,7 +43,7 @@ fn budget() -> CentralGuarantee<Removal> {
 }
 
 /// What the survey guarantees for a crowd, and its entry in a ledger.
-fn recorded(respondents: u64, survey_hash: &str, epoch: u64) -> (Kept, Recorded) {
+fn recorded(respondents: u64, survey_hash: &str, epoch: u64) -> (EpochGuarantee, Booking) {
     let terms = throng_survey::terms(&survey(), 0).unwrap();
     let kept = terms.guarantee(respondents).unwrap();
     let entry = Entry { survey: survey_hash.to_owned(), epoch, spending: terms.spending(&kept) };

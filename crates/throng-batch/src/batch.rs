@@ -6,7 +6,7 @@ use std::thread;
 
 use throng_wire::{Digest, Hasher};
 
-use crate::ring::{Use, joined};
+use crate::ring::{Consumer, joined};
 use crate::{Error, Partition, Partitions, Records, Volume, VolumeFile};
 
 /// A batch's number of records and its hash: what parties compare before one of them erases it.
@@ -80,7 +80,7 @@ impl BatchWriter {
 
     /// Adds whole records, part by part, and finishes: one thread hashes, another one writes, and a third has the disk at
     /// work while there is more to come.
-    pub(crate) fn write_parts(self, parts: Use<Vec<u8>>) -> io::Result<Manifest> {
+    pub(crate) fn write_parts(self, parts: Consumer<Vec<u8>>) -> io::Result<Manifest> {
         let Self { mut file, length, mut hasher, mut records } = self;
         let (full, give_back) = parts.split();
         let (hashed, written) = sync_channel::<Vec<u8>>(0);

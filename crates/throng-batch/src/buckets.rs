@@ -5,7 +5,7 @@
 
 use std::mem;
 
-use crate::ring::Use;
+use crate::ring::Consumer;
 use crate::{Error, VolumeFile};
 
 /// Some records of one bucket, each with its hash.
@@ -15,7 +15,7 @@ pub(crate) struct Piece {
 }
 
 /// The first pieces of a bucket.
-pub(crate) type Staying = Vec<Vec<u8>>;
+pub(crate) type BucketHead = Vec<Vec<u8>>;
 
 /// How long pieces are, and how many of each bucket stay in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(crate) struct Pieces {
 /// What stays of each bucket, and what waits to be written.
 pub(crate) struct Buckets {
     waiting: Vec<Vec<u8>>,
-    staying: Vec<Staying>,
+    staying: Vec<BucketHead>,
     pieces: Pieces,
     full: Vec<Piece>,
     /// The memory of pieces that are written.
@@ -81,7 +81,7 @@ impl Buckets {
     }
 
     /// All that is left to write, at the end, and what stays of each bucket.
-    pub(crate) fn rest(mut self, written: Vec<Piece>) -> (Vec<Piece>, Vec<Staying>) {
+    pub(crate) fn rest(mut self, written: Vec<Piece>) -> (Vec<Piece>, Vec<BucketHead>) {
         let waiting = mem::take(&mut self.waiting).into_iter().enumerate();
         self.full.extend(waiting.map(|(bucket, bytes)| Piece { bucket, bytes }));
         (self.full(written), self.staying)
@@ -90,7 +90,10 @@ impl Buckets {
 
 /// Writes each piece to its bucket, half of the buckets at a time on a core. Buckets need not survive a crash: the input is still
 /// there, and the draw is the same.
-pub(crate) fn write_pieces(files: &mut [Box<dyn VolumeFile>], full: &Use<Vec<Piece>>) -> Result<(), Error> {
+pub(crate) fn write_pieces(
+    files: &mut [Box<dyn VolumeFile>],
+    full: &Consumer<Vec<Piece>>,
+) -> Result<(), Error> {
     while let Some(pieces) = full.full() {
         let half = files.len() / 2;
         let (low, high) = files.split_at_mut(half);
@@ -113,7 +116,7 @@ mod tests {
     const SIXTEEN: Pieces = Pieces { len: 16, staying: 0 };
 
     /// Twenty records over two buckets: all pieces, what stays, and what each bucket is.
-    fn thrown(staying: usize) -> (Vec<Piece>, Vec<Staying>, [Vec<u8>; 2]) {
+    fn thrown(staying: usize) -> (Vec<Piece>, Vec<BucketHead>, [Vec<u8>; 2]) {
         let mut buckets = Buckets::new(2, Pieces { staying, ..SIXTEEN });
         let mut expected = [Vec::new(), Vec::new()];
         for number in 0..20_usize {

@@ -6,7 +6,7 @@ use std::io::Read;
 use rayon::prelude::*;
 use throng_dp::Tally;
 use throng_wire::peel::open_fragment;
-use throng_wire::{Digest, Opened, Rejection, Stop};
+use throng_wire::{AnalyzerContent, Digest, Rejection, Stop};
 
 use crate::engine::{CountJob, Layer};
 use crate::{Error, ManifestCheck, Rejected};
@@ -81,18 +81,18 @@ impl<'a> Counter<'a> {
                 rejected.duplicates += 1;
             }
         }
-        let opened: Vec<Result<Opened, Rejection>> = fresh
+        let opened: Vec<Result<AnalyzerContent, Rejection>> = fresh
             .par_iter()
             .map(|envelope| open_fragment(route, layout, self.job.attributes, keys, envelope))
             .collect();
         let mut fragments = Vec::with_capacity(opened.len());
         for one in opened {
             match one {
-                Ok(Opened::Fragment(fragment)) if is_bound(self.job, fragment.attribute()) => {
+                Ok(AnalyzerContent::Fragment(fragment)) if is_bound(self.job, fragment.attribute()) => {
                     fragments.push(fragment.attribute());
                 }
-                Ok(Opened::Fragment(_)) => rejected.foreign += 1,
-                Ok(Opened::Chaff) => rejected.chaff += 1,
+                Ok(AnalyzerContent::Fragment(_)) => rejected.foreign += 1,
+                Ok(AnalyzerContent::Chaff) => rejected.chaff += 1,
                 Err(Rejection::Length) => rejected.length += 1,
                 Err(Rejection::Key) => rejected.key += 1,
                 Err(Rejection::Content) => rejected.content += 1,

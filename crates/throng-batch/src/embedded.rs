@@ -5,11 +5,11 @@ use std::io::{BufWriter, Write};
 use rayon::prelude::*;
 use throng_dp::Tally;
 use throng_wire::peel::{open_body, peel};
-use throng_wire::{Hasher, Peeled, Stop};
+use throng_wire::{Hasher, HopContent, Stop};
 
 use crate::batch::BatchReader;
 use crate::counting::Counter;
-use crate::engine::{Body, CountJob, Engine, Framing, Input, Layer, OpenJob, Opened, PermuteJob};
+use crate::engine::{Body, CountJob, Engine, Framing, Input, Layer, OpenJob, OpenedBatch, PermuteJob};
 use crate::shuffling::Shuffle;
 use crate::{Error, Manifest, Partition, Rejected};
 
@@ -39,7 +39,7 @@ impl EmbeddedEngine {
         job: &OpenJob<'_>,
         (partitions, framing): (&[Partition], &dyn Framing),
         spool: &mut dyn Write,
-    ) -> Result<Opened, Error> {
+    ) -> Result<OpenedBatch, Error> {
         let Layer { route, layout, keys } = job.layer;
         let length = layout.envelope_len(layout.after(1)) as u64;
         let (mut ends, mut input, mut read) = (Vec::new(), Hasher::new(), 0);
@@ -71,7 +71,7 @@ impl EmbeddedEngine {
             }
         }
         let spool = vec![Partition::first(job.spool, records * length)];
-        Ok(Opened { spool, records, ends, input: input.finish(), read })
+        Ok(OpenedBatch { spool, records, ends, input: input.finish(), read })
     }
 
     /// Opens envelopes, as the hop of this number.
@@ -80,7 +80,7 @@ impl EmbeddedEngine {
         job: &OpenJob<'_>,
         (partitions, hop): (&[Partition], u32),
         spool: &mut dyn Write,
-    ) -> Result<Opened, Error> {
+    ) -> Result<OpenedBatch, Error> {
         let Layer { route, layout, keys } = job.layer;
         let length = layout.envelope_len(Stop::Hop(hop));
         let mut incoming = BatchReader::open(job.volume, partitions, length, self.part_len());
@@ -92,8 +92,8 @@ impl EmbeddedEngine {
             let opened: Vec<Option<Vec<u8>>> = envelopes
                 .into_par_iter()
                 .map(|envelope| match peel(&route, &layout, hop, keys, envelope) {
-                    Ok(Peeled::Envelope(inner)) => Some(inner),
-                    Ok(Peeled::Chaff) | Err(_) => None,
+                    Ok(HopContent::Envelope(inner)) => Some(inner),
+                    Ok(HopContent::Chaff) | Err(_) => None,
                 })
                 .collect();
             for inner in opened.into_iter().flatten() {
@@ -103,12 +103,12 @@ impl EmbeddedEngine {
             }
         }
         let spool = vec![Partition::first(job.spool, len)];
-        Ok(Opened { spool, records, ends: Vec::new(), input: hasher.finish(), read })
+        Ok(OpenedBatch { spool, records, ends: Vec::new(), input: hasher.finish(), read })
     }
 }
 
 impl Engine for EmbeddedEngine {
-    fn open(&self, job: &OpenJob<'_>) -> Result<Opened, Error> {
+    fn open(&self, job: &OpenJob<'_>) -> Result<OpenedBatch, Error> {
         let mut spool = BufWriter::with_capacity(1 << 16, job.volume.create(job.spool)?);
         let opened = match job.input {
             Input::Bodies(partitions, framing) => self.open_bodies(job, (partitions, framing), &mut spool)?,

@@ -31,7 +31,7 @@ use crate::{Error, Manifest, Partition, Partitions, Rejected, Seed, Volume};
 pub trait Engine: Send + Sync {
     /// Opens a layer of everything, and drops what fails, and chaff. What is left stands in the order of the input, in files
     /// of the job's volume. They need not survive a crash: the input is still there.
-    fn open(&self, job: &OpenJob<'_>) -> Result<Opened, Error>;
+    fn open(&self, job: &OpenJob<'_>) -> Result<OpenedBatch, Error>;
 
     /// Drops some records and all duplicates, adds others, and writes what is left in a uniformly random order that follows
     /// from the seed.
@@ -104,7 +104,7 @@ pub struct Body {
 
 /// What a hop has opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Opened {
+pub struct OpenedBatch {
     /// The records that are left, in the order of the input.
     pub spool: Vec<Partition>,
     /// How many they are.

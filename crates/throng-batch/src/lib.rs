@@ -54,7 +54,7 @@ mod sip;
 
 pub use batch::{BatchWriter, Manifest, ManifestCheck};
 pub use embedded::EmbeddedEngine;
-pub use engine::{Body, CountJob, Engine, Framing, Input, Layer, OpenJob, Opened, PermuteJob};
+pub use engine::{Body, CountJob, Engine, Framing, Input, Layer, OpenJob, OpenedBatch, PermuteJob};
 pub use error::Error;
 pub use memory_store::{MemoryFile, MemoryStore};
 pub use partition::{Partition, Partitions, Volume, VolumeFile};

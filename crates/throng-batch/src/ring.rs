@@ -6,20 +6,20 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::{panic, thread};
 
 /// A ring of so many buffers, all empty: the end that fills them, and the end that uses them.
-pub(crate) fn ring<T: Default>(buffers: usize) -> (Fill<T>, Use<T>) {
+pub(crate) fn ring<T: Default>(buffers: usize) -> (Producer<T>, Consumer<T>) {
     let (give_back, empty) = channel();
     (0..buffers).for_each(|_| drop(give_back.send(T::default())));
     let (pass_on, full) = sync_channel(buffers);
-    (Fill { empty, pass_on }, Use { full, give_back })
+    (Producer { empty, pass_on }, Consumer { full, give_back })
 }
 
-/// Where buffers are filled. Dropping it says that there is no more.
-pub(crate) struct Fill<T> {
+/// The producer: where buffers are filled. Dropping it says that there is no more.
+pub(crate) struct Producer<T> {
     empty: Receiver<T>,
     pass_on: SyncSender<T>,
 }
 
-impl<T> Fill<T> {
+impl<T> Producer<T> {
     /// A buffer to fill, as it was given back, or `None` if the other end is gone.
     pub(crate) fn empty(&self) -> Option<T> {
         self.empty.recv().ok()
@@ -31,13 +31,13 @@ impl<T> Fill<T> {
     }
 }
 
-/// Where buffers are used. Dropping it says that no more are wanted.
-pub(crate) struct Use<T> {
+/// The consumer: where buffers are used. Dropping it says that no more are wanted.
+pub(crate) struct Consumer<T> {
     full: Receiver<T>,
     give_back: Sender<T>,
 }
 
-impl<T> Use<T> {
+impl<T> Consumer<T> {
     /// The next full buffer, or `None` after the last.
     pub(crate) fn full(&self) -> Option<T> {
         self.full.recv().ok()

@@ -15,9 +15,9 @@ use std::io::{self, Read};
 use std::thread;
 
 use crate::batch::{BatchReader, BatchWriter, Manifest};
-use crate::buckets::{Buckets, Piece, Pieces, Staying, write_pieces};
+use crate::buckets::{BucketHead, Buckets, Piece, Pieces, write_pieces};
 use crate::distinct::keep_distinct;
-use crate::ring::{Fill, joined, ring};
+use crate::ring::{Producer, joined, ring};
 use crate::sip::sip;
 use crate::{Error, Partition, Permutation, Records, Seed, Volume, VolumeFile, derive};
 
@@ -133,7 +133,7 @@ impl Shuffle<'_> {
         names: &[String],
         key: &Seed,
         keep: impl Fn(u64) -> bool,
-    ) -> Result<Vec<Staying>, Error> {
+    ) -> Result<Vec<BucketHead>, Error> {
         let bits = names.len().ilog2();
         let mut files = names
             .iter()
@@ -173,7 +173,7 @@ impl Shuffle<'_> {
     fn collect(
         &self,
         names: &[String],
-        staying: Vec<Staying>,
+        staying: Vec<BucketHead>,
         seed: &Seed,
         output: BatchWriter,
     ) -> Result<Manifest, Error> {
@@ -206,7 +206,7 @@ impl Shuffle<'_> {
         records: &Records,
         seed: &Seed,
         bucket: u64,
-        shuffled: &Fill<Vec<u8>>,
+        shuffled: &Producer<Vec<u8>>,
     ) -> Result<bool, Error> {
         let order = Permutation::new(records.len() as u64, &derive(seed, "order", bucket))?;
         let part_len = (self.memory / OUT_PARTS).min(1 << 22);
@@ -222,7 +222,7 @@ impl Shuffle<'_> {
     fn written(
         &self,
         output: BatchWriter,
-        shuffle: impl FnOnce(&Fill<Vec<u8>>) -> Result<(), Error>,
+        shuffle: impl FnOnce(&Producer<Vec<u8>>) -> Result<(), Error>,
     ) -> Result<Manifest, Error> {
         thread::scope(|scope| {
             let (shuffled, parts) = ring::<Vec<u8>>(OUT_BUFFERS);
@@ -239,8 +239,8 @@ impl Shuffle<'_> {
     fn read_buckets(
         &self,
         names: &[String],
-        staying: Vec<Staying>,
-        fill: &Fill<Vec<u8>>,
+        staying: Vec<BucketHead>,
+        fill: &Producer<Vec<u8>>,
     ) -> Result<(), Error> {
         // Eight deviations above the mean: distinct records are not more than that in any bucket.
         let mean = self.mean(names.len());
@@ -259,7 +259,7 @@ impl Shuffle<'_> {
     fn read_bucket(
         &self,
         name: &str,
-        first: Staying,
+        first: BucketHead,
         mut len: usize,
         mut bytes: Vec<u8>,
     ) -> Result<Vec<u8>, Error> {
@@ -300,7 +300,7 @@ impl Shuffle<'_> {
 }
 
 /// Reads all of a file, part by part.
-fn read_parts(input: &mut BatchReader<'_>, fill: &Fill<Vec<u8>>) -> Result<(), Error> {
+fn read_parts(input: &mut BatchReader<'_>, fill: &Producer<Vec<u8>>) -> Result<(), Error> {
     while let Some(used) = fill.empty()
         && let Some(part) = input.next_part_in(used)?
     {

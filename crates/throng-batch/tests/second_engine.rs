@@ -16,12 +16,12 @@ use proptest::prelude::*;
 use siphasher::sip::SipHasher13;
 use throng_batch::{
     Body, CountJob, EmbeddedEngine, Engine, Error, Framing, Input, Layer, Manifest, MemoryStore, OpenJob,
-    Opened, Partition, Partitions, PermuteJob, Rejected, Seed, Volume, derive,
+    OpenedBatch, Partition, Partitions, PermuteJob, Rejected, Seed, Volume, derive,
 };
 use throng_dp::Tally;
 use throng_testing::wire::{EPOCH, SHAPE, Shape, World};
 use throng_wire::peel::{open_body, open_fragment, peel};
-use throng_wire::{Digest, Fragment, Layout, Opened as Inside, Peeled, Place, Rejection, Stop};
+use throng_wire::{AnalyzerContent, Digest, Fragment, HopContent, Layout, Place, Rejection, Stop};
 
 /// The second engine.
 struct PlainEngine {
@@ -45,7 +45,7 @@ impl PlainEngine {
 }
 
 impl Engine for PlainEngine {
-    fn open(&self, job: &OpenJob<'_>) -> Result<Opened, Error> {
+    fn open(&self, job: &OpenJob<'_>) -> Result<OpenedBatch, Error> {
         let Layer { route, layout, keys } = job.layer;
         let (mut left, mut ends, mut hashed, mut read, mut records) = (Vec::new(), vec![], vec![], 0, 0);
         match job.input {
@@ -68,7 +68,7 @@ impl Engine for PlainEngine {
                 hashed = all(job.volume, partitions);
                 for envelope in hashed.chunks(layout.envelope_len(Stop::Hop(hop))) {
                     read += 1;
-                    if let Ok(Peeled::Envelope(inner)) = peel(&route, &layout, hop, keys, envelope) {
+                    if let Ok(HopContent::Envelope(inner)) = peel(&route, &layout, hop, keys, envelope) {
                         records += 1;
                         left.extend(inner);
                     }
@@ -77,7 +77,7 @@ impl Engine for PlainEngine {
         }
         job.volume.create(job.spool)?.write_all(&left)?;
         let spool = vec![Partition::first(job.spool, left.len() as u64)];
-        Ok(Opened { spool, records, ends, input: Digest::of(&hashed), read })
+        Ok(OpenedBatch { spool, records, ends, input: Digest::of(&hashed), read })
     }
 
     fn permute(&self, job: &PermuteJob<'_>) -> Result<Manifest, Error> {
@@ -123,8 +123,10 @@ impl Engine for PlainEngine {
                 continue;
             }
             match open_fragment(&route, &layout, job.attributes, keys, envelope) {
-                Ok(Inside::Fragment(fragment)) => *counts.entry(fragment.attribute()).or_insert(0) += 1,
-                Ok(Inside::Chaff) => rejected.chaff += 1,
+                Ok(AnalyzerContent::Fragment(fragment)) => {
+                    *counts.entry(fragment.attribute()).or_insert(0) += 1;
+                }
+                Ok(AnalyzerContent::Chaff) => rejected.chaff += 1,
                 Err(Rejection::Length) => rejected.length += 1,
                 Err(Rejection::Key) => rejected.key += 1,
                 Err(Rejection::Content) => rejected.content += 1,
@@ -333,7 +335,11 @@ impl Framing for Lengths {
 type Counts = (Rejected, Vec<u64>);
 
 /// Everything that an instance does to an epoch: what each step came to, and all bytes between them.
-fn instance(engine: &dyn Engine, world: &World, files: &MemoryStore) -> (Vec<Opened>, Vec<Vec<u8>>, Counts) {
+fn instance(
+    engine: &dyn Engine,
+    world: &World,
+    files: &MemoryStore,
+) -> (Vec<OpenedBatch>, Vec<Vec<u8>>, Counts) {
     let (layout, route) = (Layout::of(world.survey.survey()), world.route());
     let (store, mut opened, mut bytes) = (files.copy(), Vec::new(), Vec::new());
     let segments = [Partition::whole("segment-1"), Partition::whole("segment-2")];

@@ -131,12 +131,12 @@ mod wrong {
     use rand_core::{CryptoRng, Rng};
 
     /// A one-hot mechanism of four values whose bits are drawn by some other sampler than its law says.
-    struct Drawn<F> {
+    struct WrongSampler<F> {
         claimed: OneHot,
         sampler: F,
     }
 
-    impl<F: Fn(&OneHot, Option<&u32>, &mut dyn Rng) -> Vec<u32>> Randomizer for Drawn<F> {
+    impl<F: Fn(&OneHot, Option<&u32>, &mut dyn Rng) -> Vec<u32>> Randomizer for WrongSampler<F> {
         type Value = u32;
         type Report = Vec<u32>;
         type Neighbors = Removal;
@@ -152,7 +152,7 @@ mod wrong {
         }
     }
 
-    impl<F: Fn(&OneHot, Option<&u32>, &mut dyn Rng) -> Vec<u32>> ExactDistribution for Drawn<F> {
+    impl<F: Fn(&OneHot, Option<&u32>, &mut dyn Rng) -> Vec<u32>> ExactDistribution for WrongSampler<F> {
         fn probability(&self, value: Option<&u32>, report: &Vec<u32>) -> Result<Probability, Error> {
             self.claimed.probability(value, report)
         }
@@ -160,7 +160,7 @@ mod wrong {
 
     fn check_drawn(sampler: impl Fn(&OneHot, Option<&u32>, &mut dyn Rng) -> Vec<u32>) {
         let claimed = OneHot::new(4, epsilon(1.0)).unwrap();
-        check_randomizer(&Drawn { claimed, sampler }, &[&0, &1, &2, &3], &subsets(4));
+        check_randomizer(&WrongSampler { claimed, sampler }, &[&0, &1, &2, &3], &subsets(4));
     }
 
     /// A sampler of skips, written independently of the library's: how many bits are passed over before the next
@@ -259,9 +259,9 @@ mod wrong {
     }
 
     /// A mechanism that claims less than it spends fails the exact part, without any sampling.
-    struct Understated(Binary);
+    struct UnderstatedMechanism(Binary);
 
-    impl Randomizer for Understated {
+    impl Randomizer for UnderstatedMechanism {
         type Value = bool;
         type Report = bool;
         type Neighbors = Replacement;
@@ -277,7 +277,7 @@ mod wrong {
         }
     }
 
-    impl ExactDistribution for Understated {
+    impl ExactDistribution for UnderstatedMechanism {
         fn probability(&self, value: Option<&bool>, report: &bool) -> Result<Probability, Error> {
             let flipped = u64::from(value.copied().unwrap_or(false) != *report);
             Ok(pattern_probability(self.0.coin(), flipped, 1 - flipped))
@@ -287,6 +287,10 @@ mod wrong {
     #[test]
     #[should_panic(expected = "a likelihood ratio exceeds")]
     fn a_guarantee_that_is_one_double_too_small_is_caught() {
-        check_randomizer(&Understated(Binary::new(epsilon(1.0)).unwrap()), &[&false, &true], &[false, true]);
+        check_randomizer(
+            &UnderstatedMechanism(Binary::new(epsilon(1.0)).unwrap()),
+            &[&false, &true],
+            &[false, true],
+        );
     }
 }

@@ -13,7 +13,7 @@ use crate::{Error, LocalGuarantee, Removal, Value};
 
 /// An encoding of values as bit vectors, with the coin that flips each bit: any of the randomizers that a survey can name.
 ///
-/// It is itself a randomizer, so all that is made of one ([`crate::Repeated`], [`crate::ReportFragments`]) can be made of it.
+/// It is itself a randomizer, so all that is made of one ([`crate::Repetition`], [`crate::ReportFragments`]) can be made of it.
 #[derive(Clone, Debug)]
 pub enum Encoding {
     /// One bit per value.

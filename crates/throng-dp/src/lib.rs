@@ -12,7 +12,7 @@
 //! | and a domain that is too large for that? | [`CountSketch`], [`PlainSketch`] |
 //! | and several attributes, of which one is sampled? | [`Record`], [`Attributes`] |
 //! | and a set of values, sampled or with a split budget? | [`SetValued`] |
-//! | what do several runs with a split budget give? | [`Repeated`] |
+//! | what do several runs with a split budget give? | [`Repetition`] |
 //! | what is sent over many epochs, in which answers may change? | [`ReportFragments`], [`PermanentCoins`], [`AnswerSeries`] |
 //! | how is a gradient sent in 129 bits, or in 128 with less noise? | [`Gradient`], [`PrivUnit`] |
 //! | which of these does a survey name, what does it read and what does it give? | [`Mechanism`], [`Encoding`], [`Coins`], [`Value`], [`Fragments`] |
@@ -50,7 +50,7 @@ pub use randomizer::count_sketch::{CountSketch, PlainSketch, RowCells, SketchSha
 pub use randomizer::gradient::{Gradient, GradientRandomizer, GradientReport, PrivUnit};
 pub use randomizer::one_hot::OneHot;
 pub use randomizer::record::Record;
-pub use randomizer::repeated::Repeated;
+pub use randomizer::repetition::Repetition;
 pub use randomizer::set_valued::{SetValued, Spend};
 pub use randomizer::{BitRandomizer, Estimator, ExactDistribution, Probability, Randomizer};
 pub use value::Value;

@@ -11,7 +11,7 @@ use crate::fragmenting::{AnswerSeries, ReportFragments};
 use crate::fragments::Fragments;
 use crate::randomizer::count_sketch::CountSketch;
 use crate::randomizer::record::Record;
-use crate::randomizer::repeated::Repeated;
+use crate::randomizer::repetition::Repetition;
 use crate::randomizer::{BitRandomizer, Estimator, Randomizer};
 use crate::{Epsilon, Error, LocalGuarantee, Removal, Value};
 
@@ -20,7 +20,7 @@ use crate::{Epsilon, Error, LocalGuarantee, Removal, Value};
 #[derive(Clone, Debug)]
 pub enum Mechanism {
     /// Independent reports, each with coins of its own; nearly always one.
-    Runs(Repeated<Encoding>),
+    Runs(Repetition<Encoding>),
     /// Report fragments behind a backstop. Of a record the backstop is drawn for one sampled attribute.
     Fragments(ReportFragments<Encoding>),
 }
@@ -28,7 +28,7 @@ pub enum Mechanism {
 impl Mechanism {
     /// One report of an encoding.
     pub fn plain(encoding: impl Into<Encoding>) -> Self {
-        Self::Runs(Repeated::once(encoding.into()))
+        Self::Runs(Repetition::once(encoding.into()))
     }
 
     /// Several runs under one budget, each made by `encoding` from its share.
@@ -37,7 +37,7 @@ impl Mechanism {
         runs: u32,
         encoding: impl FnOnce(Epsilon) -> Result<E, Error>,
     ) -> Result<Self, Error> {
-        Ok(Self::Runs(Repeated::split(epsilon, runs, |share| Ok(encoding(share)?.into()))?))
+        Ok(Self::Runs(Repetition::split(epsilon, runs, |share| Ok(encoding(share)?.into()))?))
     }
 
     /// `tau` report fragments of ε_fragment each, behind `backstop`.

@@ -6,7 +6,7 @@ pub mod count_sketch;
 pub mod gradient;
 pub mod one_hot;
 pub mod record;
-pub mod repeated;
+pub mod repetition;
 pub mod set_valued;
 
 use num_bigint::BigUint;

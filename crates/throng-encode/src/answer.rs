@@ -115,11 +115,11 @@ impl std::fmt::Debug for Body {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::When;
+    use crate::EpochChoice;
     use crate::testing::{FRAGMENTED, PROFILES, RECORD, SURVEY, World, world};
     use chacha20::ChaCha20Rng;
     use chacha20::rand_core::SeedableRng;
-    use throng_wire::{Layout, Opened, Peeled, Place, Stop, peel};
+    use throng_wire::{AnalyzerContent, HopContent, Layout, Place, Stop, peel};
 
     fn answer_to(survey: &str, value: Option<impl Into<Value>>, seed: u8) -> Vec<Body> {
         answer_under(survey, 0, value, seed)
@@ -129,7 +129,7 @@ mod tests {
         let world = world(survey);
         let mechanism = world.survey.survey().mechanism().unwrap();
         let rng = &mut ChaCha20Rng::from_seed([seed; 32]);
-        let schedule = Schedule::new(world.survey.survey(), When::NextEpoch, 0).unwrap();
+        let schedule = Schedule::new(world.survey.survey(), EpochChoice::NextEpoch, 0).unwrap();
         let value = value.map(Into::into);
         answer(&world.survey, &world.lists, &mechanism, label, &schedule, value.as_ref(), rng).unwrap()
     }
@@ -184,10 +184,10 @@ mod tests {
             for envelope in
                 envelopes(world, label, body).unwrap().chunks_exact(layout.envelope_len(Stop::Hop(2)))
             {
-                if let Peeled::Envelope(inner) = peel::peel(&route, &layout, 2, hop, envelope).unwrap() {
+                if let HopContent::Envelope(inner) = peel::peel(&route, &layout, 2, hop, envelope).unwrap() {
                     let (attributes, keys) =
                         (world.survey.survey().attributes(), &world.layers[&Place::Analyzer]);
-                    if let Ok(Opened::Fragment(fragment)) =
+                    if let Ok(AnalyzerContent::Fragment(fragment)) =
                         peel::open_fragment(&route, &layout, attributes, keys, &inner)
                     {
                         arrived.push(fragment.attribute());
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn instances_outside_the_trust_profile_get_chaff_alone() {
         let world = world(PROFILES);
-        let schedule = Schedule::new(world.survey.survey(), When::NextEpoch, 0).unwrap();
+        let schedule = Schedule::new(world.survey.survey(), EpochChoice::NextEpoch, 0).unwrap();
         let rng = &mut ChaCha20Rng::from_seed([8; 32]);
         let fragments: Vec<u32> = (0..9).map(|number| 80 * number).collect();
         for (label, outside) in [(1, &[][..]), (2, &[1]), (3, &[0, 2])] {
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn fragments_arrive_through_the_hops() {
         let world = world(SURVEY);
-        let schedule = Schedule::new(world.survey.survey(), When::NextEpoch, 0).unwrap();
+        let schedule = Schedule::new(world.survey.survey(), EpochChoice::NextEpoch, 0).unwrap();
         let rng = &mut ChaCha20Rng::from_seed([7; 32]);
         let fragments: Vec<u32> = (0..9).map(|number| 80 * number).collect();
         let sent = Fragments::new(fragments.clone(), 1);
@@ -267,7 +267,7 @@ mod tests {
         let world = world(&text);
         let survey = world.survey.survey();
         assert_eq!((survey.delivery.hops, survey.delivery.envelopes, survey.delivery.instances), (1, 1, 3));
-        let schedule = Schedule::new(survey, When::NextEpoch, 0).unwrap();
+        let schedule = Schedule::new(survey, EpochChoice::NextEpoch, 0).unwrap();
         let (first_ms, length_ms) = (survey.epoch_s * 1000 + 60_000, survey.epoch_s * 1000 - 120_000);
         let rng = &mut ChaCha20Rng::from_seed([6; 32]);
         let mut tenths = [[[0_u32; 10]; 3]; 3];

@@ -24,4 +24,4 @@ pub use answer::{Body, answer, seal};
 pub use backstop::{StoredBackstop, StoredCoins};
 pub use error::Error;
 pub use routing::Routing;
-pub use schedule::{Schedule, When};
+pub use schedule::{EpochChoice, Schedule};

@@ -9,7 +9,7 @@ use crate::Error;
 
 /// Which epoch an answer is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum When {
+pub enum EpochChoice {
     /// The next one, at a time uniform over all of it: nobody sees when the person answered.
     #[default]
     NextEpoch,
@@ -29,8 +29,8 @@ pub struct Schedule {
 impl Schedule {
     /// The schedule of an answer that is made at `now_ms` (since 1970-01-01T00:00:00Z). A margin at both ends
     /// of the epoch is left free: for clocks that differ, and for one or two retries.
-    pub fn new(survey: &Survey, when: When, now_ms: u64) -> Result<Self, Error> {
-        let epoch = survey.epoch_at(now_ms / 1000) + u64::from(when == When::NextEpoch);
+    pub fn new(survey: &Survey, when: EpochChoice, now_ms: u64) -> Result<Self, Error> {
+        let epoch = survey.epoch_at(now_ms / 1000) + u64::from(when == EpochChoice::NextEpoch);
         let length_ms = survey.epoch_s.saturating_mul(1000);
         let margin_ms = (length_ms / 20).min(MARGIN_MS_MAX);
         let start_ms = epoch.saturating_mul(length_ms);
@@ -66,8 +66,8 @@ mod tests {
     #[test]
     fn the_next_epoch_does_not_show_when_the_person_answered() {
         let survey = world(SURVEY).survey.survey().clone();
-        let early = Schedule::new(&survey, When::NextEpoch, 7 * DAY_MS).unwrap();
-        let late = Schedule::new(&survey, When::NextEpoch, 8 * DAY_MS - 1).unwrap();
+        let early = Schedule::new(&survey, EpochChoice::NextEpoch, 7 * DAY_MS).unwrap();
+        let late = Schedule::new(&survey, EpochChoice::NextEpoch, 8 * DAY_MS - 1).unwrap();
         assert_eq!(early, late);
         assert_eq!((early.epoch(), early.first_ms), (8, 8 * DAY_MS + 60_000));
         assert_eq!(early.end_ms, 9 * DAY_MS - 60_000);
@@ -76,13 +76,13 @@ mod tests {
     #[test]
     fn the_current_epoch_has_what_is_left_of_it() {
         let survey = world(SURVEY).survey.survey().clone();
-        let schedule = |now| Schedule::new(&survey, When::CurrentEpoch, now);
+        let schedule = |now| Schedule::new(&survey, EpochChoice::CurrentEpoch, now);
         assert_eq!(schedule(7 * DAY_MS).unwrap().first_ms, 7 * DAY_MS + 60_000);
         assert_eq!(schedule(7 * DAY_MS + 500_000).unwrap().first_ms, 7 * DAY_MS + 500_000);
         assert_eq!(schedule(8 * DAY_MS - 60_001).unwrap().epoch(), 7);
         assert_eq!(schedule(8 * DAY_MS - 60_000), Err(Error::EpochEnds { epoch: 7 }));
         let short = Survey { epoch_s: 1, ..survey };
-        assert_eq!(Schedule::new(&short, When::CurrentEpoch, 5_100).unwrap().end_ms, 5_950);
+        assert_eq!(Schedule::new(&short, EpochChoice::CurrentEpoch, 5_100).unwrap().end_ms, 5_950);
     }
 
     /// Tenths of the window over 20,000 draws: each within 6 standard deviations, which fails with a chance
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn times_are_uniform_over_the_window() {
         let survey = world(SURVEY).survey.survey().clone();
-        let schedule = Schedule::new(&survey, When::NextEpoch, 0).unwrap();
+        let schedule = Schedule::new(&survey, EpochChoice::NextEpoch, 0).unwrap();
         let rng = &mut ChaCha20Rng::from_seed([1; 32]);
         let mut tenths = [0_u32; 10];
         for _ in 0..20_000 {

@@ -8,7 +8,7 @@ use chacha20::rand_core::{Rng, SeedableRng};
 use serde_json::{Value as Json, json};
 use throng_dp::sampling::Bernoulli;
 use throng_dp::{Epsilon, Value};
-use throng_encode::{Routing, Schedule, StoredBackstop, StoredCoins, When, label};
+use throng_encode::{EpochChoice, Routing, Schedule, StoredBackstop, StoredCoins, label};
 use throng_wire::Survey;
 
 fn vectors() -> Json {
@@ -89,7 +89,7 @@ fn values_become_the_fragments_of_another_implementation() {
         let routed = routing.route(fragments.attributes(), &mut rng(case, "routing"));
         assert_eq!(json!(routed), case["instances"], "{what}");
 
-        let when = if case["when"] == "next" { When::NextEpoch } else { When::CurrentEpoch };
+        let when = if case["when"] == "next" { EpochChoice::NextEpoch } else { EpochChoice::CurrentEpoch };
         let schedule = Schedule::new(&survey, when, case["now_ms"].as_u64().unwrap()).unwrap();
         assert_eq!(json!(schedule.epoch()), case["epoch"], "{what}");
         let times = &mut rng(case, "times");

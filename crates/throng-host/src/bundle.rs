@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use throng_wire::survey::{Shared, Warning};
+use throng_wire::survey::{Overlap, Warning};
 use throng_wire::{Address, Digest, KeyList, Place, Signed, SignedSurvey};
 
 use crate::ensure;
@@ -108,10 +108,10 @@ impl Bundle {
         let hosts = self.addresses.values().filter_map(|address| {
             let authority = Endpoint::new(address).ok()?.authority();
             let (host, _) = authority.rsplit_once(':')?;
-            Some((Shared::Host, host.to_owned(), address.party))
+            Some((Overlap::Host, host.to_owned(), address.party))
         });
         let certificates = self.addresses.values().filter_map(|address| {
-            Some((Shared::Certificate, address.certificate?.to_string(), address.party))
+            Some((Overlap::Certificate, address.certificate?.to_string(), address.party))
         });
         let mut warnings = self.survey.survey().warnings();
         warnings.extend(Warning::shared(hosts.chain(certificates)));

@@ -20,7 +20,7 @@ use throng_dp::Epsilon;
 use throng_host::bundle::Bundle;
 use throng_host::net::{Problem, paths};
 use throng_lab::conform::{Door, Examiner, Rehearsal, Rule, Shape, Verdict};
-use throng_respondent::{AnswerOptions, Clock, Respondent, SendError, Transport, When};
+use throng_respondent::{AnswerOptions, Clock, EpochChoice, Respondent, SendError, Transport};
 use throng_wire::{Address, Credential, LayerKey, Place, Route, Token};
 
 const EPOCH_MS: u64 = 3_600_000;
@@ -118,7 +118,7 @@ fn our_own_client_does_nothing_wrong() {
         let mut respondent = Respondent::open_with(&state, &mut rng(2)).unwrap();
         respondent.set_epsilon_limit(Epsilon::new(10.0).unwrap()).unwrap();
         respondent.use_credential(stage.folder.path().join("credential")).unwrap();
-        let options = AnswerOptions { label: None, when: When::CurrentEpoch };
+        let options = AnswerOptions { label: None, when: EpochChoice::CurrentEpoch };
         respondent.answer_with(&stage.bundle, 5, &options, stage.now_ms.get(), &mut rng(3)).unwrap();
         respondent.send_with(&stage, &stage, |_, _| (), &mut rng(4)).unwrap();
         assert!(stage.examiner.borrow().waits_for().is_empty());

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | what is learned from? | [`Examples`], [`IdxPictures`], [`Cifar`], [`Table`] |
 //! | which features are computed first? | [`Hog`], [`ChannelScale`] |
-//! | what is learned, and how well does it do? | [`Network`], [`Judged`] |
+//! | what is learned, and how well does it do? | [`Network`], [`Evaluation`] |
 //! | what does a respondent send? | [`Mechanism`] (signs or PrivUnit) |
 //! | what is a training, step by step? | [`Training`], [`Settings`], [`State`] |
 //! | are reports drawn one by one, or all at once? | [`Simulation`] |
@@ -38,7 +38,7 @@ pub use features::channel_scale::ChannelScale;
 pub use features::hog::Hog;
 pub use layer::Curve;
 pub use mechanism::{Mechanism, MechanismName};
-pub use network::{Judged, Network, Workspace};
+pub use network::{Evaluation, Network, Workspace};
 pub use number::Number;
 pub use randomness::Randomness;
 pub use rate::Rate;

@@ -196,8 +196,8 @@ impl Network {
     }
 
     /// The loss of every example, and whether its label has the highest score.
-    pub fn judge(&self, parameters: &[f32], examples: &Examples) -> Vec<Judged> {
-        let mut judged = vec![Judged::default(); examples.len()];
+    pub fn judge(&self, parameters: &[f32], examples: &Examples) -> Vec<Evaluation> {
+        let mut judged = vec![Evaluation::default(); examples.len()];
         judged.par_chunks_mut(JUDGED_AT_ONCE).enumerate().for_each_init(
             || self.workspace(JUDGED_AT_ONCE),
             |workspace, (chunk, judged)| {
@@ -205,7 +205,7 @@ impl Network {
                 let inputs: Vec<_> = positions.clone().map(|i| examples.input(i)).collect();
                 let scores = self.scores(parameters, &inputs, workspace);
                 for ((i, scores), judged) in positions.zip(scores.chunks(self.classes())).zip(judged) {
-                    *judged = Judged::of(scores, examples.label(i));
+                    *judged = Evaluation::of(scores, examples.label(i));
                 }
             },
         );
@@ -284,14 +284,14 @@ impl<F> std::fmt::Debug for Workspace<F> {
 
 /// How a model does on one example.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Judged {
+pub struct Evaluation {
     /// −ln of the probability that it gives to the true label.
     pub loss: f64,
     /// Whether the true label has the highest score.
     pub right: bool,
 }
 
-impl Judged {
+impl Evaluation {
     fn of(scores: &[f32], label: u8) -> Self {
         let label = usize::from(label);
         let largest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
@@ -454,7 +454,7 @@ mod tests {
         let examples = Examples::new(uniform(70 * 5, 1.0, rng), 5, labels.clone(), 3).unwrap();
         let network = Network::linear(5, 3);
         let judged = network.judge(&[0.0; 18], &examples);
-        assert_eq!(Judged::accuracy(&judged), 0.0);
+        assert_eq!(Evaluation::accuracy(&judged), 0.0);
         assert!(judged.iter().all(|one| (one.loss - 3f64.ln()).abs() < 1e-12));
 
         let parameters = uniform(18, 1.0, rng);

@@ -36,7 +36,7 @@ pub struct Training<'a> {
     mechanism: Option<Mechanism>,
     randomness: Randomness,
     state: State,
-    spare: Spare,
+    spare: VectorPool,
 }
 
 /// What a step was like. These are true numbers about the respondents' data: a simulation may show them, a deployment
@@ -72,7 +72,7 @@ impl<'a> Training<'a> {
         settings.check(network, examples)?;
         state.check(network, &settings)?;
         let mechanism = settings.mechanism(network.dimension())?;
-        Ok(Self { network, examples, settings, mechanism, randomness, state, spare: Spare::default() })
+        Ok(Self { network, examples, settings, mechanism, randomness, state, spare: VectorPool::default() })
     }
 
     /// Where it is.
@@ -148,7 +148,7 @@ impl<'a> Training<'a> {
             sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += std::mem::take(part));
         }
         let rng = &mut self.randomness.of(self.state.step, Piece::Noise);
-        (grid.mean(&sum, chosen.len(), rng), Told::step(parts.iter(), clip))
+        (grid.mean(&sum, chosen.len(), rng), GradientStats::step(parts.iter(), clip))
     }
 
     /// The mean of randomized reports.
@@ -179,7 +179,7 @@ impl<'a> Training<'a> {
         let rng = &mut self.randomness.of(self.state.step, Piece::Noise);
         let reports = chosen.len() as u64 * u64::from(reports_each);
         let mean = reports::mean(mechanism, simulation, sums, reports, rng)?;
-        Ok((mean, Told::step(told.iter(), clip)))
+        Ok((mean, GradientStats::step(told.iter(), clip)))
     }
 
     /// Does something with each group of those chosen, in parallel. How many groups there are does not depend on the number
@@ -208,14 +208,14 @@ impl<'a> Training<'a> {
         group: &[usize],
         at_once: usize,
         mut f: impl FnMut(&[f32], &[f64]),
-    ) -> Told {
+    ) -> GradientStats {
         let dimension = self.network.dimension();
         let workspace = room.workspace.get_or_insert_with(|| self.network.workspace(at_once));
         let mut losses = vec![0.0; at_once];
         room.gradients.resize(at_once * dimension, 0.0);
         let gradients = &mut room.gradients;
         let mut told =
-            Told { losses: Vec::with_capacity(group.len()), norms: Vec::with_capacity(group.len()) };
+            GradientStats { losses: Vec::with_capacity(group.len()), norms: Vec::with_capacity(group.len()) };
         for few in group.chunks(at_once) {
             let (inputs, labels) = self.gathered(few);
             let (losses, gradients) = (&mut losses[..few.len()], &mut gradients[..few.len() * dimension]);
@@ -254,14 +254,14 @@ struct Room {
 
 /// What steps before have used: fresh memory for millions of numbers costs as much as a gradient.
 #[derive(Debug, Default)]
-struct Spare {
+struct VectorPool {
     vectors: Mutex<Vec<Vec<f32>>>,
     /// Zeros between steps.
     sums: Mutex<Vec<Vec<f64>>>,
     rooms: Mutex<Vec<Room>>,
 }
 
-impl Spare {
+impl VectorPool {
     fn zeros(&self, len: usize) -> Vec<f32> {
         let mut vector = self.vectors().pop().unwrap_or_default();
         vector.clear();
@@ -288,12 +288,12 @@ impl Spare {
 }
 
 /// What gradients were like.
-struct Told {
+struct GradientStats {
     losses: Vec<f64>,
     norms: Vec<f64>,
 }
 
-impl Told {
+impl GradientStats {
     fn step<'t>(parts: impl Iterator<Item = &'t Self>, clip: f64) -> Step {
         let (mut count, mut loss, mut clipped) = (0.0, 0.0, 0.0);
         for part in parts {

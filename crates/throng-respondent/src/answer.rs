@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use throng_encode::{Body, When};
+use throng_encode::{Body, EpochChoice};
 use throng_wire::{Channel, Digest, Place, Route, SurveyHash};
 
 use crate::error::{Error, Result};
@@ -54,7 +54,7 @@ pub struct AnswerOptions {
     /// The label, in a survey that has some.
     pub label: Option<String>,
     /// In which epoch.
-    pub when: When,
+    pub when: EpochChoice,
 }
 
 impl Answer {

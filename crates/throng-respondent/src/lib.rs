@@ -74,7 +74,7 @@ pub use receipts::{BodyCheck, ReceiptCheck, Verdict, verify_receipt};
 pub use sending::{Fate, Pass};
 pub use status::{AnswerStatus, BodyStatus};
 pub use throng_dp::{Epsilon, Value};
-pub use throng_encode::{Body, When};
+pub use throng_encode::{Body, EpochChoice};
 pub use throng_host::ErrorKind;
 pub use throng_host::bundle::Bundle;
 pub use transport::{SendError, Transport};

@@ -32,7 +32,7 @@ use std::path::Path;
 
 use throng_account::TO_THE_END;
 use throng_account::ledger::Entry;
-use throng_account::terms::Kept;
+use throng_account::terms::EpochGuarantee;
 use throng_analyze::{Crowd, Release};
 use throng_survey::terms;
 use throng_wire::SignedSurvey;
@@ -60,7 +60,7 @@ pub fn release(
 
 /// What a release of a crowd guarantees, and what it spends: the same for the analyzer who makes it and for anyone who
 /// checks it.
-pub fn promised(survey: &SignedSurvey, crowd: &Crowd) -> Result<(Kept, Entry)> {
+pub fn promised(survey: &SignedSurvey, crowd: &Crowd) -> Result<(EpochGuarantee, Entry)> {
     let terms = terms(survey.survey(), crowd.route.label)?;
     let planned = survey.survey().crowd.respondents_min;
     let kept = terms.guarantee_at_least(crowd.respondents, planned, TO_THE_END).map_err(|error| {

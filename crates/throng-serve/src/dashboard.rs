@@ -27,7 +27,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use throng_account::GoOn;
+use throng_account::CancelToken;
 use throng_dp::{CentralGuarantee, Removal};
 use throng_wire::SignedSurvey;
 use tokio::sync::Semaphore;
@@ -211,7 +211,7 @@ impl Wanted {
 
     /// Asks the accountant, for as long as it is wanted. The result of work that was given up is never told, whatever it
     /// is.
-    fn account<T>(&self, advice: &str, work: impl FnOnce(GoOn<'_>) -> T) -> Result<T, Problem> {
+    fn account<T>(&self, advice: &str, work: impl FnOnce(CancelToken<'_>) -> T) -> Result<T, Problem> {
         let gave_up = Cell::new(false);
         let done = work(&|| {
             gave_up.set(gave_up.get() || self.check("").is_err());

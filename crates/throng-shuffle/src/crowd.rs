@@ -31,7 +31,7 @@ impl CrowdRule {
     }
 
     /// Which of `uploads` are kept, or `None` if the crowd is too small. Noise that was not drawn deletes nothing.
-    pub(crate) fn keep(&self, uploads: u64, noise: Option<i128>, seed: &Seed) -> Option<Kept> {
+    pub(crate) fn keep(&self, uploads: u64, noise: Option<i128>, seed: &Seed) -> Option<KeptUploads> {
         let drops = self.deletion.zip(noise).map_or(0, |(deletion, noise)| deletion.drops(uploads, noise));
         let count = uploads - drops;
         if count < self.respondents_min {
@@ -44,18 +44,18 @@ impl CrowdRule {
             let any = below(last + 1, rng);
             dropped.insert(if dropped.contains(&any) { last } else { any });
         }
-        Some(Kept { dropped, count })
+        Some(KeptUploads { dropped, count })
     }
 }
 
 /// The uploads that are kept.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct KeptUploads {
     dropped: HashSet<u64>,
     pub(crate) count: u64,
 }
 
-impl Kept {
+impl KeptUploads {
     /// Whether the upload at this place is.
     pub(crate) fn contains(&self, upload: u64) -> bool {
         !self.dropped.contains(&upload)

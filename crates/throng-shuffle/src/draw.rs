@@ -46,21 +46,21 @@ impl Draw {
     }
 
     /// What it gives for the input with this hash.
-    pub(crate) fn with(&self, input: &Digest) -> Drawn {
+    pub(crate) fn with(&self, input: &Digest) -> InputDraw {
         let mut bytes = Zeroizing::new([0; 64]);
         bytes[..32].copy_from_slice(&self.secret);
         bytes[32..].copy_from_slice(input.as_bytes());
-        Drawn { seed: *Digest::of(&*bytes).as_bytes() }
+        InputDraw { seed: *Digest::of(&*bytes).as_bytes() }
     }
 }
 
 /// What one input is thinned and permuted with.
 #[derive(Zeroize, ZeroizeOnDrop)]
-pub(crate) struct Drawn {
+pub(crate) struct InputDraw {
     seed: Seed,
 }
 
-impl Drawn {
+impl InputDraw {
     /// A seed for one purpose.
     pub(crate) fn seed(&self, purpose: &str) -> Seed {
         derive(&self.seed, purpose, 0)

@@ -18,7 +18,7 @@ mod record;
 mod starting;
 mod taking;
 
-pub use delivering::Outgoing;
+pub use delivering::OutgoingBatch;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};

@@ -94,7 +94,7 @@ struct FileIntake {
     store: Arc<dyn Store>,
     key: Arc<StateKey>,
     epoch: u64,
-    known: HashedMap<Tag, Known>,
+    known: HashedMap<Tag, KnownUpload>,
     files: BTreeMap<u32, UploadFile>,
 }
 
@@ -129,13 +129,13 @@ struct UploadFile {
     file: Box<dyn StoreFile>,
     len: u64,
     /// Where the length is noted; `None` once that has failed.
-    noted: Option<Noted>,
+    noted: Option<SyncedLengths>,
     /// Bytes that could be neither written nor taken back: nothing may follow them.
     broken: bool,
 }
 
 #[derive(Clone, Copy)]
-struct Known {
+struct KnownUpload {
     /// What stands for label and body.
     body: u64,
     time_bucket: u64,
@@ -154,7 +154,7 @@ impl FileIntake {
         let (mut known, mut files, mut cut) = (HashedMap::default(), BTreeMap::new(), Vec::new());
         for &label in labels {
             let channel = Channel { label, epoch };
-            let noted = Noted::read(store, key, channel)?;
+            let noted = SyncedLengths::read(store, key, channel)?;
             let Some(mut reader) = UploadReader::open((store, key), channel, body_len_max)? else {
                 if noted > 0 {
                     return Err(Error::Damaged { file: UPLOADS, at: 0 });
@@ -162,7 +162,7 @@ impl FileIntake {
                 continue;
             };
             while let Some(UploadRecord { id, time_bucket, digest, .. }) = reader.next_record()? {
-                known.insert(id, Known { body: tags.body(label, &digest), time_bucket });
+                known.insert(id, KnownUpload { body: tags.body(label, &digest), time_bucket });
             }
             if reader.whole < noted {
                 return Err(Error::Damaged { file: UPLOADS, at: reader.whole });
@@ -220,7 +220,7 @@ impl Intake for FileIntake {
                 None if self.known.len() >= room.respondents => Err(Refusal::Full),
                 None => {
                     fresh.entry(upload.channel.label).or_default().push((respondent, upload));
-                    self.known.insert(respondent, Known { body, time_bucket });
+                    self.known.insert(respondent, KnownUpload { body, time_bucket });
                     Ok(time_bucket)
                 }
             })
@@ -246,7 +246,7 @@ impl Intake for FileIntake {
 
 impl UploadFile {
     fn open(store: &dyn Store, channel: Channel) -> Result<Self, Error> {
-        let noted = Some(Noted::open(store, channel)?);
+        let noted = Some(SyncedLengths::open(store, channel)?);
         Ok(Self { channel, file: store.append_groups(&channel.file(UPLOADS))?, len: 0, noted, broken: false })
     }
 
@@ -290,12 +290,12 @@ impl UploadFile {
 }
 
 /// The lengths that a file of uploads had when it was synced, one after another: a length (8), and 16 bytes of its tag.
-struct Noted {
+struct SyncedLengths {
     file: Box<dyn StoreFile>,
     len: u64,
 }
 
-impl Noted {
+impl SyncedLengths {
     fn open(store: &dyn Store, channel: Channel) -> Result<Self, Error> {
         let name = channel.file(NOTED);
         let len = read_small(store, &name, u64::MAX - 1)?.unwrap_or_default().len() / NOTE_LEN * NOTE_LEN;

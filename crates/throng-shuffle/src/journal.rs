@@ -55,7 +55,7 @@ pub(crate) struct Journal {
 }
 
 /// What a journal says.
-pub(crate) struct Written {
+pub(crate) struct JournalContents {
     pub(crate) entries: Vec<Entry>,
     /// Bytes of a record that a crash left unfinished.
     pub(crate) cut: u64,
@@ -68,7 +68,7 @@ impl Journal {
         store: &dyn Store,
         mark: Box<dyn Mark>,
         key: &StateKey,
-    ) -> Result<(Self, Written), Error> {
+    ) -> Result<(Self, JournalContents), Error> {
         let (mut chain, rest) = Chain::read(store, key)?;
         match mark.load()? {
             Some(bytes) => {
@@ -90,7 +90,7 @@ impl Journal {
             // One record more than the mark says: the crash came between the two.
             journal.mark.save(&journal.high.to_bytes(key))?;
         }
-        Ok((journal, Written { entries: chain.entries, cut }))
+        Ok((journal, JournalContents { entries: chain.entries, cut }))
     }
 
     /// Takes what is whole, whatever the mark says, and begins again after it: with `first`, or a later epoch where the mark

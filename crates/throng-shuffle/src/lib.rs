@@ -6,7 +6,7 @@
 //! | question | type |
 //! |---|---|
 //! | what does a shuffler on a path do, step by step? | [`Hop`] (a state machine) |
-//! | who has answered in this epoch, and with what? | [`Upload`], `intake.rs`, [`Taken`] |
+//! | who has answered in this epoch, and with what? | [`Upload`], `intake.rs`, [`Acknowledgement`] |
 //! | is the crowd large enough, and whom does randomized deletion drop? | [`CrowdRule`] |
 //! | what is done to a whole batch: opened, dropped, added, permuted? | [`throng_batch::Engine`] |
 //! | what happened, for ever (write-ahead log), and how far has that come? | `journal.rs`, [`Mark`] |
@@ -15,6 +15,7 @@
 //! | where is all of that kept? | [`Store`] |
 //! | why was something refused? | [`Refusal`] |
 
+mod acknowledgement;
 mod channel;
 mod crowd;
 mod draw;
@@ -26,16 +27,15 @@ mod mark;
 mod refusal;
 mod state_key;
 mod store;
-mod taken;
 mod upload;
 
+pub use acknowledgement::Acknowledgement;
 pub use crowd::CrowdRule;
 pub use error::Error;
-pub use hop::{Cut, Hop, HopConfig, Outgoing};
+pub use hop::{Cut, Hop, HopConfig, OutgoingBatch};
 pub use mark::Mark;
 pub use refusal::Refusal;
 pub use store::{Claim, Intake, Log, Room, Store, StoreFile};
-pub use taken::Taken;
 pub use throng_batch::{Manifest, MemoryStore, Partitions, Seed, Volume, VolumeFile};
 pub use throng_wire::Channel;
 pub use upload::Upload;

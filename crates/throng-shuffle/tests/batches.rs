@@ -5,7 +5,7 @@
 use throng_shuffle::{Channel, Refusal};
 use throng_testing::cascade::{Cascade, FIRST, NEXT_DAY, SMALL, refusal};
 use throng_testing::wire::EPOCH;
-use throng_wire::{BatchCount, Digest, EpochStatement, Forwarded, Outcome, Signed};
+use throng_wire::{BatchCount, Digest, EpochStatement, ForwardedCount, Outcome, Signed};
 
 /// Attack 25, and promise 5: a batch is there until its hash is acknowledged, and then nowhere.
 #[test]
@@ -61,7 +61,7 @@ fn batches_that_are_not_as_stated_are_refused() {
         outcome: Outcome::Released {
             respondents,
             received: Some(received),
-            forwarded: Forwarded::Told(forwarded),
+            forwarded: ForwardedCount::Told(forwarded),
             batch,
         },
         ..said

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use throng_shuffle::{Channel, Cut, Error, Hop, MemoryStore, Refusal, Taken, Upload};
+use throng_shuffle::{Acknowledgement, Channel, Cut, Error, Hop, MemoryStore, Refusal, Upload};
 use throng_testing::cascade::{Cascade, FIRST, NEXT_DAY, SMALL, day, name};
 use throng_testing::wire::{EPOCH, Shape, World};
 use throng_wire::peel::open_fragment;
@@ -15,15 +15,15 @@ use throng_wire::seal::seal;
 use throng_wire::statement::{check_cascade, check_count};
 use throng_wire::survey::Cover;
 use throng_wire::{
-    Digest, EpochStatement, Forwarded, Layout, Opened, Outcome, Place, Receipt, Rejection, Route, Signed,
-    Stop,
+    AnalyzerContent, Digest, EpochStatement, ForwardedCount, Layout, Outcome, Place, Receipt, Rejection,
+    Route, Signed, Stop,
 };
 
 /// What a hop says: the crowd, what it received where it tells that, and what it forwarded.
 fn released(outcome: Outcome) -> (u64, Option<u64>, Option<u64>) {
     match outcome {
         Outcome::Released { respondents, received, forwarded, .. } => {
-            let told = if let Forwarded::Told(told) = forwarded { Some(told) } else { None };
+            let told = if let ForwardedCount::Told(told) = forwarded { Some(told) } else { None };
             (respondents, received, told)
         }
         Outcome::Destroyed => panic!("destroyed"),
@@ -152,7 +152,7 @@ fn a_retry_gets_the_same_receipt() {
     let taken = cascade.hops[0].take(&group, day(EPOCH), &mut cascade.rng);
     let buckets: Vec<_> = taken
         .iter()
-        .map(|taken| taken.as_ref().map(Taken::time_bucket).map_err(|refusal| *refusal))
+        .map(|taken| taken.as_ref().map(Acknowledgement::time_bucket).map_err(|refusal| *refusal))
         .collect();
     assert_eq!(buckets, [Ok(early), Err(Refusal::Length), Ok(early), Ok(early)]);
     let receipts: Vec<_> = taken.into_iter().filter_map(|taken| Some(taken.ok()?.receipt())).collect();
@@ -284,14 +284,14 @@ fn bodies_cannot_be_moved() {
     );
     let pulled = cascade.pull(here).unwrap().bytes;
     let layout = Layout::of(cascade.world.survey.survey());
-    let opened: Vec<Result<Opened, Rejection>> = pulled
+    let opened: Vec<Result<AnalyzerContent, Rejection>> = pulled
         .chunks_exact(layout.envelope_len(Stop::Analyzer))
         .map(|one| open_fragment(&route, &layout, 784, &cascade.world.layers[&Place::Analyzer], one))
         .collect();
     let mut values: Vec<u32> = opened
         .iter()
         .filter_map(|one| match one {
-            Ok(Opened::Fragment(fragment)) => Some(fragment.attribute()),
+            Ok(AnalyzerContent::Fragment(fragment)) => Some(fragment.attribute()),
             _ => None,
         })
         .collect();

@@ -9,7 +9,7 @@ use throng_testing::cascade::{Cascade, FIRST, NEXT_DAY, SMALL, day, refusal};
 use throng_testing::wire::{EPOCH, Shape};
 use throng_wire::statement::check_cascade;
 use throng_wire::survey::Cover;
-use throng_wire::{BatchCount, Digest, EpochStatement, Forwarded, Outcome, Place, Signed, Stop};
+use throng_wire::{BatchCount, Digest, EpochStatement, ForwardedCount, Outcome, Place, Signed, Stop};
 
 /// All keys of this world have ended by then.
 const FAR: u64 = 100 * EPOCH;
@@ -158,7 +158,7 @@ fn one_persons_envelopes_are_not_taken_for_a_crowd() {
     for (forwarded, expected) in [(3, Some(Refusal::Statements)), (14, Some(Refusal::Statements)), (15, None)]
     {
         let some = &bytes[..forwarded as usize * length];
-        let (told, batch) = (Forwarded::Told(forwarded), Digest::of(some));
+        let (told, batch) = (ForwardedCount::Told(forwarded), Digest::of(some));
         let outcome = Outcome::Released { respondents: 6, received: Some(18), forwarded: told, batch };
         let count = BatchCount::told(forwarded);
         let signed = Signed::new(EpochStatement { outcome, ..said }, &key).unwrap();
@@ -198,7 +198,7 @@ fn hop_2_checks_that_there_are_as_many_envelopes_as_its_respondents_send() {
         let outcome = Outcome::Released {
             respondents,
             received: Some(received),
-            forwarded: Forwarded::Told(forwarded),
+            forwarded: ForwardedCount::Told(forwarded),
             batch: Digest::of(records),
         };
         let stated = Signed::new(EpochStatement { outcome, ..*honest.claimed() }, &key).unwrap();
@@ -225,7 +225,7 @@ fn hop_2_takes_no_more_envelopes_than_its_respondents_can_have_sent_without_cove
         let outcome = Outcome::Released {
             respondents: 6,
             received: None,
-            forwarded: Forwarded::Committed(count.commitment()),
+            forwarded: ForwardedCount::Committed(count.commitment()),
             batch: Digest::of(&records),
         };
         let stated = Signed::new(EpochStatement { outcome, ..*honest.claimed() }, &key).unwrap();

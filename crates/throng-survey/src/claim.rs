@@ -9,7 +9,7 @@ use throng_account::attacker::{Collusion, Exposure};
 use throng_account::bound::Bound;
 use throng_account::deletion::Deletion;
 use throng_account::label::Label;
-use throng_account::terms::{Kept, Terms};
+use throng_account::terms::{EpochGuarantee, Terms};
 use throng_dp::{
     Absence, AnswerSeries, CentralGuarantee, Coins, Delta, Epsilon, LocalGuarantee, Removal, Replacement,
 };
@@ -128,7 +128,7 @@ impl CheckedClaim {
         let unknown = |error: throng_account::Error| Error::Claim(format!("{under}{error}"));
         let mechanism = survey.mechanism()?;
         let terms = terms(survey, label_number)?;
-        let Kept { central, overflow, honest, .. } =
+        let EpochGuarantee { central, overflow, honest, .. } =
             terms.guarantee(survey.crowd.respondents_min).map_err(unknown)?;
         let (claim, claimed) = (&survey.claim, terms.claimed);
         if central.epsilon() > claimed.epsilon() {

@@ -8,7 +8,7 @@ use crate::{Error, Survey};
 
 /// The influence of one liar on one estimate, in respondents, as results show it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct OneLiarShown {
+pub struct OneLiarJson {
     /// How many envelopes with fragments of one value are counted of one respondent at most.
     pub envelopes: u64,
     /// By how much an estimate rises at most.
@@ -17,15 +17,15 @@ pub struct OneLiarShown {
     pub estimate_down_max: f64,
 }
 
-impl From<OneLiar> for OneLiarShown {
+impl From<OneLiar> for OneLiarJson {
     fn from(liar: OneLiar) -> Self {
         let OneLiar { envelopes, up, down } = liar;
         Self { envelopes, estimate_up_max: up, estimate_down_max: down }
     }
 }
 
-impl From<OneLiarShown> for OneLiar {
-    fn from(shown: OneLiarShown) -> Self {
+impl From<OneLiarJson> for OneLiar {
+    fn from(shown: OneLiarJson) -> Self {
         Self { envelopes: shown.envelopes, up: shown.estimate_up_max, down: shown.estimate_down_max }
     }
 }

@@ -7,7 +7,7 @@
 //! | does it keep what it claims, and what does that mean to a respondent? | [`CheckedClaim`] |
 //! | what is left whatever fails? | [`floor`] |
 //! | what does an accountant have to know of it? | [`terms`] |
-//! | which survey keeps a guarantee, what does it cost, and what do people sign? | [`plan()`], [`Target`], [`Planned`] |
+//! | which survey keeps a guarantee, what does it cost, and what do people sign? | [`plan()`], [`Target`], [`SurveyPlan`] |
 //! | how does a result show a guarantee? | [`Promise`] |
 //! | what can one respondent who lies do? | [`liar`] |
 //! | how long is what travels? | [`lengths`] |
@@ -24,16 +24,16 @@ pub mod liar;
 pub mod place;
 pub mod plan;
 mod promise;
-mod stated;
+mod stated_guarantee;
 pub mod survey;
 mod verifying_key;
 
 pub use claim::{CheckedClaim, floor, terms};
 pub use digest::{Digest, HashedMap, HashedSet, Hasher, SurveyHash};
 pub use error::Error;
-pub use place::{NotAPlace, Place};
-pub use plan::{Planned, Target, plan, plan_while};
+pub use place::{ParsePlaceError, Place};
+pub use plan::{SurveyPlan, Target, plan, plan_while};
 pub use promise::{CentralPromise, CollusionPromise, LocalPromise, Promise};
-pub use stated::Stated;
+pub use stated_guarantee::StatedGuarantee;
 pub use survey::Survey;
 pub use verifying_key::VerifyingKey;

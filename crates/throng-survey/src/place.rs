@@ -23,7 +23,7 @@ pub enum Place {
 /// A text that names no party.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("not a party: write analyzer, or instance-I-hop-H with numbers from 1")]
-pub struct NotAPlace;
+pub struct ParsePlaceError;
 
 impl Place {
     /// A hop's place.
@@ -42,19 +42,19 @@ impl fmt::Display for Place {
 }
 
 impl FromStr for Place {
-    type Err = NotAPlace;
+    type Err = ParsePlaceError;
 
-    fn from_str(text: &str) -> Result<Self, NotAPlace> {
+    fn from_str(text: &str) -> Result<Self, ParsePlaceError> {
         let place = match text.strip_prefix("instance-").and_then(|rest| rest.split_once("-hop-")) {
             None => Self::Analyzer,
             Some((instance, hop)) => Self::Hop {
-                instance: instance.parse().map_err(|_| NotAPlace)?,
-                hop: hop.parse().map_err(|_| NotAPlace)?,
+                instance: instance.parse().map_err(|_| ParsePlaceError)?,
+                hop: hop.parse().map_err(|_| ParsePlaceError)?,
             },
         };
         // One spelling each: no leading zeros, no signs, nothing numbered 0.
         let numbered = !matches!(place, Self::Hop { instance: 0, .. } | Self::Hop { hop: 0, .. });
-        if numbered && place.to_string() == text { Ok(place) } else { Err(NotAPlace) }
+        if numbered && place.to_string() == text { Ok(place) } else { Err(ParsePlaceError) }
     }
 }
 
@@ -93,7 +93,7 @@ mod tests {
             "instance-4294967296-hop-1",
             "hop-1",
         ] {
-            assert_eq!(other.parse::<Place>(), Err(NotAPlace), "{other:?}");
+            assert_eq!(other.parse::<Place>(), Err(ParsePlaceError), "{other:?}");
         }
     }
 }

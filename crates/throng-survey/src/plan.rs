@@ -10,41 +10,41 @@ use std::fmt;
 use serde::Serialize;
 use throng_account::planner::cost::{self, Cost};
 use throng_account::planner::{self, Choice, Encoding, Plan, Question};
-use throng_account::{Error as AccountError, GoOn, TO_THE_END};
+use throng_account::{CancelToken, Error as AccountError, TO_THE_END};
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal, Replacement};
 
 use crate::lengths::envelope_len;
-use crate::liar::{self, OneLiarShown};
+use crate::liar::{self, OneLiarJson};
 use crate::survey::{self, AnswerChanges, Claim, Cover, Crowd, Delivery, Enrolment};
-use crate::{CentralPromise, CollusionPromise, Error, Stated, Survey};
+use crate::{CentralPromise, CollusionPromise, Error, StatedGuarantee, Survey};
 use throng_account::rounding::at_most;
 
 pub use honest::HonestShare;
-pub use target::{Asked, EncodingChoice, LabelTarget, Target};
+pub use target::{Domain, EncodingChoice, LabelTarget, Target};
 
 /// Plans a survey: the one with the smallest error that keeps the target's guarantee.
 ///
 /// ```
-/// use throng_survey::plan::{Asked, Target, plan};
+/// use throng_survey::plan::{Domain, Target, plan};
 ///
-/// let target = Target { respondents: 100_000, asked: Asked::Values(500), ..Target::default() };
+/// let target = Target { respondents: 100_000, asked: Domain::Values(500), ..Target::default() };
 /// let planned = plan(&target)?;
 /// assert_eq!(planned.survey.claim.epsilon_central, 1.0);
 /// assert!(planned.standard_error < 100.0);
 /// # Ok::<(), throng_survey::Error>(())
 /// ```
-pub fn plan(target: &Target) -> Result<Planned, Error> {
+pub fn plan(target: &Target) -> Result<SurveyPlan, Error> {
     plan_while(target, TO_THE_END)
 }
 
 /// The same for as long as `go_on` says yes.
-pub fn plan_while(target: &Target, go_on: GoOn<'_>) -> Result<Planned, Error> {
+pub fn plan_while(target: &Target, go_on: CancelToken<'_>) -> Result<SurveyPlan, Error> {
     let question = question(target)?;
     let plan = planner::plan_while(&question, go_on).map_err(unmet)?;
     let survey = Survey { labels: labels::survey(target), ..survey(target, &question, &plan) };
     // What cannot be written down is no plan.
     survey.to_toml()?;
-    let mut planned = Planned::of(&question, &plan, target.hops, survey, go_on)?;
+    let mut planned = SurveyPlan::of(&question, &plan, target.hops, survey, go_on)?;
     if let Some(share) = target.crowd_for_share {
         planned.respondents_for_share = planner::respondents_for_share(&question, share, go_on)?;
     }
@@ -54,7 +54,7 @@ pub fn plan_while(target: &Target, go_on: GoOn<'_>) -> Result<Planned, Error> {
 /// A plan: the survey, what it guarantees and costs, and why. Its fields are the JSON that `throng plan` prints, and its text
 /// is what the command shows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Planned {
+pub struct SurveyPlan {
     /// What one release guarantees.
     #[serde(flatten)]
     pub central: CentralPromise,
@@ -63,7 +63,7 @@ pub struct Planned {
     /// The same between two answers that somebody could have given (replacement).
     pub replacement: ReplacementPromise,
     /// What a release says about whether somebody took part at all (absence).
-    pub absence: Stated,
+    pub absence: StatedGuarantee,
     /// epsilon_local, or epsilon_backstop with report fragments.
     pub epsilon_floor: f64,
     /// What one report fragment is randomized with; absent without them.
@@ -108,7 +108,7 @@ pub struct Planned {
     /// How many have to hold a value so that it can be told from zero, with a probability of 95 %.
     pub detectable_count: f64,
     /// What one respondent who lies can do to one estimate.
-    pub one_liar: OneLiarShown,
+    pub one_liar: OneLiarJson,
     /// What collusion leaves.
     #[serde(flatten)]
     pub collusion: CollusionPromise,
@@ -169,13 +169,13 @@ impl From<Cost> for Prio3 {
     }
 }
 
-impl Planned {
+impl SurveyPlan {
     fn of(
         question: &Question,
         plan: &Plan,
         hops: u32,
         survey: Survey,
-        go_on: GoOn<'_>,
+        go_on: CancelToken<'_>,
     ) -> Result<Self, Error> {
         let removal = CentralGuarantee::<Removal>::new(question.epsilon_central, question.delta);
         let replacement = CentralGuarantee::<Replacement>::from(removal);
@@ -234,7 +234,7 @@ impl Planned {
 }
 
 /// The page that `throng plan` prints.
-impl fmt::Display for Planned {
+impl fmt::Display for SurveyPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let floor = if self.epsilon_fragment.is_some() { "epsilon_backstop" } else { "epsilon_local" };
         let mut line = |name: &str, value: String| writeln!(f, "{name:<28}{value}");
@@ -372,8 +372,8 @@ fn question(target: &Target) -> Result<Question, Error> {
         );
     }
     let domain = match &target.asked {
-        Asked::Values(count) => *count,
-        Asked::Record(attributes) => {
+        Domain::Values(count) => *count,
+        Domain::Record(attributes) => {
             if let Some(few) = attributes.iter().find(|attribute| attribute.values < 2) {
                 return refused("asked", format!("give the attribute {} at least 2 values", few.name));
             }
@@ -389,12 +389,12 @@ fn question(target: &Target) -> Result<Question, Error> {
         report_fragments: target.report_fragments,
         instances: target.instances,
         encoding: match (&target.asked, target.encoding) {
-            (Asked::Record(attributes), _) => Choice::Record {
+            (Domain::Record(attributes), _) => Choice::Record {
                 attributes: u32::try_from(attributes.len()).map_err(target::wrong("asked"))?,
             },
-            (Asked::Values(_), None) => Choice::Recommend,
-            (Asked::Values(_), Some(EncodingChoice::OneHot)) => Choice::OneHot,
-            (Asked::Values(_), Some(EncodingChoice::Sketch)) => Choice::Sketch,
+            (Domain::Values(_), None) => Choice::Recommend,
+            (Domain::Values(_), Some(EncodingChoice::OneHot)) => Choice::OneHot,
+            (Domain::Values(_), Some(EncodingChoice::Sketch)) => Choice::Sketch,
         },
         distribution: target.distribution.clone(),
         labels: labels::question(target)?,
@@ -427,8 +427,8 @@ fn survey(target: &Target, question: &Question, plan: &Plan) -> Survey {
             }
             Encoding::Record { .. } => survey::Encoding::Record {
                 attributes: match &target.asked {
-                    Asked::Record(attributes) => attributes.clone(),
-                    Asked::Values(_) => Vec::new(),
+                    Domain::Record(attributes) => attributes.clone(),
+                    Domain::Values(_) => Vec::new(),
                 },
             },
         },

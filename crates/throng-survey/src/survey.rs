@@ -24,7 +24,7 @@ pub use labels::Labels;
 pub use party::{Instance, Parties, Party};
 pub use text::shows_as_written;
 pub use values::{Values, value_meant};
-pub use warnings::{Shared, Warning};
+pub use warnings::{Overlap, Warning};
 
 /// A survey: field by field what the file says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -6,11 +6,13 @@ use std::io::Read;
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use throng_dp::sampling::{DeletionNoise, DiscreteLaplace};
-use throng_shuffle::{Channel, CrowdRule, Error, Hop, HopConfig, MemoryStore, Outgoing, Refusal, Upload};
+use throng_shuffle::{
+    Channel, CrowdRule, Error, Hop, HopConfig, MemoryStore, OutgoingBatch, Refusal, Upload,
+};
 use throng_wire::peel::open_fragment;
 use throng_wire::{
-    BatchCount, Digest, EpochStatement, Fragment, LayerKeys, Layout, Opened, Outcome, Place, Route, Signed,
-    SigningKey,
+    AnalyzerContent, BatchCount, Digest, EpochStatement, Fragment, LayerKeys, Layout, Outcome, Place, Route,
+    Signed, SigningKey,
 };
 
 use crate::wire::{EPOCH, SHAPE, Shape, World};
@@ -195,7 +197,8 @@ impl Cascade {
     /// What the analyzer gets, and its bytes.
     pub fn pull(&self, channel: Channel) -> Result<Pulled, Error> {
         let last = self.hops.len() - 1;
-        let Outgoing { statements, count, manifest, len, mut records } = self.hops[last].outgoing(channel)?;
+        let OutgoingBatch { statements, count, manifest, len, mut records } =
+            self.hops[last].outgoing(channel)?;
         let mut bytes = Vec::new();
         records.read_to_end(&mut bytes).unwrap();
         assert_eq!((bytes.len() as u64, Digest::of(&bytes)), (len, manifest.digest));
@@ -211,8 +214,8 @@ impl Cascade {
             .chunks_exact(layout.envelope_len(throng_wire::Stop::Analyzer))
             .filter_map(|envelope| {
                 match open_fragment(&route, &layout, 784, &self.world.layers[&Place::Analyzer], envelope) {
-                    Ok(Opened::Fragment(fragment)) => Some(fragment.attribute()),
-                    Ok(Opened::Chaff) => None,
+                    Ok(AnalyzerContent::Fragment(fragment)) => Some(fragment.attribute()),
+                    Ok(AnalyzerContent::Chaff) => None,
                     Err(rejection) => panic!("{rejection:?}"),
                 }
             })

@@ -10,7 +10,7 @@ use hyper::Method;
 use throng_analyze::InstanceTally;
 use throng_dp::estimate::InstanceSums;
 use throng_dp::{Estimates, Value};
-use throng_encode::{Body, Routing, Schedule, When};
+use throng_encode::{Body, EpochChoice, Routing, Schedule};
 use throng_host::clock::{Clock, SystemClock};
 use throng_host::net::client::SendError;
 use throng_serve::analysis::TallyFiles;
@@ -99,7 +99,7 @@ pub fn sealed(town: &Town, epoch: u64, person: u64) -> Vec<Body> {
     let bundle = &town.deployment.bundle;
     let survey = bundle.survey().survey();
     let (mechanism, mut rng) = (survey.mechanism().unwrap(), rng(epoch, person));
-    let schedule = Schedule::new(survey, When::CurrentEpoch, epoch * survey.epoch_s * 1000).unwrap();
+    let schedule = Schedule::new(survey, EpochChoice::CurrentEpoch, epoch * survey.epoch_s * 1000).unwrap();
     let value = value(person, survey);
     throng_encode::answer(
         bundle.survey(),

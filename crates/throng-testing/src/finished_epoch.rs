@@ -6,16 +6,16 @@ use std::path::PathBuf;
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use tempfile::TempDir;
-use throng_analyze::{Counted, InstanceTally, Rejected};
+use throng_analyze::{CountedBatch, InstanceTally, Rejected};
 use throng_dp::Value;
 use throng_encode::Routing;
 use throng_host::bundle::Bundle;
 use throng_host::clock::{Clock, SystemClock};
 use throng_host::keygen::{self, Deployment};
 use throng_serve::analysis::TallyFiles;
-use throng_survey::plan::Asked;
+use throng_survey::plan::Domain;
 use throng_survey::{Target, plan};
-use throng_wire::{Digest, EpochStatement, Forwarded, Outcome, Place, Route, Signed, Survey};
+use throng_wire::{Digest, EpochStatement, ForwardedCount, Outcome, Place, Route, Signed, Survey};
 
 /// A survey of pixels, an epoch of it that is over, and the files of its analyzer.
 pub struct FinishedEpoch {
@@ -41,7 +41,7 @@ impl FinishedEpoch {
         let target = Target {
             respondents: 2900,
             honest_fraction: Some(0.995),
-            asked: Asked::Values(u64::from(WIDTH * WIDTH)),
+            asked: Domain::Values(u64::from(WIDTH * WIDTH)),
             epoch_s: 3600,
             name: "drawing".into(),
             question: "Which pixel do you hold?".into(),
@@ -88,7 +88,7 @@ impl FinishedEpoch {
             tally.add_respondents(people);
             let route = Route { survey: signed.hash(), label: self.label, epoch: self.epoch, instance };
             let envelopes = people * u64::from(delivery.envelopes);
-            let counted = Counted {
+            let counted = CountedBatch {
                 batch: Digest::of(&[instance as u8]),
                 envelopes,
                 rejected: Rejected::default(),
@@ -110,8 +110,8 @@ impl FinishedEpoch {
             received: Some(envelopes),
             // The last hop tells nobody but the analyzer.
             forwarded: match hop == delivery.hops {
-                true => Forwarded::Committed(Digest::of(b"salt and number")),
-                false => Forwarded::Told(envelopes),
+                true => ForwardedCount::Committed(Digest::of(b"salt and number")),
+                false => ForwardedCount::Told(envelopes),
             },
             batch,
         };

@@ -15,7 +15,7 @@ use chacha20::rand_core::SeedableRng;
 use hyper::{HeaderMap, Method};
 use tempfile::TempDir;
 use throng_dp::{Fragments, Value};
-use throng_encode::{Schedule, When, seal};
+use throng_encode::{EpochChoice, Schedule, seal};
 use throng_host::clock::{Clock, SystemClock};
 use throng_host::keygen::{self, Deployment, Party};
 use throng_host::net::client::{Client, Limits, SendError};
@@ -23,8 +23,8 @@ use throng_host::net::{Outgoing, Sender, paths};
 use throng_wire::peel::open_fragment;
 use throng_wire::statement::{STATEMENT_LEN, check_count};
 use throng_wire::{
-    Address, BatchCount, Channel, Credential, CredentialList, Digest, EpochStatement, Fragment, LayerKeys,
-    Layout, Opened, Path as Way, Place, Receipt, Route, Signed, SignedReceipt, Stop, Survey,
+    Address, AnalyzerContent, BatchCount, Channel, Credential, CredentialList, Digest, EpochStatement,
+    Fragment, LayerKeys, Layout, Path as Way, Place, Receipt, Route, Signed, SignedReceipt, Stop, Survey,
 };
 
 use crate::patience::{until, until_some};
@@ -380,7 +380,8 @@ impl Town {
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         let value = value.map(Into::into);
         let fragments = survey.mechanism().unwrap().randomize(value.as_ref(), &mut rng).unwrap();
-        let schedule = Schedule::new(survey, When::CurrentEpoch, epoch * survey.epoch_s * 1000).unwrap();
+        let schedule =
+            Schedule::new(survey, EpochChoice::CurrentEpoch, epoch * survey.epoch_s * 1000).unwrap();
         let bodies = seal(bundle.survey(), bundle.key_lists(), label, &schedule, &fragments, &mut rng);
         for body in bodies.unwrap() {
             let route = body.route(bundle.survey().hash(), Channel { label, epoch });
@@ -526,8 +527,8 @@ impl Pulled {
             .chunks_exact(layout.envelope_len(Stop::Analyzer))
             .filter_map(|envelope| {
                 match open_fragment(&route, &layout, attributes, &keys, envelope).unwrap() {
-                    Opened::Fragment(fragment) => Some(fragment.attribute()),
-                    Opened::Chaff => None,
+                    AnalyzerContent::Fragment(fragment) => Some(fragment.attribute()),
+                    AnalyzerContent::Chaff => None,
                 }
             })
             .collect();

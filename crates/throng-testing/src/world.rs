@@ -12,8 +12,8 @@ use throng_host::clock::Clock;
 use throng_respondent::{SendError, Transport};
 use throng_wire::receipt::time_bucket;
 use throng_wire::{
-    Address, Credential, Digest, KeyList, LayerKeys, Lifetime, Opened, Peeled, Place, Receipt, ReceiptTree,
-    Route, Signed, SignedReceipt, SignedSurvey, SigningKey, Stop, Survey, Token, peel,
+    Address, AnalyzerContent, Credential, Digest, HopContent, KeyList, LayerKeys, Lifetime, Place, Receipt,
+    ReceiptTree, Route, Signed, SignedReceipt, SignedSurvey, SigningKey, Stop, Survey, Token, peel,
 };
 
 use crate::wire;
@@ -84,11 +84,11 @@ impl World {
         let envelopes = peel::open_body(route, &layout, hop(1), body).unwrap();
         let mut attributes = Vec::new();
         for envelope in envelopes.chunks_exact(layout.envelope_len(Stop::Hop(2))) {
-            if let Peeled::Envelope(inner) = peel::peel(route, &layout, 2, hop(2), envelope).unwrap() {
+            if let HopContent::Envelope(inner) = peel::peel(route, &layout, 2, hop(2), envelope).unwrap() {
                 let analyzer = &self.layers[&Place::Analyzer];
                 let opened =
                     peel::open_fragment(route, &layout, survey.attributes(), analyzer, &inner).unwrap();
-                if let Opened::Fragment(fragment) = opened {
+                if let AnalyzerContent::Fragment(fragment) = opened {
                     attributes.push(fragment.attribute());
                 }
             }

@@ -69,16 +69,16 @@ const PURPOSE: &[u8] = b"throng-v1 batch count\0";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statement::{Forwarded, Outcome};
+    use crate::statement::{ForwardedCount, Outcome};
 
-    fn released(forwarded: Forwarded) -> Outcome {
+    fn released(forwarded: ForwardedCount) -> Outcome {
         Outcome::Released { respondents: 3, received: Some(9), forwarded, batch: Digest::NONE }
     }
 
     #[test]
     fn a_commitment_opens_to_its_number_and_salt_alone() {
         let count = BatchCount::salted([7; 32], 700);
-        let outcome = released(Forwarded::Committed(count.commitment()));
+        let outcome = released(ForwardedCount::Committed(count.commitment()));
         assert!(count.fits(&outcome));
         let mut salt = [7; 32];
         for other in [BatchCount::salted(salt, 701), BatchCount::told(700)] {
@@ -95,9 +95,9 @@ mod tests {
 
     #[test]
     fn a_number_that_is_told_has_no_salt() {
-        assert!(BatchCount::told(700).fits(&released(Forwarded::Told(700))));
-        assert!(!BatchCount::told(700).fits(&released(Forwarded::Told(701))));
-        assert!(!BatchCount::salted([1; 32], 700).fits(&released(Forwarded::Told(700))));
+        assert!(BatchCount::told(700).fits(&released(ForwardedCount::Told(700))));
+        assert!(!BatchCount::told(700).fits(&released(ForwardedCount::Told(701))));
+        assert!(!BatchCount::salted([1; 32], 700).fits(&released(ForwardedCount::Told(700))));
         assert!(BatchCount::told(0).fits(&Outcome::Destroyed));
         assert!(!BatchCount::told(1).fits(&Outcome::Destroyed));
         assert!(!BatchCount::salted([1; 32], 0).fits(&Outcome::Destroyed));
@@ -107,12 +107,13 @@ mod tests {
     #[test]
     fn a_statement_alone_does_not_tell_how_many_fragments_there_were() {
         let guessed = |outcome: &Outcome| (0..2000).filter(|&n| BatchCount::told(n).fits(outcome)).collect();
-        let told: Vec<u64> = guessed(&released(Forwarded::Told(1234)));
+        let told: Vec<u64> = guessed(&released(ForwardedCount::Told(1234)));
         assert_eq!(told, [1234], "the control: a statement that says the number");
-        let bare: Vec<u64> = guessed(&released(Forwarded::Committed(BatchCount::told(1234).commitment())));
+        let bare: Vec<u64> =
+            guessed(&released(ForwardedCount::Committed(BatchCount::told(1234).commitment())));
         assert_eq!(bare, [1234], "the control: a commitment without a salt is tried out");
         let count = BatchCount::salted([9; 32], 1234);
-        let outcome = released(Forwarded::Committed(count.commitment()));
+        let outcome = released(ForwardedCount::Committed(count.commitment()));
         let salted: Vec<u64> = guessed(&outcome);
         assert!(salted.is_empty() && count.fits(&outcome));
         // Nor whether two epochs had as many.

@@ -90,7 +90,7 @@ mod tests {
     fn a_fragment_that_is_printed_shows_nothing() {
         for attribute in [0, 7, 783, u32::MAX] {
             let fragment = Fragment::new(attribute);
-            let wrapped = crate::peel::Opened::Fragment(fragment);
+            let wrapped = crate::peel::AnalyzerContent::Fragment(fragment);
             for text in [
                 format!("{fragment:?}"),
                 format!("{fragment:#?}"),

@@ -6,7 +6,7 @@
 //! | where is a party, and with which keys? | [`Address`], [`KeyList`] |
 //! | who can open a layer, and for how long? | [`LayerKeys`], [`LayerSecretKey`], [`Lifetime`] |
 //! | what is an envelope bound to? | [`Route`], [`Stop`], [`Channel`] |
-//! | how is a fragment wrapped for a path (onion), and opened? | [`Path`], [`Peeled`], [`Opened`], [`Rejection`] |
+//! | how is a fragment wrapped for a path (onion), and opened? | [`Path`], [`HopContent`], [`AnalyzerContent`], [`Rejection`] |
 //! | how long is it? | [`Layout`] |
 //! | who may answer? | [`Credential`], [`Token`], [`EnrolmentFile`] |
 //! | what does a respondent get for an upload? | [`Receipt`], [`SignedReceipt`], [`ReceiptTree`] (a Merkle tree) |
@@ -53,7 +53,7 @@ pub use keys::{LayerKey, LayerKeys, LayerSecretKey, Lifetime};
 pub use mac::Mac;
 pub use onion::Path;
 pub use origin::Origin;
-pub use peel::{Opened, Peeled};
+pub use peel::{AnalyzerContent, HopContent};
 pub use receipt::Receipt;
 pub use receipt_tree::{ReceiptTree, SignedReceipt, SignedReceiptTree};
 pub use route::{Route, Stop};
@@ -61,7 +61,7 @@ pub use seal::Rejection;
 pub use signature::{Signature, SigningKey};
 pub use signed::{Document, Signed};
 pub use signed_survey::{Approval, SignedSurvey};
-pub use statement::{EpochStatement, Forwarded, Outcome};
+pub use statement::{EpochStatement, ForwardedCount, Outcome};
 
 // The agreed file, under the names that it had when it was part of this crate.
 pub(crate) use throng_survey::hex;

@@ -8,7 +8,7 @@ use crate::seal::{Rejection, open};
 
 /// What a later hop finds in an envelope.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Peeled {
+pub enum HopContent {
     /// An envelope for the next stop.
     Envelope(Vec<u8>),
     /// Chaff, which the last hop drops.
@@ -17,7 +17,7 @@ pub enum Peeled {
 
 /// What the analyzer finds in an envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Opened {
+pub enum AnalyzerContent {
     /// A fragment.
     Fragment(Fragment),
     /// Chaff, which reaches the analyzer only if there is a single hop.
@@ -42,7 +42,7 @@ pub fn peel(
     hop: u32,
     keys: &LayerKeys,
     envelope: &[u8],
-) -> Result<Peeled, Rejection> {
+) -> Result<HopContent, Rejection> {
     let stop = Stop::Hop(hop);
     // The first hop has bodies, not envelopes; and there is none after the last.
     if hop < 2 || hop > layout.hops() || envelope.len() != layout.envelope_len(stop) {
@@ -52,11 +52,11 @@ pub fn peel(
     if hop == layout.hops() {
         match Mark::from_byte(inner.remove(0)) {
             Some(Mark::Fragment) => {}
-            Some(Mark::Chaff) => return Ok(Peeled::Chaff),
+            Some(Mark::Chaff) => return Ok(HopContent::Chaff),
             None => return Err(Rejection::Content),
         }
     }
-    Ok(Peeled::Envelope(inner))
+    Ok(HopContent::Envelope(inner))
 }
 
 /// The analyzer opens an envelope of a survey with this many attributes.
@@ -66,7 +66,7 @@ pub fn open_fragment(
     attributes: u64,
     keys: &LayerKeys,
     envelope: &[u8],
-) -> Result<Opened, Rejection> {
+) -> Result<AnalyzerContent, Rejection> {
     if envelope.len() != layout.envelope_len(Stop::Analyzer) {
         return Err(Rejection::Length);
     }
@@ -75,17 +75,17 @@ pub fn open_fragment(
         let (mark, fragment) = inner.split_first().ok_or(Rejection::Content)?;
         match Mark::from_byte(*mark) {
             Some(Mark::Fragment) => fragment,
-            Some(Mark::Chaff) => return Ok(Opened::Chaff),
+            Some(Mark::Chaff) => return Ok(AnalyzerContent::Chaff),
             None => return Err(Rejection::Content),
         }
     } else {
         &inner
     };
-    Fragment::from_payload(fragment, layout.payload_len(), attributes).map(Opened::Fragment)
+    Fragment::from_payload(fragment, layout.payload_len(), attributes).map(AnalyzerContent::Fragment)
 }
 
 /// Says what it is, not what is in it.
-impl std::fmt::Debug for Peeled {
+impl std::fmt::Debug for HopContent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Envelope(bytes) => write!(f, "Envelope({} bytes)", bytes.len()),

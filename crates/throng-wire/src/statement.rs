@@ -47,7 +47,7 @@ pub enum Outcome {
         /// The envelopes that arrived: in hop 1 those in the bodies that were kept. `None` without cover.
         received: Option<u64>,
         /// The envelopes that went on: without failures, duplicates and, after the last hop, chaff.
-        forwarded: Forwarded,
+        forwarded: ForwardedCount,
         /// SHA-256 of the forwarded envelopes, one after another.
         batch: Digest,
     },
@@ -57,7 +57,7 @@ pub enum Outcome {
 
 /// The number of envelopes that went on: told to everybody, or committed to for whoever gets the batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Forwarded {
+pub enum ForwardedCount {
     /// This many, chaff included.
     Told(u64),
     /// The number that is in the [`BatchCount`] with this hash, which travels with the batch only.
@@ -71,12 +71,12 @@ impl Document for EpochStatement {
         let (outcome, [respondents, received], forwarded, batch) = match self.outcome {
             Outcome::Released { respondents, received, forwarded, batch } => {
                 let (outcome, received, forwarded) = match (received, forwarded) {
-                    (Some(received), Forwarded::Told(told)) => (RELEASED_TOLD, received, padded(told)),
-                    (Some(received), Forwarded::Committed(to)) => {
+                    (Some(received), ForwardedCount::Told(told)) => (RELEASED_TOLD, received, padded(told)),
+                    (Some(received), ForwardedCount::Committed(to)) => {
                         (RELEASED_COMMITTED, received, *to.as_bytes())
                     }
-                    (None, Forwarded::Committed(to)) => (RELEASED_WITHOUT_COVER, 0, *to.as_bytes()),
-                    (None, Forwarded::Told(_)) => {
+                    (None, ForwardedCount::Committed(to)) => (RELEASED_WITHOUT_COVER, 0, *to.as_bytes()),
+                    (None, ForwardedCount::Told(_)) => {
                         return Err(refused::<Self>("it tells what went on and not what arrived"));
                     }
                 };
@@ -105,11 +105,11 @@ impl Document for EpochStatement {
             let [batch, key_list, analyzer_key_list] =
                 [reader.take()?, reader.take()?, reader.take()?].map(Digest::new);
             let told = forwarded.last_chunk().copied().map(u64::from_be_bytes);
-            let committed = Forwarded::Committed(Digest::new(forwarded));
+            let committed = ForwardedCount::Committed(Digest::new(forwarded));
             // What is not read here, as numbers beside "destroyed", is not in the canonical form: `Signed` refuses it.
             let outcome = match outcome {
                 RELEASED_TOLD => {
-                    let (received, forwarded) = (Some(received), Forwarded::Told(told?));
+                    let (received, forwarded) = (Some(received), ForwardedCount::Told(told?));
                     Outcome::Released { respondents, received, forwarded, batch }
                 }
                 RELEASED_COMMITTED => {
@@ -140,10 +140,10 @@ impl BatchCount {
     /// Whether this is the number that a statement tells or has committed to.
     pub fn fits(&self, outcome: &Outcome) -> bool {
         match outcome {
-            Outcome::Released { forwarded: Forwarded::Committed(commitment), .. } => {
+            Outcome::Released { forwarded: ForwardedCount::Committed(commitment), .. } => {
                 self.commitment() == *commitment
             }
-            Outcome::Released { forwarded: Forwarded::Told(told), .. } => *self == Self::told(*told),
+            Outcome::Released { forwarded: ForwardedCount::Told(told), .. } => *self == Self::told(*told),
             Outcome::Destroyed => *self == Self::told(0),
         }
     }
@@ -190,7 +190,7 @@ pub fn check_hops(survey: &Survey, statements: &[EpochStatement]) -> Result<Opti
                 return wrong("a hop checked another crowd");
             }
             let has_cover = layout.cover() == Cover::Chaff;
-            let told = matches!(forwarded, Forwarded::Told(_));
+            let told = matches!(forwarded, ForwardedCount::Told(_));
             if received.is_some() != has_cover || told != tells_forwarded(survey, statement.hop) {
                 return wrong("a hop tells a number that tells of fragments, or hides another");
             }
@@ -200,7 +200,7 @@ pub fn check_hops(survey: &Survey, statements: &[EpochStatement]) -> Result<Opti
                     _ => "a hop received more or less than was there",
                 });
             }
-            if let Forwarded::Told(forwarded) = forwarded {
+            if let ForwardedCount::Told(forwarded) = forwarded {
                 check_forwarded(survey, statement.hop, forwarded, arriving)?;
                 arriving = forwarded;
             }

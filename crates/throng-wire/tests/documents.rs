@@ -10,7 +10,7 @@ use throng_wire::receipt::time_bucket;
 use throng_wire::statement::{STATEMENT_LEN, check_cascade, check_count, tells_forwarded};
 use throng_wire::survey::Cover;
 use throng_wire::{
-    Address, Approval, BatchCount, Digest, EpochStatement, Error, Forwarded, KeyList, Outcome, Place,
+    Address, Approval, BatchCount, Digest, EpochStatement, Error, ForwardedCount, KeyList, Outcome, Place,
     Receipt, ReceiptTree, Route, Signed, SignedReceipt, SignedSurvey, SigningKey, SurveyHash,
 };
 
@@ -40,8 +40,8 @@ fn signed_receipt(receipt: Receipt, key: &SigningKey) -> SignedReceipt {
 fn released(world: &World, hop: u32, respondents: u64, received: u64, forwarded: u64) -> Outcome {
     let survey = world.survey.survey();
     let forwarded = match tells_forwarded(survey, hop) {
-        true => Forwarded::Told(forwarded),
-        false => Forwarded::Committed(count(forwarded).commitment()),
+        true => ForwardedCount::Told(forwarded),
+        false => ForwardedCount::Committed(count(forwarded).commitment()),
     };
     let received = (survey.delivery.cover == Cover::Chaff).then_some(received);
     Outcome::Released { respondents, received, forwarded, batch: Digest::of(b"batch") }
@@ -117,7 +117,8 @@ fn documents_are_verified_by_the_key_that_the_survey_pins() {
     let read = SignedReceipt::from_bytes(&signed.to_bytes()).unwrap();
     assert_eq!(read.verify(&world.survey), Ok(&receipt(&world)));
     let batch = Digest::of(b"batch");
-    let (told, committed) = (Forwarded::Told(12000), Forwarded::Committed(count(12000).commitment()));
+    let (told, committed) =
+        (ForwardedCount::Told(12000), ForwardedCount::Committed(count(12000).commitment()));
     let passed = |received, forwarded| Outcome::Released { respondents: 3000, received, forwarded, batch };
     for outcome in [
         passed(Some(12000), told),
@@ -258,7 +259,7 @@ fn a_cascade_has_to_add_up() {
             Outcome::Released { respondents: 3000, received, forwarded, batch: Digest::of(b"batch") };
         EpochStatement { outcome, ..said }
     };
-    let committed = Forwarded::Committed(count(700).commitment());
+    let committed = ForwardedCount::Committed(count(700).commitment());
     for bad in [
         &good[..1],
         &[good[1], good[0]],
@@ -275,7 +276,7 @@ fn a_cascade_has_to_add_up() {
         &[statement(&world, 1, 12000, 11999), statement(&world, 2, 12000, 700)],
         // A last hop that tells the number of fragments, one that hides how much it received, a first hop that hides
         // what everybody may know.
-        &[good[0], with(good[1], Some(12000), Forwarded::Told(700))],
+        &[good[0], with(good[1], Some(12000), ForwardedCount::Told(700))],
         &[good[0], with(good[1], None, committed)],
         &[with(good[0], Some(12000), committed), good[1]],
         &[],
@@ -325,7 +326,7 @@ fn statements_do_not_tell_how_many_fragments_there_were() {
     for hops in [1, 2, 3] {
         let world = World::new(Shape { hops, ..SHAPE });
         let salted = |salt, envelopes| {
-            let forwarded = Forwarded::Committed(BatchCount::salted(salt, envelopes).commitment());
+            let forwarded = ForwardedCount::Committed(BatchCount::salted(salt, envelopes).commitment());
             let Outcome::Released { respondents, received, .. } =
                 released(&world, hops, 3000, 12000, envelopes)
             else {

@@ -10,7 +10,7 @@ use throng_wire::peel::{open_body, open_fragment, peel};
 use throng_wire::seal::open;
 use throng_wire::survey::Cover;
 use throng_wire::{
-    Digest, Error, Fragment, Layout, Opened, Peeled, Place, Rejection, Route, Stop, SurveyHash,
+    AnalyzerContent, Digest, Error, Fragment, HopContent, Layout, Place, Rejection, Route, Stop, SurveyHash,
 };
 
 const ATTRIBUTES: u64 = 784;
@@ -35,11 +35,11 @@ fn deliver(world: &World, route: &Route, body: &[u8]) -> (Vec<u32>, usize) {
         let mut next = Vec::new();
         for envelope in envelopes {
             match peel(route, &layout, hop, world.keys(route.instance, hop), &envelope).unwrap() {
-                Peeled::Envelope(inner) => {
+                HopContent::Envelope(inner) => {
                     assert_eq!(inner.len(), layout.envelope_len(layout.after(hop)));
                     next.push(inner);
                 }
-                Peeled::Chaff => chaff += 1,
+                HopContent::Chaff => chaff += 1,
             }
             assert!(hop == layout.hops() || chaff == 0, "chaff is known to the last hop only");
         }
@@ -48,8 +48,8 @@ fn deliver(world: &World, route: &Route, body: &[u8]) -> (Vec<u32>, usize) {
     let mut found = Vec::new();
     for envelope in envelopes {
         match open_fragment(route, &layout, ATTRIBUTES, &world.layers[&Place::Analyzer], &envelope).unwrap() {
-            Opened::Fragment(fragment) => found.push(fragment.attribute()),
-            Opened::Chaff => chaff += 1,
+            AnalyzerContent::Fragment(fragment) => found.push(fragment.attribute()),
+            AnalyzerContent::Chaff => chaff += 1,
         }
     }
     found.sort_unstable();
@@ -118,7 +118,7 @@ fn where_an_envelope_stands_says_nothing() {
         let body = path.body(&fragments(&[7]), &mut rng).unwrap();
         let opened = open_body(&route, &layout, world.keys(1, 1), &body).unwrap();
         for (place, envelope) in opened.chunks_exact(107).enumerate() {
-            if peel(&route, &layout, 2, world.keys(1, 2), envelope) != Ok(Peeled::Chaff) {
+            if peel(&route, &layout, 2, world.keys(1, 2), envelope) != Ok(HopContent::Chaff) {
                 places[place] += 1;
             }
         }
@@ -207,7 +207,7 @@ fn nothing_can_be_moved() {
             );
             assert_eq!(peel(&route, &layout, hop, world.keys(2, hop), &envelope), Err(Rejection::Seal));
             match peel(&route, &layout, hop, keys, &envelope) {
-                Ok(Peeled::Envelope(inner)) => envelope = inner,
+                Ok(HopContent::Envelope(inner)) => envelope = inner,
                 other => panic!("{other:?}"),
             }
         }
@@ -276,7 +276,7 @@ fn every_flipped_bit_is_noticed() {
     let (layout, route) = (Layout::of(world.survey.survey()), world.route());
     let body = world.path(0, EPOCH, 1).body(&fragments(&[5, 6]), &mut rng()).unwrap();
     let envelope = open_body(&route, &layout, world.keys(1, 1), &body).unwrap()[..107].to_vec();
-    let Ok(Peeled::Envelope(inner)) = peel(&route, &layout, 2, world.keys(1, 2), &envelope) else {
+    let Ok(HopContent::Envelope(inner)) = peel(&route, &layout, 2, world.keys(1, 2), &envelope) else {
         panic!("a fragment is expected")
     };
     for bit in 0..8 * body.len() {

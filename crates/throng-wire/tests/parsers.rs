@@ -7,8 +7,8 @@ use chacha20::rand_core::SeedableRng;
 use throng_testing::parsing::{check_bytes, check_text};
 use throng_testing::wire::{EPOCH, SHAPE, World};
 use throng_wire::{
-    Address, Approval, Credential, CredentialList, Digest, EnrolmentFile, EpochStatement, Forwarded, KeyList,
-    LayerKeys, Outcome, Place, Receipt, ReceiptTree, Signature, Signed, SignedReceipt, SignedSurvey,
+    Address, Approval, Credential, CredentialList, Digest, EnrolmentFile, EpochStatement, ForwardedCount,
+    KeyList, LayerKeys, Outcome, Place, Receipt, ReceiptTree, Signature, Signed, SignedReceipt, SignedSurvey,
     SigningKey, SurveyHash, Token, VerifyingKey,
 };
 
@@ -91,9 +91,9 @@ fn records_are_read_exactly() {
     });
     let batch = Digest::of(b"batch");
     let released = |received, forwarded| Outcome::Released { respondents: 3000, received, forwarded, batch };
-    let committed = Forwarded::Committed(Digest::of(b"count"));
+    let committed = ForwardedCount::Committed(Digest::of(b"count"));
     for outcome in [
-        released(Some(12000), Forwarded::Told(12000)),
+        released(Some(12000), ForwardedCount::Told(12000)),
         released(Some(12000), committed),
         released(None, committed),
         Outcome::Destroyed,

@@ -20,9 +20,9 @@ use throng_testing::wire::{EPOCH, SHAPE, Shape, World};
 use throng_wire::peel::{open_body, open_fragment, peel};
 use throng_wire::survey::Cover;
 use throng_wire::{
-    Address, BatchCount, Credential, Digest, EpochStatement, Forwarded, Fragment, KeyList, LayerSecretKey,
-    Layout, Lifetime, Opened, Outcome, Path, Peeled, Place, Receipt, ReceiptTree, Route, Signed,
-    SignedReceipt, SigningKey, Survey,
+    Address, AnalyzerContent, BatchCount, Credential, Digest, EpochStatement, ForwardedCount, Fragment,
+    HopContent, KeyList, LayerSecretKey, Layout, Lifetime, Outcome, Path, Place, Receipt, ReceiptTree, Route,
+    Signed, SignedReceipt, SigningKey, Survey,
 };
 
 #[test]
@@ -164,7 +164,7 @@ fn case(
     let batch = Digest::of(&envelopes);
     let passed = |received, forwarded| Outcome::Released { respondents: 3000, received, forwarded, batch };
     let count = BatchCount::salted([0x60 + number; 32], 8000 + u64::from(number));
-    let committed = Forwarded::Committed(count.commitment());
+    let committed = ForwardedCount::Committed(count.commitment());
     let list = world.lists.iter().find(|list| list.party == hop).unwrap().clone();
     let list = Signed::new(list, &world.signing[&hop]).unwrap();
     let analyzers = world.lists.iter().find(|list| list.party == Place::Analyzer).unwrap().clone();
@@ -213,7 +213,7 @@ fn case(
         "seeded_body": { "seed": hex(&seed), "body": hex(&seeded_body) },
         "receipt": hex(&receipts.sign(&world.signing[&hop]).receipt(0).to_bytes()),
         "batch_count": hex(&count.to_bytes()),
-        "statement_released": signed(passed(Some(9000), Forwarded::Told(9000))),
+        "statement_released": signed(passed(Some(9000), ForwardedCount::Told(9000))),
         "statement_committed": signed(passed(Some(9000), committed)),
         "statement_without_cover": signed(passed(None, committed)),
         "statement_destroyed": signed(Outcome::Destroyed),
@@ -314,8 +314,8 @@ fn opens(world: &World, path: &Path, body: &[u8], contents: &[Option<u32>]) {
         let mut envelope = envelope.to_vec();
         for hop in 2..=layout.hops() {
             match peel(route, &layout, hop, world.keys(instance, hop), &envelope).unwrap() {
-                Peeled::Envelope(inner) => envelope = inner,
-                Peeled::Chaff => {
+                HopContent::Envelope(inner) => envelope = inner,
+                HopContent::Chaff => {
                     found.push(None);
                     continue 'envelopes;
                 }
@@ -323,8 +323,8 @@ fn opens(world: &World, path: &Path, body: &[u8], contents: &[Option<u32>]) {
         }
         let keys = &world.layers[&Place::Analyzer];
         found.push(match open_fragment(route, &layout, 784, keys, &envelope).unwrap() {
-            Opened::Fragment(fragment) => Some(fragment.attribute()),
-            Opened::Chaff => None,
+            AnalyzerContent::Fragment(fragment) => Some(fragment.attribute()),
+            AnalyzerContent::Chaff => None,
         });
     }
     assert_eq!(found, contents);

@@ -21,7 +21,7 @@ use throng_testing::cascade::{Cascade, FIRST, SMALL, day};
 use throng_testing::wire::{EPOCH, Shape};
 use throng_wire::peel::{open_body, open_fragment, peel};
 use throng_wire::{
-    BatchCount, Digest, EpochStatement, Forwarded, Fragment, Outcome, Peeled, Place, Signed, Stop,
+    BatchCount, Digest, EpochStatement, ForwardedCount, Fragment, HopContent, Outcome, Place, Signed, Stop,
 };
 
 /// Of each body, half of it chaff.
@@ -49,7 +49,7 @@ fn main() {
     drop(sealed);
     let length = layout.envelope_len(Stop::Hop(2));
     let count = (envelopes.len() / length) as u64;
-    let (received, forwarded) = (Some(count), Forwarded::Told(count));
+    let (received, forwarded) = (Some(count), ForwardedCount::Told(count));
     let outcome = Outcome::Released { respondents, received, forwarded, batch: Digest::of(&envelopes) };
     let key_list = Digest::NONE;
     let statement = EpochStatement { route, hop: 1, outcome, key_list, analyzer_key_list: key_list };
@@ -59,7 +59,7 @@ fn main() {
 
     let bare = || {
         envelopes.par_chunks_exact(length).for_each(|envelope| {
-            if let Peeled::Envelope(inner) = peel(&route, layout, 2, second, envelope).unwrap() {
+            if let HopContent::Envelope(inner) = peel(&route, layout, 2, second, envelope).unwrap() {
                 black_box(open_fragment(&route, layout, 784, last, &inner).unwrap());
             }
         });

@@ -27,7 +27,7 @@ use throng_dp::sampling::below;
 use throng_dp::{Delta, Epsilon, Mechanism, Value};
 use throng_testing::survey::{SURVEY, with};
 use throng_testing::wire::World;
-use throng_wire::peel::{Peeled, open_body, open_fragment, peel};
+use throng_wire::peel::{HopContent, open_body, open_fragment, peel};
 use throng_wire::seal::{open, seal};
 use throng_wire::{
     Fragment, LayerKeys, LayerSecretKey, Layout, Lifetime, Path, Place, Route, Stop, Survey, SurveyHash,
@@ -161,8 +161,8 @@ impl Ours {
         let hop_2 = time_us(opened.len(), |index| {
             for envelope in opened[index].chunks_exact(self.layout.envelope_len(Stop::Hop(2))) {
                 match peel(route, &self.layout, 2, self.world.keys(1, 2), envelope).expect("ours") {
-                    Peeled::Envelope(envelope) => inner.push(envelope),
-                    Peeled::Chaff => {}
+                    HopContent::Envelope(envelope) => inner.push(envelope),
+                    HopContent::Chaff => {}
                 }
             }
         });

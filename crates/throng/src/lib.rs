@@ -3,9 +3,9 @@
 //! Five verbs, each a few lines. **Plan** a survey from the guarantee that it should have:
 //!
 //! ```
-//! use throng::{Asked, Target, plan};
+//! use throng::{Domain, Target, plan};
 //!
-//! let planned = plan(&Target { epsilon_central: 1.0, respondents: 100_000, asked: Asked::Values(10), ..Target::default() })?;
+//! let planned = plan(&Target { epsilon_central: 1.0, respondents: 100_000, asked: Domain::Values(10), ..Target::default() })?;
 //! assert!(planned.survey.claim.epsilon_central <= 1.0);
 //! # Ok::<(), throng_survey::Error>(())
 //! ```
@@ -22,8 +22,8 @@
 //!
 //! ```
 //! # #[cfg(feature = "lab")] {
-//! # use throng::{Asked, Target, plan};
-//! # let target = Target { respondents: 100_000, asked: Asked::Values(3), ..Target::default() };
+//! # use throng::{Domain, Target, plan};
+//! # let target = Target { respondents: 100_000, asked: Domain::Values(3), ..Target::default() };
 //! # let survey = plan(&target)?.survey;
 //! let estimates = throng::simulate(&survey, &[60_000, 10_000, 30_000], 7)?;
 //! assert!((estimates.counts()[0] - 60_000.0).abs() < 600.0);
@@ -80,8 +80,8 @@ mod verbs;
 
 pub use throng_respondent::{Bundle, Epsilon, Respondent};
 pub use throng_serve::Analyzer;
-pub use throng_survey::plan::Asked;
-pub use throng_survey::{Planned, Survey, Target, plan};
+pub use throng_survey::plan::Domain;
+pub use throng_survey::{Survey, SurveyPlan, Target, plan};
 #[cfg(feature = "lab")]
 pub use verbs::simulate;
 pub use verbs::{Bounded, Crowd, Error, account};

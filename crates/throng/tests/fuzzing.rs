@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::Value;
 use throng_account::ledger::{Entry, Spending};
-use throng_analyze::{BatchHead, Counted, InstanceTally, Rejected};
+use throng_analyze::{BatchHead, CountedBatch, InstanceTally, Rejected};
 use throng_dp::{CentralGuarantee, Delta, Epsilon};
 use throng_serve::analysis::{DataKey, ReleaseLedger};
 use throng_testing::fuzzing::{hop_files, targets};
@@ -21,8 +21,8 @@ use throng_testing::wire::{EPOCH, SHAPE, World};
 use throng_wire::peel::open_body;
 use throng_wire::seal::open;
 use throng_wire::{
-    BatchCount, Credential, CredentialList, Digest, EpochStatement, Forwarded, Fragment, Layout, Outcome,
-    Place, Signed, SignedReceipt, SignedSurvey, SigningKey, Stop, Survey,
+    BatchCount, Credential, CredentialList, Digest, EpochStatement, ForwardedCount, Fragment, Layout,
+    Outcome, Place, Signed, SignedReceipt, SignedSurvey, SigningKey, Stop, Survey,
 };
 
 fn fuzz() -> PathBuf {
@@ -224,7 +224,7 @@ fn of_world(add: &mut Add<'_>) {
     let mut tally = world.survey.survey().mechanism().unwrap().tally().unwrap();
     tally.add_fragments(&[3, 3, 700]).unwrap();
     let (batch, rejected) = (Digest::of(b"batch"), Rejected::default());
-    let counted = Some(Counted { batch, envelopes: 5, rejected, tally });
+    let counted = Some(CountedBatch { batch, envelopes: 5, rejected, tally });
     for (name, counted) in [("counted", counted), ("destroyed", None)] {
         let bytes = InstanceTally { route, counted }.to_bytes();
         // The target puts the checksum behind it.
@@ -237,7 +237,8 @@ fn of_world(add: &mut Add<'_>) {
         let said = EpochStatement { route, hop, outcome, key_list, analyzer_key_list: key_list };
         Signed::new(said, &world.signing[&Place::hop(1, hop)]).unwrap()
     };
-    let said = [said(1, Forwarded::Told(12_000)), said(2, Forwarded::Committed(count.commitment()))];
+    let said =
+        [said(1, ForwardedCount::Told(12_000)), said(2, ForwardedCount::Committed(count.commitment()))];
     assert!(BatchHead::check(&world.survey, route, &said, count).is_ok());
     let said: Vec<u8> = said.iter().flat_map(Signed::to_bytes).collect();
     add("batch_head", "released".into(), [&said[..], &count.to_bytes(), &[9; 200]].concat());

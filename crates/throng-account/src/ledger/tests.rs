@@ -8,8 +8,8 @@ fn guarantee(epsilon: f64, delta: f64) -> CentralGuarantee<Removal> {
     CentralGuarantee::new(Epsilon::new(epsilon).unwrap(), Delta::new(delta).unwrap())
 }
 
-fn crowd(honest: u64, miss: f64) -> Hiding {
-    Hiding { honest, miss: Delta::new(miss).unwrap() }
+fn crowd(honest: u64, miss: f64) -> HonestCrowd {
+    HonestCrowd { honest, miss: Delta::new(miss).unwrap() }
 }
 
 fn bits(epoch: u64) -> Entry {

@@ -5,11 +5,15 @@ use throng_dp::Epsilon;
 use super::{Choice, Plan, Question, one_hot, plan_while, record, sketch};
 use crate::Error;
 use crate::attacker::{Coalition, RemainingPrivacy};
-use crate::patience::GoOn;
+use crate::patience::CancelToken;
 
 /// The least crowd (of the form 1, 2 or 5 times a power of ten) in which a value held by `share` of it can be told
 /// from zero, or `None` below 10^11.
-pub fn respondents_for_share(question: &Question, share: f64, go_on: GoOn<'_>) -> Result<Option<u64>, Error> {
+pub fn respondents_for_share(
+    question: &Question,
+    share: f64,
+    go_on: CancelToken<'_>,
+) -> Result<Option<u64>, Error> {
     question.check()?;
     if !(share > 0.0 && share <= 1.0) {
         return Err(Error::Parameter {
@@ -33,7 +37,7 @@ pub struct FragmentCost {
 }
 
 /// Compares a plan with the same plan with one more report fragment.
-pub fn fragment_cost(question: &Question, go_on: GoOn<'_>) -> Result<FragmentCost, Error> {
+pub fn fragment_cost(question: &Question, go_on: CancelToken<'_>) -> Result<FragmentCost, Error> {
     let more = Question { report_fragments: question.report_fragments.saturating_add(1), ..question.clone() };
     let (before, after) = (plan_while(question, go_on)?, plan_while(&more, go_on)?);
     let exposed = |plan: &Plan| -> Result<Epsilon, Error> {
@@ -51,7 +55,11 @@ pub fn fragment_cost(question: &Question, go_on: GoOn<'_>) -> Result<FragmentCos
 }
 
 /// The least crowd, not below the question's own, that can tell a share of itself from zero.
-pub(super) fn least_crowd(question: &Question, share: f64, go_on: GoOn<'_>) -> Result<Option<u64>, Error> {
+pub(super) fn least_crowd(
+    question: &Question,
+    share: f64,
+    go_on: CancelToken<'_>,
+) -> Result<Option<u64>, Error> {
     let crowds: Vec<u64> = steps().filter(|&n| n >= question.respondents).collect();
     first(&crowds, |&respondents| {
         let larger = Question { respondents, ..question.clone() };
@@ -61,7 +69,7 @@ pub(super) fn least_crowd(question: &Question, share: f64, go_on: GoOn<'_>) -> R
 }
 
 /// The least epsilon_central, in steps of 1, 2, 5, at which the question's crowd can tell anything from zero.
-pub(super) fn least_epsilon(question: &Question, go_on: GoOn<'_>) -> Result<Option<Epsilon>, Error> {
+pub(super) fn least_epsilon(question: &Question, go_on: CancelToken<'_>) -> Result<Option<Epsilon>, Error> {
     let mut epsilons = Vec::new();
     for step in [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0] {
         epsilons.extend(Some(Epsilon::new(step)?).filter(|&epsilon| epsilon > question.epsilon_central));
@@ -87,7 +95,7 @@ fn first<T: Copy>(steps: &[T], enough: impl Fn(&T) -> Result<bool, Error>) -> Re
 }
 
 /// The smallest count that a plan could tell from zero, whether or not it is feasible otherwise.
-fn detectable(question: &Question, go_on: GoOn<'_>) -> Result<Option<f64>, Error> {
+fn detectable(question: &Question, go_on: CancelToken<'_>) -> Result<Option<f64>, Error> {
     let plan = match question.encoding {
         Choice::Sketch => sketch::best(question, go_on),
         Choice::OneHot => one_hot(question, go_on),

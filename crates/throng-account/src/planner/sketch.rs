@@ -5,7 +5,7 @@ use throng_dp::estimate::{Collisions, Spread};
 use super::{Encoding, Plan, Question, build, tidy};
 use crate::Error;
 use crate::amplification::exact;
-use crate::patience::{GoOn, still_wanted};
+use crate::patience::{CancelToken, still_wanted};
 
 /// How the values are distributed.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,7 +63,7 @@ fn power_sums(k: u64, s: f64) -> (f64, f64) {
 /// # Privacy
 /// The row of a report is taken to be visible (proved): the crowd of a respondent is those with the same row. So more
 /// rows cost privacy noise, and fewer cost collisions.
-pub(super) fn best(question: &Question, go_on: GoOn<'_>) -> Result<Plan, Error> {
+pub(super) fn best(question: &Question, go_on: CancelToken<'_>) -> Result<Plan, Error> {
     let n = question.respondents as f64;
     let squares = n * n * question.distribution.coincidence(question.domain)?;
     let mut best: Option<Plan> = None;

@@ -20,9 +20,9 @@ fn question(epsilon: f64, delta: f64, respondents: u64, domain: u64) -> Question
     }
 }
 
-fn labelled(receiving: &[u32]) -> Option<Labelled> {
+fn labelled(receiving: &[u32]) -> Option<PlanLabels> {
     let deletion = Deletion::new(Epsilon::new(0.1).unwrap(), Delta::new(1e-9).unwrap()).unwrap();
-    Some(Labelled { deletion, receiving: receiving.iter().copied().collect() })
+    Some(PlanLabels { deletion, receiving: receiving.iter().copied().collect() })
 }
 
 #[test]

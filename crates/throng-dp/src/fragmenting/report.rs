@@ -5,7 +5,7 @@ use std::fmt;
 use zeroize::Zeroize;
 
 use crate::estimate::{Coins, Estimates, Tally};
-use crate::randomizer::repeated::{add_parts, check_parts};
+use crate::randomizer::repetition::{add_parts, check_parts};
 use crate::randomizer::{BitRandomizer, Estimator, Randomizer, check_tally};
 use crate::sampling::{Bernoulli, Flips};
 use crate::{Epsilon, Error, LocalGuarantee};

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use serde::Serialize;
-use throng_learn::{Judged, Randomness, State, Training};
+use throng_learn::{Evaluation, Randomness, State, Training};
 
 use super::Plan;
 
@@ -100,7 +100,7 @@ impl<'a> Run<'a> {
         let &(step, epsilon_central) = self.plan.points.iter().find(|(step, _)| *step == state.step())?;
         let judged = self.plan.network.judge(state.model(), &self.plan.data.test);
         let loss = judged.iter().map(|one| one.loss).sum::<f64>() / judged.len() as f64;
-        let point = Point { step, accuracy: Judged::accuracy(&judged), loss, epsilon_central };
+        let point = Point { step, accuracy: Evaluation::accuracy(&judged), loss, epsilon_central };
         self.curve.push(point);
         Some(point)
     }

@@ -1,7 +1,7 @@
 use throng_dp::Epsilon;
 
 use super::*;
-use crate::{Judged, MechanismName, Rate, Simulation};
+use crate::{Evaluation, MechanismName, Rate, Simulation};
 
 /// Two classes that a line tells apart, most of the time.
 fn examples() -> Examples {
@@ -56,7 +56,7 @@ fn every_protocol_learns() {
     let (network, examples) = (Network::linear(3, 2), examples());
     for protocol in protocols() {
         let state = trained(settings(protocol), 1);
-        let accuracy = Judged::accuracy(&network.judge(state.model(), &examples));
+        let accuracy = Evaluation::accuracy(&network.judge(state.model(), &examples));
         assert!(accuracy > 0.8, "{protocol:?}: {accuracy}");
         assert_eq!(state.step(), 60);
     }

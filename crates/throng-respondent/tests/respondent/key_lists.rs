@@ -6,8 +6,8 @@ use throng_host::bundle::Bundle;
 use throng_testing::desk::{Desk, NOW_MS, rng};
 use throng_testing::world::ONE_HOT;
 use throng_wire::{
-    Address, Digest, EpochStatement, Forwarded, KeyList, LayerKeys, LayerSecretKey, Lifetime, Outcome, Place,
-    Route, Signed,
+    Address, Digest, EpochStatement, ForwardedCount, KeyList, LayerKeys, LayerSecretKey, Lifetime, Outcome,
+    Place, Route, Signed,
 };
 
 /// Answers are for this epoch.
@@ -54,7 +54,7 @@ fn found(desk: &Desk, party: Place, named: Digest, outcome: Outcome) -> (bool, S
 const RELEASED: Outcome = Outcome::Released {
     respondents: 100_000,
     received: Some(4_000_000),
-    forwarded: Forwarded::Told(4_000_000),
+    forwarded: ForwardedCount::Told(4_000_000),
     batch: Digest::NONE,
 };
 

@@ -2,7 +2,7 @@
 
 use throng_testing::desk::{Desk, NOW_MS, rng};
 use throng_testing::world::{self, EPOCH_MS, Hops, ONE_HOT, TestClock, World};
-use throng_wire::{Digest, EpochStatement, Forwarded, Outcome, Place, Receipt, Route, Signed};
+use throng_wire::{Digest, EpochStatement, ForwardedCount, Outcome, Place, Receipt, Route, Signed};
 
 use crate::files;
 
@@ -63,8 +63,8 @@ fn statements_of_the_hops_are_compared_with_what_was_answered() {
         forwarded,
         batch: Digest::NONE,
     };
-    let released = |received| passed(received, Forwarded::Told(4_000_000));
-    let last = passed(4_000_000, Forwarded::Committed(Digest::of(b"salt and number")));
+    let released = |received| passed(received, ForwardedCount::Told(4_000_000));
+    let last = passed(4_000_000, ForwardedCount::Committed(Digest::of(b"salt and number")));
     let check = |statements: &[Signed<EpochStatement>]| {
         let bodies = respondent.check(statements).unwrap();
         assert!(
@@ -78,7 +78,7 @@ fn statements_of_the_hops_are_compared_with_what_was_answered() {
     assert!(!wrong && findings.contains("all hops agree that the epoch was destroyed"), "{findings}");
     let (wrong, findings) = check(&[sign(1, released(4_000_001), None), sign(2, last, None)]);
     assert!(wrong && findings.contains("another number of envelopes"), "{findings}");
-    let telling = passed(4_000_000, Forwarded::Told(9));
+    let telling = passed(4_000_000, ForwardedCount::Told(9));
     let (wrong, findings) = check(&[sign(1, released(4_000_000), None), sign(2, telling, None)]);
     assert!(wrong && findings.contains("a number that tells of fragments"), "{findings}");
     let (wrong, findings) = check(&[sign(1, released(4_000_000), Some(Digest::of(b"a list of your own")))]);

@@ -3,7 +3,7 @@
 use std::fs;
 
 use throng_host::bundle::Bundle;
-use throng_respondent::{AnswerOptions, Body, Error, Refusal, Respondent, When};
+use throng_respondent::{AnswerOptions, Body, EpochChoice, Error, Refusal, Respondent};
 use throng_testing::desk::{Desk, NOW_MS, rng};
 use throng_testing::parsing::check_bytes;
 use throng_testing::world::ONE_HOT;
@@ -81,7 +81,7 @@ fn labels_and_credentials_are_asked_for() {
     let mut respondent = desk.open();
     let error = desk.answer(&mut respondent, Some(7), NOW_MS, 2).unwrap_err().to_string();
     assert!(error.contains("de, fr"), "{error}");
-    let options = AnswerOptions { label: Some("fr".into()), when: When::CurrentEpoch };
+    let options = AnswerOptions { label: Some("fr".into()), when: EpochChoice::CurrentEpoch };
     let answer = respondent.answer_with(&desk.bundle(), 7, &options, NOW_MS, &mut rng(2)).unwrap();
     assert_eq!((answer.label, answer.epoch), (2, 10));
     assert!(answer.bodies.iter().all(|body| body.send_at_ms >= NOW_MS));

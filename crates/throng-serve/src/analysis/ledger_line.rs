@@ -5,7 +5,7 @@ use std::num::ParseFloatError;
 use crate::error::{Error, Result};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
-use throng_account::ledger::{Entry, Hiding, Spending};
+use throng_account::ledger::{Entry, HonestCrowd, Spending};
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
 
 /// A line.
@@ -84,7 +84,7 @@ struct StoredGuarantee {
 
 impl StoredSpending {
     fn of(spending: &Spending) -> Self {
-        let crowd = |crowd: Hiding| StoredCrowd {
+        let crowd = |crowd: HonestCrowd| StoredCrowd {
             honest: crowd.honest,
             miss: crowd.miss.value().to_string(),
             _deletion: None,
@@ -130,8 +130,8 @@ impl StoredSpending {
 }
 
 impl StoredCrowd {
-    fn read(self) -> Result<Hiding> {
-        Ok(Hiding { honest: self.honest, miss: Delta::new(number(&self.miss)?)? })
+    fn read(self) -> Result<HonestCrowd> {
+        Ok(HonestCrowd { honest: self.honest, miss: Delta::new(number(&self.miss)?)? })
     }
 }
 

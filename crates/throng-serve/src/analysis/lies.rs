@@ -8,13 +8,13 @@ use throng_analyze::plausible::{FALSE_ALARM, Mark};
 use throng_wire::survey::Survey;
 
 use crate::error::Result;
-pub use throng_survey::liar::{OneLiarShown, up_to_tenths};
+pub use throng_survey::liar::{OneLiarJson, up_to_tenths};
 
 /// What is said of lies in a release. The names are stable. All of it follows from what is released and from public numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lies {
     /// What one liar can do to one estimate.
-    pub one_liar: OneLiarShown,
+    pub one_liar: OneLiarJson,
     /// How many liars are allowed for in what is said `with_liars`.
     pub liars: u64,
     /// A value that no honest respondent holds exceeds this with so many liars, with probability `beta` at most.
@@ -83,7 +83,7 @@ impl Lies {
 
     /// Lines of text: a word, and what is said.
     pub fn lines(&self) -> Vec<(&'static str, String)> {
-        let OneLiarShown { envelopes, estimate_up_max, estimate_down_max } = self.one_liar;
+        let OneLiarJson { envelopes, estimate_up_max, estimate_down_max } = self.one_liar;
         let mut lines = vec![(
             "one liar",
             format!(
@@ -173,7 +173,7 @@ mod tests {
             reason: "180 fragments".into(),
         };
         Lies {
-            one_liar: OneLiarShown { envelopes: 9, estimate_up_max: 9.5, estimate_down_max: 1.26 },
+            one_liar: OneLiarJson { envelopes: 9, estimate_up_max: 9.5, estimate_down_max: 1.26 },
             liars,
             noise_threshold_with_liars: 5.0 + 9.5 * liars as f64,
             significant_with_liars: 1,

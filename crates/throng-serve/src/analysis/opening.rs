@@ -13,9 +13,9 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::path::Path;
 
-use throng_account::ledger::Recorded;
-use throng_account::terms::Kept;
-use throng_analyze::{Announced, BatchCounter, BatchHead, Crowd, InstanceTally};
+use throng_account::ledger::Booking;
+use throng_account::terms::EpochGuarantee;
+use throng_analyze::{Announcement, BatchCounter, BatchHead, Crowd, InstanceTally};
 use throng_batch::{EmbeddedEngine, Partition, Partitions};
 use throng_dp::{CentralGuarantee, Removal};
 use throng_survey::CheckedClaim;
@@ -62,9 +62,9 @@ pub struct Delivered {
 #[derive(Clone, Debug)]
 pub struct Booked {
     /// What it guarantees.
-    pub kept: Kept,
+    pub kept: EpochGuarantee,
     /// Its entry.
-    pub recorded: Recorded,
+    pub recorded: Booking,
     /// What was counted.
     pub parts: Vec<InstanceTally>,
     /// The instances whose batches stay sealed, as there is no budget for them: they came after the epoch was first opened,
@@ -106,18 +106,19 @@ impl Delivered {
     /// Whether an instance that fragments under the label go to has released it.
     pub fn can_be_released(&self, survey: &Survey, label: u32) -> bool {
         let receiving = survey.receiving(label);
-        let released = |one: &Announced| one.respondents.is_some() && receiving.contains(&one.route.instance);
+        let released =
+            |one: &Announcement| one.respondents.is_some() && receiving.contains(&one.route.instance);
         self.announced().iter().any(released)
     }
 
     /// What hops said of all of it.
-    fn announced(&self) -> Vec<Announced> {
-        self.opened().into_iter().chain(self.sealed.iter().map(Announced::from)).collect()
+    fn announced(&self) -> Vec<Announcement> {
+        self.opened().into_iter().chain(self.sealed.iter().map(Announcement::from)).collect()
     }
 
     /// What they said of what is open already.
-    fn opened(&self) -> Vec<Announced> {
-        self.tallies.iter().map(Announced::from).collect()
+    fn opened(&self) -> Vec<Announcement> {
+        self.tallies.iter().map(Announcement::from).collect()
     }
 }
 
@@ -243,7 +244,7 @@ impl Opener<'_> {
     }
 
     /// Writes into the ledger what a crowd spends that hops have signed. When this returns it is on disk.
-    fn book(&self, announced: &[Announced]) -> Result<(Kept, Recorded)> {
+    fn book(&self, announced: &[Announcement]) -> Result<(EpochGuarantee, Booking)> {
         let (kept, entry) = promised(self.survey, &Crowd::announced(self.survey.survey(), announced)?)?;
         let recorded =
             ReleaseLedger::open(self.data, self.key, self.budget)?.record(self.population, entry)?;

@@ -10,7 +10,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use throng_account::ledger::{Entry, Ledger, Recorded};
+use throng_account::ledger::{Booking, Entry, Ledger};
 use throng_dp::{CentralGuarantee, Removal};
 use throng_wire::Digest;
 
@@ -129,7 +129,7 @@ impl ReleaseLedger {
     }
 
     /// Records a release. When this returns it is on disk; a release that would exceed the budget is refused.
-    pub fn record(&mut self, population: &str, entry: Entry) -> Result<Recorded> {
+    pub fn record(&mut self, population: &str, entry: Entry) -> Result<Booking> {
         let before = self.ledger().entries(population).to_vec();
         let line = LedgerLine::of(population, &entry);
         // Memory follows the disk: what could not be written is not recorded.
@@ -308,7 +308,7 @@ mod tests {
     use throng_host::faults::{Step, trace};
 
     use std::os::unix::fs::PermissionsExt;
-    use throng_account::ledger::{Hiding, Spending};
+    use throng_account::ledger::{HonestCrowd, Spending};
     use throng_dp::{Delta, Epsilon};
     use throng_wire::{SigningKey, SurveyHash};
 
@@ -318,7 +318,7 @@ mod tests {
 
     fn entries() -> Vec<Entry> {
         let third = Epsilon::new(1.0 / 3.0).unwrap();
-        let crowd = Hiding { honest: 90, miss: Delta::new(1.1e-13).unwrap() };
+        let crowd = HonestCrowd { honest: 90, miss: Delta::new(1.1e-13).unwrap() };
         let spendings = [
             Spending::Bits { crowd, epsilon_local: third, moved: 1 },
             Spending::Backstop {

@@ -3,7 +3,7 @@
 use axum::extract::{RawQuery, State};
 use serde::Serialize;
 use serde_json::{Value, json};
-use throng_account::GoOn;
+use throng_account::CancelToken;
 use throng_account::attacker::{Coalition, Exposure, RemainingPrivacy};
 use throng_account::bound::{BOUNDS, Bound};
 use throng_dp::{CentralGuarantee, Coins, LocalGuarantee, Neighbors, Removal, Replacement};
@@ -148,7 +148,12 @@ enum Remaining {
 }
 
 impl WhatIf {
-    fn of(survey: &Survey, asked: Asked, label: Option<u32>, go_on: GoOn<'_>) -> Result<Self, Problem> {
+    fn of(
+        survey: &Survey,
+        asked: Asked,
+        label: Option<u32>,
+        go_on: CancelToken<'_>,
+    ) -> Result<Self, Problem> {
         let refused = |error: &dyn ToString| bad(error.to_string());
         let claim = match label {
             Some(label) => CheckedClaim::under(survey, label),

@@ -3,7 +3,7 @@
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use serde::Serialize;
-use throng_survey::plan::{Asked, EncodingChoice, Planned, Target};
+use throng_survey::plan::{Domain, EncodingChoice, SurveyPlan, Target};
 
 use super::query::{Query, bad};
 use super::{Download, Json, Shared, Wanted, file_name, problem};
@@ -29,7 +29,7 @@ pub(super) async fn plan(
             let sample = name.map(named).transpose()?;
             if let Some(sample) = &sample {
                 domain = sample.domain();
-                target.asked = Asked::Values(domain);
+                target.asked = Domain::Values(domain);
             }
             let plan = worked_out(&target, wanted)?;
             let seed = query.number("seed")?.unwrap_or(1);
@@ -62,14 +62,14 @@ pub(super) async fn survey_file(
 #[derive(Serialize)]
 pub(super) struct PlanPage {
     domain: u64,
-    plan: Planned,
+    plan: SurveyPlan,
     #[serde(skip_serializing_if = "Option::is_none")]
     sample: Option<Tried>,
 }
 
 /// A plan, unless nobody waits for it any more or it takes too long. For a crowd that is much too small it takes long to
 /// find a size that would do.
-fn worked_out(target: &Target, wanted: &Wanted) -> Result<Planned, Problem> {
+fn worked_out(target: &Target, wanted: &Wanted) -> Result<SurveyPlan, Problem> {
     wanted.account(ADVICE, |go_on| throng_survey::plan_while(target, go_on))?.map_err(|error| refused(&error))
 }
 
@@ -88,7 +88,7 @@ fn target(query: &Query) -> Result<(Target, u64), Problem> {
         respondents: query
             .within("respondents", 2, 1_000_000_000_000)?
             .ok_or_else(|| missing("respondents"))?,
-        asked: Asked::Values(domain),
+        asked: Domain::Values(domain),
         report_fragments: count("report_fragments", 64, 1)?,
         instances: count("instances", 32, 3)?,
         hops: count("hops", 16, 2)?,

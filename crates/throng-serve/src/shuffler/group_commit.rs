@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use getrandom::rand_core::CryptoRng;
-use throng_shuffle::{Hop, Refusal, Taken, Upload};
+use throng_shuffle::{Acknowledgement, Hop, Refusal, Upload};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::{Context, Result};
@@ -49,14 +49,14 @@ impl IntakePulse {
 
 struct Waiting {
     upload: Upload,
-    answer: oneshot::Sender<Result<Taken, Refusal>>,
+    answer: oneshot::Sender<Result<Acknowledgement, Refusal>>,
 }
 
 /// A group that is on disk, or was refused: who waits, and what became of their uploads.
 struct Done {
     uploads: Vec<Upload>,
-    answers: Vec<oneshot::Sender<Result<Taken, Refusal>>>,
-    taken: Vec<Result<Taken, Refusal>>,
+    answers: Vec<oneshot::Sender<Result<Acknowledgement, Refusal>>>,
+    taken: Vec<Result<Acknowledgement, Refusal>>,
 }
 
 impl GroupCommit {
@@ -84,7 +84,7 @@ impl GroupCommit {
     }
 
     /// Takes an upload; returns when it is on disk, with what its receipt is made from.
-    pub async fn take(&self, upload: Upload) -> Result<Taken, Refusal> {
+    pub async fn take(&self, upload: Upload) -> Result<Acknowledgement, Refusal> {
         let (answer, taken) = oneshot::channel();
         let sent = self.queue.send(Waiting { upload, answer }).await;
         sent.map_err(|_| Refusal::Full)?;

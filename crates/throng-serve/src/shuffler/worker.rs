@@ -293,7 +293,7 @@ impl HopWorker {
 }
 
 /// A batch as it travels: the statements, the number of records, then the records; and how many bytes that is.
-pub(super) fn wire_batch(batch: throng_shuffle::Outgoing) -> (Box<dyn Read + Send>, u64) {
+pub(super) fn wire_batch(batch: throng_shuffle::OutgoingBatch) -> (Box<dyn Read + Send>, u64) {
     let mut head: Vec<u8> = batch.statements.iter().flat_map(|one| one.to_bytes()).collect();
     head.extend(batch.count.to_bytes());
     let len = head.len() as u64 + batch.len;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-use throng_account::ledger::{Ledger, Recorded};
+use throng_account::ledger::{Booking, Ledger};
 use throng_analyze::{Crowd, InstanceTally, Release};
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
 use throng_survey::Promise;
@@ -65,7 +65,7 @@ pub(super) fn rebuild(
             return Ok(None);
         }
     };
-    let recorded = || -> Result<Recorded> {
+    let recorded = || -> Result<Booking> {
         let lines = match &files.ledger {
             Ok(lines) => lines,
             Err(error) => bail!(Invalid, "{error:#}"),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use throng_analyze::{Counted, InstanceTally, Rejected};
+use throng_analyze::{CountedBatch, InstanceTally, Rejected};
 use throng_wire::statement::{STATEMENT_LEN, check_cascade};
 use throng_wire::{Digest, EpochStatement, Place, Route, Signed, SignedSurvey};
 
@@ -90,7 +90,7 @@ fn part(survey: &SignedSurvey, route: Route, respondents: Option<u64>) -> Result
     let mut tally = survey.survey().mechanism()?.tally()?;
     let counted = respondents.map(|respondents| {
         tally.add_respondents(respondents);
-        Counted { batch: Digest::of(&[]), envelopes: 0, rejected: Rejected::default(), tally }
+        CountedBatch { batch: Digest::of(&[]), envelopes: 0, rejected: Rejected::default(), tally }
     });
     Ok(InstanceTally { route, counted })
 }

@@ -11,7 +11,7 @@ use throng_testing::world::{ONE_HOT, World};
 use throng_wire::batch_count::BATCH_COUNT_LEN;
 use throng_wire::statement::STATEMENT_LEN;
 use throng_wire::{
-    BatchCount, Digest, EpochStatement, Forwarded, Layout, Outcome, Place, Route, Signed, Stop,
+    BatchCount, Digest, EpochStatement, ForwardedCount, Layout, Outcome, Place, Route, Signed, Stop,
 };
 
 const EPOCH: u64 = 7;
@@ -52,7 +52,7 @@ impl Desk {
             (0..5 * length).map(|at| (at / length) as u8 + 10 * instance as u8).collect();
         let count = BatchCount::salted([instance as u8; 32], 5);
         let sent = respondents * 40;
-        let told = [Forwarded::Told(sent), Forwarded::Committed(count.commitment())];
+        let told = [ForwardedCount::Told(sent), ForwardedCount::Committed(count.commitment())];
         let statements: Vec<Signed<EpochStatement>> = (1..)
             .zip(told)
             .map(|(hop, forwarded)| {

@@ -21,8 +21,8 @@ use throng_serve::analysis::{
 use throng_serve::{AnalyzerConfig, AnalyzerServer, Shuffler, ShufflerConfig};
 use throng_testing::world::{ONE_HOT, World};
 use throng_wire::{
-    BatchCount, Credential, CredentialList, Digest, EpochStatement, Forwarded, Layout, Outcome, Place, Route,
-    Signed, Stop, Survey,
+    BatchCount, Credential, CredentialList, Digest, EpochStatement, ForwardedCount, Layout, Outcome, Place,
+    Route, Signed, Stop, Survey,
 };
 
 /// An analyzer with an epoch that was opened and released, one that waits sealed, and one that was erased.
@@ -93,8 +93,8 @@ impl Desk {
         let (sent, batch) = (respondents * 40, Digest::of(&envelopes));
         let statements = self.statements(route, |hop| {
             let forwarded = match hop {
-                1 => Forwarded::Told(sent),
-                _ => Forwarded::Committed(count.commitment()),
+                1 => ForwardedCount::Told(sent),
+                _ => ForwardedCount::Committed(count.commitment()),
             };
             Outcome::Released { respondents, received: Some(sent), forwarded, batch }
         });

@@ -11,7 +11,7 @@ use crate::journal::Step;
 use crate::{Channel, Error, Manifest, Refusal};
 
 /// A batch that waits to be taken: what all hops so far said of it, and its bytes.
-pub struct Outgoing {
+pub struct OutgoingBatch {
     /// The statements of the hops from the first to this one.
     pub statements: Vec<Signed<EpochStatement>>,
     /// How many records there are, for whoever gets them; the public statement may not tell.
@@ -31,7 +31,7 @@ impl Hop {
     }
 
     /// A batch that waits.
-    pub fn outgoing(&self, channel: Channel) -> Result<Outgoing, Error> {
+    pub fn outgoing(&self, channel: Channel) -> Result<OutgoingBatch, Error> {
         let (own, statements) = match lock(&self.record).phases.get(&channel) {
             Some(Phase::Decided { before, own }) => {
                 (own.clone(), before.iter().chain([own]).cloned().collect::<Vec<_>>())
@@ -47,7 +47,7 @@ impl Hop {
             0 => Box::new(std::io::empty()) as Box<dyn Read + Send>,
             _ => self.store.read(&channel.file(BATCH))?,
         };
-        Ok(Outgoing { statements, count, manifest, len: manifest.records * length as u64, records })
+        Ok(OutgoingBatch { statements, count, manifest, len: manifest.records * length as u64, records })
     }
 
     /// Erases the batch with this hash, since the next party has it. Idempotent.

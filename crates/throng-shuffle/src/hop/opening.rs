@@ -2,16 +2,16 @@
 
 use std::io::{self, Read};
 
-use throng_batch::{Framing, Input, Layer, OpenJob, Opened, Partition, PermuteJob};
+use throng_batch::{Framing, Input, Layer, OpenJob, OpenedBatch, Partition, PermuteJob};
 use throng_wire::batch_count::BATCH_COUNT_LEN;
 use throng_wire::statement::{forwarded_min, tells_forwarded};
 use throng_wire::survey::Cover;
-use throng_wire::{BatchCount, Digest, EpochStatement, Forwarded, Hasher, Outcome, Signed};
+use throng_wire::{BatchCount, Digest, EpochStatement, ForwardedCount, Hasher, Outcome, Signed};
 
 use super::{Hop, Phase};
 use crate::channel::{BATCH, COUNT, ChannelFile, INCOMING, SPOOL, UPLOADS};
-use crate::crowd::Kept;
-use crate::draw::{Draw, Drawn};
+use crate::crowd::KeptUploads;
+use crate::draw::{Draw, InputDraw};
 use crate::intake::ClosedUploads;
 use crate::store::{read_full, read_small};
 use crate::{Channel, Error};
@@ -61,8 +61,8 @@ impl Hop {
             return Err(Error::Damaged { file: "incoming", at: opened.read });
         }
         let received = match forwarded {
-            Forwarded::Told(received) => Some(received),
-            Forwarded::Committed(_) => None,
+            ForwardedCount::Told(received) => Some(received),
+            ForwardedCount::Committed(_) => None,
         };
         self.permute(channel, &opened, &[], &draw, (respondents, received))
     }
@@ -119,7 +119,7 @@ impl Hop {
         Ok((self.store.uploads(channel, len)?, framing))
     }
 
-    fn open_layer(&self, channel: Channel, input: Input<'_>) -> Result<Opened, Error> {
+    fn open_layer(&self, channel: Channel, input: Input<'_>) -> Result<OpenedBatch, Error> {
         let keys = self.keys();
         let layer = Layer { route: self.route(channel), layout: self.layout, keys: &keys.0 };
         let volume = &*self.store;
@@ -129,9 +129,9 @@ impl Hop {
     fn permute(
         &self,
         channel: Channel,
-        opened: &Opened,
+        opened: &OpenedBatch,
         dropped: &[(u64, u64)],
-        draw: &Drawn,
+        draw: &InputDraw,
         (respondents, received): (u64, Option<u64>),
     ) -> Result<Outcome, Error> {
         let manifest = self.engine.permute(&PermuteJob {
@@ -149,12 +149,12 @@ impl Hop {
             return Ok(Outcome::Destroyed);
         }
         let forwarded = match tells_forwarded(self.survey.survey(), self.hop) {
-            true => Forwarded::Told(manifest.records),
+            true => ForwardedCount::Told(manifest.records),
             false => {
                 // The salt comes from the batch's own draw: whoever begins again after a crash commits to the same.
                 let count = BatchCount::salted(draw.seed("count"), manifest.records);
                 self.write_count(channel, &count)?;
-                Forwarded::Committed(count.commitment())
+                ForwardedCount::Committed(count.commitment())
             }
         };
         Ok(Outcome::Released { respondents, received, forwarded, batch: manifest.digest })
@@ -172,9 +172,9 @@ impl Hop {
     /// How many envelopes the batch has that a statement of this hop is about.
     pub(super) fn count_of(&self, channel: Channel, own: &EpochStatement) -> Result<BatchCount, Error> {
         let count = match own.outcome {
-            Outcome::Released { forwarded: Forwarded::Told(told), .. } => Some(BatchCount::told(told)),
+            Outcome::Released { forwarded: ForwardedCount::Told(told), .. } => Some(BatchCount::told(told)),
             Outcome::Destroyed => Some(BatchCount::told(0)),
-            Outcome::Released { forwarded: Forwarded::Committed(_), .. } => {
+            Outcome::Released { forwarded: ForwardedCount::Committed(_), .. } => {
                 let bytes = read_small(&*self.store, &channel.file(COUNT), BATCH_COUNT_LEN as u64)?;
                 let bytes: Option<[u8; BATCH_COUNT_LEN]> = bytes.and_then(|bytes| bytes.try_into().ok());
                 bytes.map(|bytes| BatchCount::from_bytes(&bytes))
@@ -211,7 +211,7 @@ fn hashed(reader: &mut dyn Read) -> Result<(u64, Digest), Error> {
 }
 
 /// The places of the envelopes of bodies that are not kept, as ranges in rising order, from where each body's end.
-fn dropped(ends: &[u64], kept: &Kept) -> Vec<(u64, u64)> {
+fn dropped(ends: &[u64], kept: &KeptUploads) -> Vec<(u64, u64)> {
     let start = |body: usize| if body == 0 { 0 } else { ends[body - 1] };
     let dropped = (0..ends.len()).filter(|&body| !kept.contains(body as u64));
     dropped.map(|body| (start(body), ends[body])).filter(|(start, end)| start < end).collect()

@@ -28,7 +28,7 @@ impl Hop {
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Digest, Error> {
         let manifest = self.check_statements(channel, &statements, &count, now_s)?;
-        let _receiving = Receiving::begin(&self.receiving, channel).ok_or(Refusal::Busy)?;
+        let _receiving = ReceivingGuard::begin(&self.receiving, channel).ok_or(Refusal::Busy)?;
         if let Some(phase) = lock(&self.record).phases.get(&channel) {
             let same = phase.received() == Some(manifest.digest);
             return if same { Ok(manifest.digest) } else { Err(Refusal::Conflict.into()) };
@@ -114,18 +114,18 @@ impl Hop {
 }
 
 /// Marks a channel as being received, for as long as it lives.
-struct Receiving<'a> {
+struct ReceivingGuard<'a> {
     set: &'a Mutex<BTreeSet<Channel>>,
     channel: Channel,
 }
 
-impl<'a> Receiving<'a> {
+impl<'a> ReceivingGuard<'a> {
     fn begin(set: &'a Mutex<BTreeSet<Channel>>, channel: Channel) -> Option<Self> {
         lock(set).insert(channel).then_some(Self { set, channel })
     }
 }
 
-impl Drop for Receiving<'_> {
+impl Drop for ReceivingGuard<'_> {
     fn drop(&mut self) {
         lock(self.set).remove(&self.channel);
     }

@@ -14,7 +14,7 @@ use crate::draw::Draw;
 use crate::intake::{KNOWN_LEN, OpenEpoch, key_name, make_epoch_key};
 use crate::journal::Step;
 use crate::store::Room;
-use crate::{Channel, Error, Refusal, Seed, Taken, Upload};
+use crate::{Acknowledgement, Channel, Error, Refusal, Seed, Upload};
 
 impl Hop {
     /// Admission control: whether a body of this length can be for a channel now. Cheap, to be asked before the body is
@@ -43,7 +43,7 @@ impl Hop {
         uploads: &[Upload],
         now_s: u64,
         rng: &mut (impl CryptoRng + ?Sized),
-    ) -> Vec<Result<Taken, Refusal>> {
+    ) -> Vec<Result<Acknowledgement, Refusal>> {
         let durable = self.store_group(uploads, now_s, rng);
         self.acknowledged(uploads, durable, rng)
     }
@@ -89,7 +89,7 @@ impl Hop {
         uploads: &[Upload],
         durable: Vec<Result<u64, Refusal>>,
         rng: &mut (impl CryptoRng + ?Sized),
-    ) -> Vec<Result<Taken, Refusal>> {
+    ) -> Vec<Result<Acknowledgement, Refusal>> {
         // One seed for a group: the system's generator is asked once.
         let mut seed = Seed::default();
         rng.fill_bytes(&mut seed);
@@ -104,7 +104,11 @@ impl Hop {
             .collect();
         let mut taken = receipts.chunks(LEAVES).flat_map(|receipts| {
             let time_buckets = receipts.iter().map(|receipt| receipt.time_bucket).collect();
-            Taken::all_of(ReceiptTree::new(receipts.to_vec(), &mut rng), time_buckets, &self.signing)
+            Acknowledgement::all_of(
+                ReceiptTree::new(receipts.to_vec(), &mut rng),
+                time_buckets,
+                &self.signing,
+            )
         });
         // There is one for each that is `Ok`.
         let mut next = || taken.next().ok_or(Refusal::Full);

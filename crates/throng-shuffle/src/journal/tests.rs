@@ -33,7 +33,7 @@ fn entries() -> Vec<Entry> {
 }
 
 fn open(store: &MemoryStore) -> Result<(Journal, Vec<Entry>, u64), Error> {
-    let (journal, Written { entries, cut }) = Journal::open(store, Box::new(store.clone()), &key())?;
+    let (journal, JournalContents { entries, cut }) = Journal::open(store, Box::new(store.clone()), &key())?;
     Ok((journal, entries, cut))
 }
 

@@ -1,6 +1,6 @@
 //! The consent text: what a plan means, in words for the people who are asked.
 
-use throng_account::GoOn;
+use throng_account::CancelToken;
 use throng_account::exceeded::exceeded_at_most;
 use throng_account::planner::{Encoding, Plan, Question};
 use throng_account::terms::Terms;
@@ -14,7 +14,7 @@ pub(super) fn summary(
     question: &Question,
     plan: &Plan,
     survey: &Survey,
-    go_on: GoOn<'_>,
+    go_on: CancelToken<'_>,
 ) -> Result<String, Error> {
     let central = question.epsilon_central.value();
     let sampled = match plan.encoding {
@@ -69,7 +69,7 @@ pub(super) fn summary(
 }
 
 /// The probability that a release tells more than the claimed epsilon, at most, under every label.
-pub(super) fn exceeded(survey: &Survey, go_on: GoOn<'_>) -> Result<f64, Error> {
+pub(super) fn exceeded(survey: &Survey, go_on: CancelToken<'_>) -> Result<f64, Error> {
     let crowd = survey.crowd.respondents_min;
     let mut most = 0.0_f64;
     for terms in terms(survey)? {
@@ -79,7 +79,7 @@ pub(super) fn exceeded(survey: &Survey, go_on: GoOn<'_>) -> Result<f64, Error> {
 }
 
 /// What all publications together say to someone who answers every time.
-fn over_time(survey: &Survey, go_on: GoOn<'_>) -> Result<String, Error> {
+fn over_time(survey: &Survey, go_on: CancelToken<'_>) -> Result<String, Error> {
     let crowd = survey.crowd.respondents_min;
     let mut promises = Vec::new();
     let mut longer = None;
@@ -132,7 +132,12 @@ fn over_time(survey: &Survey, go_on: GoOn<'_>) -> Result<String, Error> {
 /// None if nothing can be said.
 ///
 /// The epsilon is that of the ledger, at delta for each epoch, and a little on top; the probability is that of exceeding both.
-fn together(terms: &[Terms], crowd: u64, (epochs, delta): (u32, f64), go_on: GoOn<'_>) -> Option<(f64, f64)> {
+fn together(
+    terms: &[Terms],
+    crowd: u64,
+    (epochs, delta): (u32, f64),
+    go_on: CancelToken<'_>,
+) -> Option<(f64, f64)> {
     let delta = Delta::new(f64::from(epochs) * delta).ok()?;
     let all = terms.iter().map(|terms| terms.series(crowd, epochs, delta, go_on));
     let epsilons = all.collect::<Result<Vec<_>, _>>().ok()?;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use throng_account::terms::Terms;
-use throng_account::{Error as AccountError, GoOn};
+use throng_account::{CancelToken, Error as AccountError};
 
 use crate::{Error, Survey, terms};
 use throng_account::rounding::at_most;
@@ -29,11 +29,11 @@ impl HonestShare {
 }
 
 /// For all of the crowd and for half of it, whatever was planned for: under the label with the weakest guarantee.
-pub(super) fn of(survey: &Survey, go_on: GoOn<'_>) -> Result<[HonestShare; 2], Error> {
+pub(super) fn of(survey: &Survey, go_on: CancelToken<'_>) -> Result<[HonestShare; 2], Error> {
     Ok([at(survey, 1.0, go_on)?, at(survey, 0.5, go_on)?])
 }
 
-fn at(survey: &Survey, honest_fraction: f64, go_on: GoOn<'_>) -> Result<HonestShare, Error> {
+fn at(survey: &Survey, honest_fraction: f64, go_on: CancelToken<'_>) -> Result<HonestShare, Error> {
     let mut worst = Some(0.0_f64);
     let mut known = BTreeSet::new();
     for label in survey.label_numbers() {

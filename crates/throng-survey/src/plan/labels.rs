@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use throng_account::Error as AccountError;
 use throng_account::deletion::Deletion;
-use throng_account::planner::Labelled;
+use throng_account::planner::PlanLabels;
 use throng_dp::{Absence, CentralGuarantee, Delta, Epsilon};
 
 use super::target::{LabelTarget, Target, wrong};
 use super::unmet;
 use crate::survey::Labels;
-use crate::{Error, Stated, Survey, terms};
+use crate::{Error, StatedGuarantee, Survey, terms};
 use throng_account::rounding::at_most;
 
 /// What a plan depends on of its labels.
-pub(super) fn question(target: &Target) -> Result<Option<Labelled>, Error> {
+pub(super) fn question(target: &Target) -> Result<Option<PlanLabels>, Error> {
     if target.labels.is_empty() {
         return Ok(None);
     }
@@ -23,7 +23,7 @@ pub(super) fn question(target: &Target) -> Result<Option<Labelled>, Error> {
     let delta = Delta::new(delta).map_err(wrong("delta_deletion"))?;
     let receiving =
         |profile: &Option<Vec<u32>>| profile.as_ref().map_or(target.instances, |one| one.len() as u32);
-    Ok(Some(Labelled {
+    Ok(Some(PlanLabels {
         deletion: Deletion::new(epsilon, delta).map_err(unmet)?,
         receiving: target.labels.iter().map(|label| receiving(&label.profile)).collect(),
     }))
@@ -44,7 +44,7 @@ pub(super) fn survey(target: &Target) -> Option<Labels> {
 }
 
 /// The guarantee of absence (whether somebody took part at all) of a planned survey, under the label with the weakest one.
-pub(super) fn absence(survey: &Survey) -> Result<Stated, Error> {
+pub(super) fn absence(survey: &Survey) -> Result<StatedGuarantee, Error> {
     let mut worst: Option<CentralGuarantee<Absence>> = None;
     let mut known = BTreeSet::new();
     for label in survey.label_numbers() {
@@ -57,22 +57,26 @@ pub(super) fn absence(survey: &Survey) -> Result<Stated, Error> {
                 worst = worst.filter(|worst| worst.epsilon() > kept.epsilon()).or(Some(kept));
             }
             Err(AccountError::NotApplicable(reason)) if survey.labels.is_none() => {
-                return Ok(Stated::nothing::<Absence>(format!("not hidden (absence): {reason}")));
+                return Ok(StatedGuarantee::nothing::<Absence>(format!("not hidden (absence): {reason}")));
             }
             Err(AccountError::NotApplicable(reason)) => {
-                return Ok(Stated::nothing::<Absence>(format!("nothing is claimed (absence): {reason}")));
+                return Ok(StatedGuarantee::nothing::<Absence>(format!(
+                    "nothing is claimed (absence): {reason}"
+                )));
             }
             Err(other) => return Err(other.into()),
         }
     }
     Ok(match worst {
-        Some(kept) if survey.honest_fraction() >= 1.0 => Stated::kept(kept),
-        _ => Stated::nothing::<Absence>("nothing is claimed (absence) unless all of the crowd are honest"),
+        Some(kept) if survey.honest_fraction() >= 1.0 => StatedGuarantee::kept(kept),
+        _ => StatedGuarantee::nothing::<Absence>(
+            "nothing is claimed (absence) unless all of the crowd are honest",
+        ),
     })
 }
 
 /// The guarantee of absence in words.
-pub(super) fn absence_in_words(absence: &Stated) -> String {
+pub(super) fn absence_in_words(absence: &StatedGuarantee) -> String {
     match (absence.epsilon_central, absence.delta, &absence.not_claimed) {
         (Some(epsilon), Some(delta), None) => format!(
             "epsilon_central {:.4}, delta {delta:e} (absence), if all of the crowd are honest",

@@ -19,7 +19,7 @@ pub struct Target {
     /// The share of them that the guarantee counts on. A survey of several operators states it. `None`: all.
     pub honest_fraction: Option<f64>,
     /// What there is to choose from.
-    pub asked: Asked,
+    pub asked: Domain,
     /// How a value is written as bits. `None`: what serves best.
     pub encoding: Option<EncodingChoice>,
     /// How the values are expected to be distributed: what collisions in a sketch cost.
@@ -50,9 +50,9 @@ pub struct Target {
     pub epoch_s: u64,
 }
 
-/// What there is to choose from.
+/// The domain: what there is to choose from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum Domain {
     /// One of this many values.
     Values(u64),
     /// A record: one value of each attribute, of which each respondent samples one.
@@ -84,7 +84,7 @@ impl Default for Target {
             delta: 1e-6,
             respondents: 0,
             honest_fraction: None,
-            asked: Asked::Values(0),
+            asked: Domain::Values(0),
             encoding: None,
             distribution: Distribution::Uniform,
             report_fragments: 1,

@@ -13,7 +13,7 @@ pub enum Warning {
     /// Parties that should be independent have something in common.
     Shared {
         /// What they have in common.
-        what: Shared,
+        what: Overlap,
         /// The operator, jurisdiction, key, host or certificate.
         value: String,
         /// Which parties.
@@ -27,7 +27,7 @@ pub enum Warning {
 
 /// What parties can have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Shared {
+pub enum Overlap {
     /// One organisation can be made to show both.
     Operator,
     /// One court can order both.
@@ -45,12 +45,12 @@ impl fmt::Display for Warning {
         match self {
             Self::Shared { what, value, places } => {
                 let shared = match what {
-                    Shared::Operator => format!("the operator {value}"),
-                    Shared::Jurisdiction => format!("the jurisdiction {value}"),
-                    Shared::SigningKey => format!("the signing key {value}"),
+                    Overlap::Operator => format!("the operator {value}"),
+                    Overlap::Jurisdiction => format!("the jurisdiction {value}"),
+                    Overlap::SigningKey => format!("the signing key {value}"),
                     // Warnings are logged, and logs have no addresses in them.
-                    Shared::Host => "a host".to_owned(),
-                    Shared::Certificate => "a certificate".to_owned(),
+                    Overlap::Host => "a host".to_owned(),
+                    Overlap::Certificate => "a certificate".to_owned(),
                 };
                 let places: Vec<String> = places.iter().map(Place::to_string).collect();
                 write!(f, "{} share {shared}: they may act as one", places.join(", "))
@@ -67,8 +67,8 @@ impl fmt::Display for Warning {
 
 impl Warning {
     /// One for each thing that several parties share. Names are compared without case and surrounding spaces.
-    pub fn shared(of_parties: impl IntoIterator<Item = (Shared, String, Place)>) -> Vec<Self> {
-        let mut found: BTreeMap<(Shared, String), (String, Vec<Place>)> = BTreeMap::new();
+    pub fn shared(of_parties: impl IntoIterator<Item = (Overlap, String, Place)>) -> Vec<Self> {
+        let mut found: BTreeMap<(Overlap, String), (String, Vec<Place>)> = BTreeMap::new();
         for (what, value, place) in of_parties {
             let same = (what, value.trim().to_lowercase());
             found.entry(same).or_insert_with(|| (value, Vec::new())).1.push(place);
@@ -88,9 +88,9 @@ impl Survey {
         let parties = self.parties.iter().flat_map(|parties| parties.iter());
         let mut warnings = Warning::shared(parties.flat_map(|(place, party)| {
             [
-                (Shared::Operator, party.operator.clone(), place),
-                (Shared::Jurisdiction, party.jurisdiction.clone(), place),
-                (Shared::SigningKey, party.signing_key.to_string(), place),
+                (Overlap::Operator, party.operator.clone(), place),
+                (Overlap::Jurisdiction, party.jurisdiction.clone(), place),
+                (Overlap::SigningKey, party.signing_key.to_string(), place),
             ]
         }));
         if self.crowd.enrolment == Enrolment::Open {

@@ -4,7 +4,7 @@ use throng_analyze::{BatchCounter, BatchHead, InstanceTally};
 use throng_batch::{EmbeddedEngine, MemoryStore, Partition, Volume};
 use throng_encode::{StoredBackstop, StoredCoins};
 use throng_wire::statement::STATEMENT_LEN;
-use throng_wire::{BatchCount, Digest, EpochStatement, Forwarded, Layout, Outcome, Place, Signed, Stop};
+use throng_wire::{BatchCount, Digest, EpochStatement, ForwardedCount, Layout, Outcome, Place, Signed, Stop};
 
 use super::Target;
 use crate::wire::{SHAPE, World};
@@ -39,10 +39,10 @@ fn batch_head(bytes: &[u8]) {
         let signed = statements.chunks_exact(STATEMENT_LEN).filter_map(|bytes| {
             let mut claimed = *Signed::<EpochStatement>::from_bytes(bytes).ok()?.claimed();
             (claimed.route.survey, claimed.route.instance) = (world.survey.hash(), 1);
-            if let Outcome::Released { forwarded: forwarded @ Forwarded::Committed(_), .. } =
+            if let Outcome::Released { forwarded: forwarded @ ForwardedCount::Committed(_), .. } =
                 &mut claimed.outcome
             {
-                *forwarded = Forwarded::Committed(count.commitment());
+                *forwarded = ForwardedCount::Committed(count.commitment());
             }
             let key = world.signing.get(&Place::Hop { instance: 1, hop: claimed.hop })?;
             Signed::new(claimed, key).ok()

@@ -6,9 +6,9 @@ use chacha20::rand_core::SeedableRng;
 use throng_wire::peel::{open_body, open_fragment, peel};
 use throng_wire::seal::seal;
 use throng_wire::{
-    Address, Approval, Credential, CredentialList, Digest, EnrolmentFile, EpochStatement, KeyList, LayerKeys,
-    Layout, Opened, Peeled, Place, Signature, Signed, SignedReceipt, SignedSurvey, SigningKey, Stop, Survey,
-    SurveyHash, Token, VerifyingKey,
+    Address, AnalyzerContent, Approval, Credential, CredentialList, Digest, EnrolmentFile, EpochStatement,
+    HopContent, KeyList, LayerKeys, Layout, Place, Signature, Signed, SignedReceipt, SignedSurvey,
+    SigningKey, Stop, Survey, SurveyHash, Token, VerifyingKey,
 };
 
 use super::Target;
@@ -114,8 +114,8 @@ fn layers(bytes: &[u8]) {
                 Stop::Hop(hop) => {
                     assert!(peel(&route, &layout, hop, keys, bytes).is_err(), "nobody has sealed this");
                     match peel(&route, &layout, hop, keys, &sealed) {
-                        Ok(Peeled::Envelope(inner)) => assert_eq!(inner, bytes[1..]),
-                        Ok(Peeled::Chaff) => assert_ne!(bytes[0], 0),
+                        Ok(HopContent::Envelope(inner)) => assert_eq!(inner, bytes[1..]),
+                        Ok(HopContent::Chaff) => assert_ne!(bytes[0], 0),
                         Err(_) => {}
                     }
                 }
@@ -124,7 +124,8 @@ fn layers(bytes: &[u8]) {
                         open_fragment(&route, &layout, 784, keys, bytes).is_err(),
                         "nobody has sealed this"
                     );
-                    if let Ok(Opened::Fragment(fragment)) = open_fragment(&route, &layout, 784, keys, &sealed)
+                    if let Ok(AnalyzerContent::Fragment(fragment)) =
+                        open_fragment(&route, &layout, 784, keys, &sealed)
                     {
                         assert!(fragment.attribute() < 784);
                     }

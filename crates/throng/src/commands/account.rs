@@ -20,7 +20,7 @@ use throng_dp::estimate::BitNoise;
 use throng_dp::fragmenting::fragment_epsilon;
 use throng_dp::sampling::Bernoulli;
 use throng_dp::{Absence, CentralGuarantee, Coins, Delta, Epsilon, Neighbors, Removal, Replacement};
-use throng_survey::Stated;
+use throng_survey::StatedGuarantee;
 
 use super::{Format, print};
 use crate::cli::{AccountArgs, Against};
@@ -211,7 +211,7 @@ struct Account {
     #[serde(skip_serializing_if = "Option::is_none")]
     labelled_crowd: Option<String>,
     /// Of the exact bound, under the other relations.
-    other_neighbors: Vec<Stated>,
+    other_neighbors: Vec<StatedGuarantee>,
     if_compromised: Vec<Compromise>,
 }
 
@@ -403,22 +403,22 @@ fn count_error(asked: &Asked, local: Epsilon) -> Result<f64> {
 }
 
 /// What the exact bound's parameters say under replacement and under absence.
-fn others(asked: &Asked, exact: &Answer) -> Result<Vec<Stated>> {
+fn others(asked: &Asked, exact: &Answer) -> Result<Vec<StatedGuarantee>> {
     let (Some(local), Some(central)) = (exact.epsilon_local, exact.epsilon_central) else {
         return Ok(vec![]);
     };
     let removal = CentralGuarantee::<Removal>::new(Epsilon::new(central)?, asked.delta);
     let absent = match asked.deletion {
-        None => Stated::nothing::<Absence>(
+        None => StatedGuarantee::nothing::<Absence>(
             "not hidden, as the first hop of each instance signs how many took part; labelled crowds delete some \
              (--epsilon-deletion)",
         ),
-        Some(_) if asked.honest < asked.respondents => Stated::nothing::<Absence>(
+        Some(_) if asked.honest < asked.respondents => StatedGuarantee::nothing::<Absence>(
             "nothing is claimed unless all respondents are honest (--honest-fraction 1)",
         ),
-        Some(_) if asked.is_spread() => {
-            Stated::nothing::<Absence>("nothing is claimed for report fragments over several instances")
-        }
+        Some(_) if asked.is_spread() => StatedGuarantee::nothing::<Absence>(
+            "nothing is claimed for report fragments over several instances",
+        ),
         Some(deletion) => {
             let presence = Presence {
                 crowd: asked.respondents,
@@ -427,10 +427,10 @@ fn others(asked: &Asked, exact: &Answer) -> Result<Vec<Stated>> {
                 instances: asked.instances,
                 deletion,
             };
-            Stated::kept(presence.guarantee(asked.delta)?)
+            StatedGuarantee::kept(presence.guarantee(asked.delta)?)
         }
     };
-    Ok(vec![Stated::kept(CentralGuarantee::<Replacement>::from(removal)), absent])
+    Ok(vec![StatedGuarantee::kept(CentralGuarantee::<Replacement>::from(removal)), absent])
 }
 
 fn compromises(asked: &Asked, floor: Epsilon) -> Result<Vec<Compromise>> {

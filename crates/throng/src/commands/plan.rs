@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use throng_account::Error;
 use throng_account::planner::Distribution;
-use throng_survey::plan::{Asked, EncodingChoice, LabelTarget, Target};
+use throng_survey::plan::{Domain, EncodingChoice, LabelTarget, Target};
 use throng_survey::survey::Attribute;
 
 use super::{Format, print};
@@ -54,7 +54,7 @@ fn target(args: &PlanArgs) -> Result<Target> {
         delta: args.delta,
         respondents: args.respondents,
         honest_fraction: args.honest_fraction,
-        asked: args.domain.map_or(Asked::Record(attributes), Asked::Values),
+        asked: args.domain.map_or(Domain::Record(attributes), Domain::Values),
         encoding: args.encoding.map(|typed| match typed {
             EncodingArg::OneHot => EncodingChoice::OneHot,
             EncodingArg::Sketch => EncodingChoice::Sketch,

@@ -26,8 +26,8 @@ use throng_host::entropy::system_rng;
 use throng_host::net::Sender;
 use throng_host::net::client::Limits;
 use throng_respondent::{
-    Answer, AnswerOptions, AnswerStatus, BodyCheck, Clock, Origin, Pass, Respondent, SystemClock, Transport,
-    When,
+    Answer, AnswerOptions, AnswerStatus, BodyCheck, Clock, EpochChoice, Origin, Pass, Respondent,
+    SystemClock, Transport,
 };
 
 /// Does what was asked, in this order: limit, answer, send, show or check. Answering and sending are two programs of one
@@ -199,8 +199,8 @@ fn answer(
     args: &RespondArgs,
 ) -> Result<Answer> {
     let when = match args.epoch {
-        EpochArg::Next => When::NextEpoch,
-        EpochArg::Current => When::CurrentEpoch,
+        EpochArg::Next => EpochChoice::NextEpoch,
+        EpochArg::Current => EpochChoice::CurrentEpoch,
     };
     let options = AnswerOptions { label: args.label.clone(), when };
     let (now_ms, rng) = (SystemClock.now_ms(), &mut system_rng()?);

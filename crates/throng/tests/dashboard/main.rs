@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use throng_account::TO_THE_END;
 use throng_account::attacker::{Coalition, Exposure, RemainingPrivacy};
 use throng_account::bound::Bound;
-use throng_account::terms::Kept;
+use throng_account::terms::EpochGuarantee;
 use throng_analyze::Picture;
 use throng_analyze::{HEAD_LEN, InstanceTally};
 use throng_host::page::SECURITY;
@@ -447,7 +447,7 @@ fn what_if_is_what_the_accountant_says() {
         let mut terms = terms(survey, 0).unwrap();
         terms.honest_fraction = honest;
         terms.bound = Bound::named(bound).unwrap();
-        let kept: Kept =
+        let kept: EpochGuarantee =
             terms.guarantee_at_least(respondents, survey.crowd.respondents_min, TO_THE_END).unwrap();
         let epsilon = kept.central.epsilon().value();
         assert_eq!(page["epsilon_central"], epsilon, "{query}");

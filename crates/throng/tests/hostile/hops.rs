@@ -14,8 +14,8 @@ use throng_testing::town::Town;
 use throng_wire::peel::{open_body, peel};
 use throng_wire::statement::STATEMENT_LEN;
 use throng_wire::{
-    BatchCount, Digest, EpochStatement, Forwarded, LayerKeys, Layout, Outcome, Peeled, Place, Route, Signed,
-    SigningKey, Stop,
+    BatchCount, Digest, EpochStatement, ForwardedCount, HopContent, LayerKeys, Layout, Outcome, Place, Route,
+    Signed, SigningKey, Stop,
 };
 
 use crate::THRONG;
@@ -49,7 +49,7 @@ impl Batch {
             self.statements.last_mut().map(|last| &mut last.outcome)
         {
             self.count = BatchCount::salted([3; 32], (envelopes.len() / length) as u64);
-            *forwarded = Forwarded::Committed(self.count.commitment());
+            *forwarded = ForwardedCount::Committed(self.count.commitment());
             *batch = Digest::of(&envelopes);
         }
         self.envelopes = envelopes;
@@ -82,8 +82,8 @@ fn envelopes(town: &Town, route: Route, value: u32) -> Vec<u8> {
     let second = keys(2);
     let peeled = opened.chunks_exact(layout.envelope_len(Stop::Hop(2))).filter_map(|envelope| {
         match peel(&route, &layout, 2, &second, envelope).unwrap() {
-            Peeled::Envelope(inner) => Some(inner),
-            Peeled::Chaff => None,
+            HopContent::Envelope(inner) => Some(inner),
+            HopContent::Chaff => None,
         }
     });
     peeled.flatten().collect()
@@ -180,8 +180,8 @@ fn attacks(
         if let Outcome::Released { respondents, received, forwarded, .. } = &mut statement.outcome {
             (*respondents, *received) = (sent / 9, Some(sent));
             *forwarded = match statement.hop {
-                1 => Forwarded::Told(sent),
-                _ => Forwarded::Committed(huge.count.commitment()),
+                1 => ForwardedCount::Told(sent),
+                _ => ForwardedCount::Committed(huge.count.commitment()),
             };
         }
     }
@@ -190,7 +190,7 @@ fn attacks(
     let mut telling = honest.clone();
     telling.count = BatchCount::told(honest.count.envelopes());
     if let Outcome::Released { forwarded, .. } = &mut telling.statements[1].outcome {
-        *forwarded = Forwarded::Told(honest.count.envelopes());
+        *forwarded = ForwardedCount::Told(honest.count.envelopes());
     }
     let mut older = honest.clone();
     older.statements.iter_mut().for_each(|statement| statement.route.epoch -= 1);

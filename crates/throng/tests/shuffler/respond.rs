@@ -6,7 +6,9 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 use throng_host::entropy::system_rng;
-use throng_respondent::{AnswerOptions, Bundle, Clock, Epsilon, Origin, Respondent, SystemClock, When};
+use throng_respondent::{
+    AnswerOptions, Bundle, Clock, EpochChoice, Epsilon, Origin, Respondent, SystemClock,
+};
 use throng_testing::town::Town;
 use throng_wire::statement::check_cascade;
 use throng_wire::{Place, Survey};
@@ -67,7 +69,7 @@ fn respondents_answer_through_real_hops_and_check_their_receipts() {
     let mut respondent = Respondent::open(state(6)).unwrap();
     respondent.set_epsilon_limit(Epsilon::new(20.0).unwrap()).unwrap();
     respondent.use_credential(credential(6)).unwrap();
-    let options = AnswerOptions { when: When::CurrentEpoch, ..AnswerOptions::default() };
+    let options = AnswerOptions { when: EpochChoice::CurrentEpoch, ..AnswerOptions::default() };
     let (bundle, rng) = (Bundle::read(&survey).unwrap(), &mut system_rng().unwrap());
     let answer = respondent.answer_with(&bundle, 6, &options, SystemClock.now_ms(), rng).unwrap();
     assert_eq!((answer.epoch, answer.origin), (epoch, Origin::Now));

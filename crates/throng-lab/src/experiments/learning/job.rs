@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
-use throng_learn::{Curve, Judged, Network, Protocol, Settings};
+use throng_learn::{Curve, Evaluation, Network, Protocol, Settings};
 
 use super::source::{Question, Source};
 use crate::learning::attack::Attack;
@@ -146,9 +146,9 @@ impl Model {
 
 impl Point {
     /// From how a model did on each of some examples.
-    pub(super) fn of(step: u64, judged: &[Judged]) -> Self {
+    pub(super) fn of(step: u64, judged: &[Evaluation]) -> Self {
         let loss = judged.iter().map(|one| one.loss).sum::<f64>() / judged.len() as f64;
-        Self { step, accuracy: 100.0 * Judged::accuracy(judged), loss }
+        Self { step, accuracy: 100.0 * Evaluation::accuracy(judged), loss }
     }
 }
 

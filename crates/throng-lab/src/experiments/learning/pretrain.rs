@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use indicatif::ProgressStyle;
 use rayon::ThreadPoolBuilder;
-use throng_learn::{Examples, Judged};
+use throng_learn::{Evaluation, Examples};
 
 use super::source::Place;
 use super::varied::{MOVED, Varied, settings};
@@ -37,7 +37,7 @@ pub(super) fn section(lab: &Lab, place: &Place) -> Result<Section> {
         })
     })?;
     let right = |examples: &Examples| -> Result<f64> {
-        Ok(100.0 * Judged::accuracy(&threads.install(|| training.judge(&trained, examples))?))
+        Ok(100.0 * Evaluation::accuracy(&threads.install(|| training.judge(&trained, examples))?))
     };
     section.text.push(format!(
         "The paper's network for CIFAR-10, {} parameters, trained without privacy on {}: {PASSES} passes in batches of {BATCH}, \

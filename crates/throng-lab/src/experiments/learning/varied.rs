@@ -9,7 +9,8 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use rayon::prelude::*;
 use throng_learn::{
-    Average, ChannelScale, Examples, Judged, Network, Protocol, Randomness, Rate, Settings, State, Training,
+    Average, ChannelScale, Evaluation, Examples, Network, Protocol, Randomness, Rate, Settings, State,
+    Training,
 };
 
 use crate::learning::{PICTURES_DIGEST, PROGRAM, Progress, STEPS, program};
@@ -60,7 +61,7 @@ impl Varied<'_> {
     }
 
     /// How a network from this training does on some pictures.
-    pub(super) fn judge(&self, trained: &State, pictures: &Examples) -> Result<Vec<Judged>> {
+    pub(super) fn judge(&self, trained: &State, pictures: &Examples) -> Result<Vec<Evaluation>> {
         let (_, parameters, ..) = trained.parts();
         let scale = self.scale()?;
         let scaled = pictures.map(pictures.width(), |pixels, out| scale.fill(pixels, out));

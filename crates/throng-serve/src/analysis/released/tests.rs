@@ -4,7 +4,7 @@ use serde_json::Value;
 use throng_survey::{CentralPromise, CollusionPromise, LocalPromise};
 
 use super::*;
-use crate::analysis::lies::{DoubtShown, OneLiarShown, WithheldShown};
+use crate::analysis::lies::{DoubtShown, OneLiarJson, WithheldShown};
 
 /// A release with something in every field that is often empty, for tests.
 pub(crate) fn sample() -> Released {
@@ -58,7 +58,7 @@ pub(crate) fn sample() -> Released {
         beta: BETA,
         confidence: 0.95,
         lies: Lies {
-            one_liar: OneLiarShown { envelopes: 9, estimate_up_max: 9.5, estimate_down_max: 1.25 },
+            one_liar: OneLiarJson { envelopes: 9, estimate_up_max: 9.5, estimate_down_max: 1.25 },
             liars: 1,
             noise_threshold_with_liars: 21.75,
             significant_with_liars: 0,

@@ -3,7 +3,7 @@
 use throng_account::planner::{Choice, Distribution, plan};
 
 use super::*;
-use crate::plan::{Asked, Target};
+use crate::plan::{Domain, Target};
 use crate::survey::Randomizer;
 
 /// The plan of these flags, its survey, and the text.
@@ -15,7 +15,7 @@ fn planned(flags: &str) -> (Question, Plan, Survey, String) {
             "--epsilon-central" => target.epsilon_central = value.parse().unwrap(),
             "--delta" => target.delta = value.parse().unwrap(),
             "--respondents" => target.respondents = value.parse().unwrap(),
-            "--domain" => target.asked = Asked::Values(value.parse().unwrap()),
+            "--domain" => target.asked = Domain::Values(value.parse().unwrap()),
             "--report-fragments" => target.report_fragments = value.parse().unwrap(),
             "--answer-changes" => target.answer_changes = (value == "never").then_some(AnswerChanges::Never),
             "--epoch-s" => target.epoch_s = value.parse().unwrap(),

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::plan::{Asked, Target};
+use crate::plan::{Domain, Target};
 
 /// Wherever it stands in a text that people read, a character that is not seen or that turns what is seen is refused, and the
 /// error names the field; letters of any script are taken.
@@ -114,7 +114,7 @@ fn no_text_for_people_calls_a_value_by_its_number() {
         texts.extend(survey.warnings().iter().map(Warning::to_string));
     }
     let attribute = |name: &str, values| Attribute { name: name.into(), values, names: None };
-    for asked in [Asked::Values(784), Asked::Record(vec![attribute("age", 9), attribute("sex", 2)])] {
+    for asked in [Domain::Values(784), Domain::Record(vec![attribute("age", 9), attribute("sex", 2)])] {
         let target = Target { respondents: 100_000, asked, ..Target::default() };
         texts.push(crate::plan(&target).unwrap().to_string());
     }

@@ -9,11 +9,11 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use rayon::prelude::*;
 use throng_dp::Epsilon;
-use throng_encode::{Body, Schedule, When, answer};
+use throng_encode::{Body, EpochChoice, Schedule, answer};
 use throng_wire::peel::{open_body, open_fragment, peel};
 use throng_wire::{
-    Address, Channel, Forwarded, LayerKeys, Layout, Opened, Outcome, Peeled, Place, Route, Stop as WireStop,
-    Survey, Token,
+    Address, AnalyzerContent, Channel, ForwardedCount, HopContent, LayerKeys, Layout, Outcome, Place, Route,
+    Stop as WireStop, Survey, Token,
 };
 
 use super::front::Front;
@@ -102,7 +102,7 @@ impl Town {
         let mechanism = survey.mechanism()?;
         let epoch = survey.epoch_at(SystemClock.now_s()) + 1;
         let start_ms = epoch * survey.epoch_s * 1000;
-        let schedule = Schedule::new(survey, When::NextEpoch, start_ms - 1)?;
+        let schedule = Schedule::new(survey, EpochChoice::NextEpoch, start_ms - 1)?;
         let started = Instant::now();
         for case in Case::ALL {
             let made: Vec<Vec<Body>> = (0..answers)
@@ -302,11 +302,11 @@ impl Town {
         for (place, envelope) in (0..).zip(envelopes.chunks_exact(layout.envelope_len(WireStop::Hop(2)))) {
             let peeled =
                 peel(route, &layout, 2, self.key(Place::hop(instance, 2))?, envelope).ok().context(wrong)?;
-            let Peeled::Envelope(inner) = peeled else { continue };
+            let HopContent::Envelope(inner) = peeled else { continue };
             let keys = self.key(Place::Analyzer)?;
             let opened =
                 open_fragment(route, &layout, survey.attributes(), keys, &inner).ok().context(wrong)?;
-            if let Opened::Fragment(fragment) = opened {
+            if let AnalyzerContent::Fragment(fragment) = opened {
                 let here = (fragment.attribute(), place);
                 lowest = Some(lowest.map_or(here, |lowest: (u32, u64)| lowest.min(here)));
             }
@@ -376,7 +376,7 @@ fn see_stored(times: &[(u32, u64)], case: Case, views: &mut Views) {
 fn counted(who: &str, case: Case, outcome: Option<Outcome>) -> Result<(u64, u64, u64)> {
     match outcome {
         Some(Outcome::Released { respondents, received, forwarded, .. }) => {
-            let told = if let Forwarded::Told(told) = forwarded { told } else { 0 };
+            let told = if let ForwardedCount::Told(told) = forwarded { told } else { 0 };
             Ok((respondents, received.unwrap_or(0), told))
         }
         Some(Outcome::Destroyed) | None => {
@@ -448,8 +448,8 @@ mod tests {
             batch: Digest::NONE,
         };
         let said = |forwarded| counted("hop", Case::One, Some(released(forwarded))).unwrap();
-        assert_eq!(said(Forwarded::Told(130)), (12, 132, 130));
-        assert_eq!(said(Forwarded::Committed(Digest::of(b"130"))), (12, 132, 0));
+        assert_eq!(said(ForwardedCount::Told(130)), (12, 132, 130));
+        assert_eq!(said(ForwardedCount::Committed(Digest::of(b"130"))), (12, 132, 0));
         assert_eq!(counted("hop", Case::Nothing, Some(Outcome::Destroyed)).unwrap(), (0, 0, 0));
         assert_eq!(counted("hop", Case::Other, None).unwrap(), (0, 0, 0));
         for outcome in [Some(Outcome::Destroyed), None] {

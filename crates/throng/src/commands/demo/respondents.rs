@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use indicatif::ProgressBar;
 use rayon::prelude::*;
-use throng_encode::{Body, Schedule, When, answer};
+use throng_encode::{Body, EpochChoice, Schedule, answer};
 use throng_wire::{Channel, Credential, Place, SignedReceipt};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -35,7 +35,7 @@ pub(super) fn seal(
     let mechanism = survey.mechanism()?;
     // An answer that is made before the epoch has any time of it to be sent at.
     let begins_ms = epoch * survey.epoch_s * 1000;
-    let schedule = Schedule::new(survey, When::NextEpoch, begins_ms - 1)?;
+    let schedule = Schedule::new(survey, EpochChoice::NextEpoch, begins_ms - 1)?;
     let sealed = AtomicUsize::new(0);
     let answers: Option<Vec<Vec<Body>>> = values
         .par_iter()

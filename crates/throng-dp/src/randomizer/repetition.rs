@@ -15,12 +15,12 @@ use crate::{Epsilon, Error, LocalGuarantee};
 /// # Paper
 /// Section VII, Table horse_1_report ("one, two or five LDP runs").
 #[derive(Clone, Debug)]
-pub struct Repeated<R> {
+pub struct Repetition<R> {
     run: R,
     runs: u32,
 }
 
-impl<R: BitRandomizer> Repeated<R> {
+impl<R: BitRandomizer> Repetition<R> {
     /// Splits a budget over `runs`, each made by `run` from its share.
     pub fn split(
         epsilon: Epsilon,
@@ -47,7 +47,7 @@ impl<R: BitRandomizer> Repeated<R> {
     }
 }
 
-impl<R: BitRandomizer> Randomizer for Repeated<R> {
+impl<R: BitRandomizer> Randomizer for Repetition<R> {
     type Value = R::Value;
     type Report = Vec<R::Report>;
     type Neighbors = R::Neighbors;
@@ -65,7 +65,7 @@ impl<R: BitRandomizer> Randomizer for Repeated<R> {
     }
 }
 
-impl<R: BitRandomizer> Estimator for Repeated<R> {
+impl<R: BitRandomizer> Estimator for Repetition<R> {
     type Tally = Tally;
     type Estimate = Estimates;
 
@@ -121,14 +121,14 @@ mod tests {
     #[test]
     fn runs_share_the_budget() {
         for runs in [1, 2, 5] {
-            let repeated = Repeated::split(epsilon(8.55), runs, |e| OneHot::new(100, e)).unwrap();
+            let repeated = Repetition::split(epsilon(8.55), runs, |e| OneHot::new(100, e)).unwrap();
             let spent = repeated.guarantee().epsilon().value();
             assert!(spent <= 8.55 && spent > 8.55 - 1e-12);
         }
-        assert!(Repeated::split(epsilon(8.55), 0, |e| OneHot::new(100, e)).is_err());
+        assert!(Repetition::split(epsilon(8.55), 0, |e| OneHot::new(100, e)).is_err());
     }
 
-    impl ExactDistribution for Repeated<OneHot> {
+    impl ExactDistribution for Repetition<OneHot> {
         fn probability(&self, value: Option<&u32>, report: &Vec<Vec<u32>>) -> Result<Probability, Error> {
             let runs: Result<Vec<_>, _> = report.iter().map(|run| self.run.probability(value, run)).collect();
             Ok(runs?.into_iter().product())
@@ -137,30 +137,30 @@ mod tests {
 
     #[test]
     fn keeps_the_contract() {
-        let repeated = Repeated::split(epsilon(2.0), 2, |e| OneHot::new(2, e)).unwrap();
+        let repeated = Repetition::split(epsilon(2.0), 2, |e| OneHot::new(2, e)).unwrap();
         let pairs: Vec<Vec<Vec<u32>>> = subsets(2)
             .into_iter()
             .flat_map(|first| subsets(2).into_iter().map(move |second| vec![first.clone(), second]))
             .collect();
         check_randomizer(&repeated, &[&0, &1], &pairs);
-        assert!(Repeated::split(epsilon(8.0), u32::MAX, |e| OneHot::new(2, e)).is_err());
+        assert!(Repetition::split(epsilon(8.0), u32::MAX, |e| OneHot::new(2, e)).is_err());
     }
 
     #[test]
     fn counts_are_unbiased_with_the_stated_variance() {
         let value = |i: u64| if i < 90 { Some(&1) } else { None };
-        let repeated = |_| Repeated::split(epsilon(4.0), 3, |e| OneHot::new(2, e)).unwrap();
+        let repeated = |_| Repetition::split(epsilon(4.0), 3, |e| OneHot::new(2, e)).unwrap();
         check_estimator(repeated, 150, value, &[0.0, 90.0]);
         // Runs that sample an attribute each: the sampling error falls with the number of runs too.
         let record = |_: u64| Some([0, 1].as_slice());
         let repeated =
-            |_| Repeated::split(epsilon(9.0), 3, |e| SetValued::new(3, 2, Spend::Sample, e)).unwrap();
+            |_| Repetition::split(epsilon(9.0), 3, |e| SetValued::new(3, 2, Spend::Sample, e)).unwrap();
         check_estimator(repeated, 150, record, &[150.0, 150.0, 0.0]);
     }
 
     #[test]
     fn a_report_with_missing_runs_is_not_counted() {
-        let repeated = Repeated::split(epsilon(4.0), 2, |e| OneHot::new(3, e)).unwrap();
+        let repeated = Repetition::split(epsilon(4.0), 2, |e| OneHot::new(3, e)).unwrap();
         let mut tally = repeated.tally().unwrap();
         assert!(matches!(repeated.add(&mut tally, &vec![vec![0]]), Err(Error::ReportParts { .. })));
         assert!(repeated.add(&mut tally, &vec![vec![0], vec![3]]).is_err());
@@ -173,7 +173,7 @@ mod tests {
         // paper's RMSE grows from 13 to 88 and 141.)
         let errors: Vec<f64> = [1, 2, 5]
             .map(|runs| {
-                let repeated = Repeated::split(epsilon(8.55), runs, |e| OneHot::new(4, e)).unwrap();
+                let repeated = Repetition::split(epsilon(8.55), runs, |e| OneHot::new(4, e)).unwrap();
                 let mut tally = repeated.tally().unwrap();
                 tally.add_respondents(1_914_589);
                 repeated.estimate(&tally).unwrap().noise_floor()

@@ -12,7 +12,7 @@ use crate::terms::DELETION_SHARE;
 
 /// The labels of a survey, as far as its plan depends on them.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Labelled {
+pub struct PlanLabels {
     /// What every instance deletes before it counts a crowd.
     pub deletion: Deletion,
     /// To how many instances the fragments of one or another label go: all, or those of its trust profile.

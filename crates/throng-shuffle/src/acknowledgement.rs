@@ -6,7 +6,7 @@ use throng_wire::{ReceiptTree, SignedReceipt, SignedReceiptTree, SigningKey};
 
 /// The acknowledgement of one body: it cannot be lost any more, and here is its receipt.
 #[derive(Clone)]
-pub struct Taken {
+pub struct Acknowledgement {
     tree: Arc<Tree>,
     index: usize,
     time_bucket: u64,
@@ -20,7 +20,7 @@ struct Tree {
     signed: OnceLock<SignedReceiptTree>,
 }
 
-impl Taken {
+impl Acknowledgement {
     /// All whose receipts are in a tree, with the time bucket of each.
     pub(crate) fn all_of(
         tree: ReceiptTree,
@@ -44,8 +44,8 @@ impl Taken {
 }
 
 /// Says what it is, not whose.
-impl std::fmt::Debug for Taken {
+impl std::fmt::Debug for Acknowledgement {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Taken(time bucket {})", self.time_bucket)
+        write!(f, "Acknowledgement(time bucket {})", self.time_bucket)
     }
 }

@@ -5,7 +5,7 @@ use throng_dp::{CentralGuarantee, Neighbors};
 
 /// A guarantee under a neighbor relation, or why there is none.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Stated {
+pub struct StatedGuarantee {
     /// Which worlds are compared.
     pub neighbors: &'static str,
     /// The privacy loss of one release.
@@ -19,7 +19,7 @@ pub struct Stated {
     pub not_claimed: Option<String>,
 }
 
-impl Stated {
+impl StatedGuarantee {
     /// Something that holds.
     pub fn kept<N: Neighbors>(guarantee: CentralGuarantee<N>) -> Self {
         Self {
