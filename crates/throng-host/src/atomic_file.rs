@@ -22,9 +22,9 @@ pub const PUBLIC: u32 = 0o644;
 pub const RESULT: u32 = 0o666;
 
 /// A file that is removed unless it gets its name.
-pub struct Unfinished(NamedTempFile);
+pub struct PendingFile(NamedTempFile);
 
-impl Unfinished {
+impl PendingFile {
     /// An empty one in a directory.
     pub fn new(directory: &Path, mode: u32) -> io::Result<Self> {
         Self::begin(directory, PREFIX, mode)
@@ -44,9 +44,9 @@ impl Unfinished {
     }
 
     /// All that was written is on disk when this returns.
-    pub fn complete(self) -> io::Result<Complete> {
+    pub fn complete(self) -> io::Result<SyncedFile> {
         sync(self.0.as_file(), self.0.path())?;
-        Ok(Complete(self.0))
+        Ok(SyncedFile(self.0))
     }
 
     /// Gives it its name, for good.
@@ -56,7 +56,7 @@ impl Unfinished {
     }
 }
 
-impl Write for Unfinished {
+impl Write for PendingFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         step(Step::Write, self.0.path());
         self.0.write(bytes)
@@ -68,9 +68,9 @@ impl Write for Unfinished {
 }
 
 /// One whose bytes are on disk, and whose name is not given yet.
-pub struct Complete(NamedTempFile);
+pub struct SyncedFile(NamedTempFile);
 
-impl Complete {
+impl SyncedFile {
     /// Gives it its name, in place of what had it. The directory is still to be synced.
     pub fn replace(self, path: &Path) -> io::Result<()> {
         step(Step::Name, path);
@@ -86,14 +86,14 @@ impl Complete {
 
 /// Writes a file so that it is on disk, whole, when this returns.
 pub fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let mut file = Unfinished::new(parent(path), mode)?;
+    let mut file = PendingFile::new(parent(path), mode)?;
     file.write_all(bytes)?;
     file.finish(path)
 }
 
 /// Writes a file that is not there yet, in the same way.
 pub fn create(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let mut file = Unfinished::new(parent(path), mode)?;
+    let mut file = PendingFile::new(parent(path), mode)?;
     file.write_all(bytes)?;
     file.complete()?.name(path)?;
     sync_directory(parent(path))
@@ -145,7 +145,7 @@ pub fn remove_unfinished(directory: &Path) -> io::Result<()> {
     remove_begun(directory, PREFIX)
 }
 
-/// The same for one file, begun as `Unfinished::of`.
+/// The same for one file, begun as `PendingFile::of`.
 pub fn remove_unfinished_of(path: &Path) -> io::Result<()> {
     remove_begun(parent(path), &prefix_of(path))
 }
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn what_was_not_finished_is_nothing() {
         let directory = tempfile::tempdir().unwrap();
-        let mut file = Unfinished::new(directory.path(), RESULT).unwrap();
+        let mut file = PendingFile::new(directory.path(), RESULT).unwrap();
         file.write_all(b"half").unwrap();
         let left = file.0.into_temp_path().keep().unwrap();
         fs::write(directory.path().join("other.tmp"), "").unwrap();

@@ -14,7 +14,7 @@ pub mod exact;
 pub mod host;
 #[cfg(feature = "server")]
 pub mod open_files;
-pub mod outgoing;
+pub mod outgoing_body;
 pub mod paths;
 #[cfg(feature = "server")]
 pub mod places;
@@ -26,15 +26,15 @@ pub mod sender;
 pub mod server;
 #[cfg(feature = "server")]
 pub mod shortcut;
+mod timeout_stream;
 pub mod tls;
-mod watched;
 
 #[cfg(feature = "server")]
 pub use body::Upload;
 pub use client::{Client, Reply, SendError};
 #[cfg(feature = "server")]
 pub use host::LoopbackHosts;
-pub use outgoing::Outgoing;
+pub use outgoing_body::OutgoingBody;
 pub use paths::{InstancePath, RoutePath};
 #[cfg(feature = "server")]
 pub use places::Visitor;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use crate::atomic_file::{RESULT, Unfinished, sync_directory};
+use crate::atomic_file::{PendingFile, RESULT, sync_directory};
 use crate::error::{Context, Result};
 
 /// A directory that can be written to.
@@ -19,7 +19,7 @@ impl OutDir {
     pub fn open(path: &Path) -> Result<Self> {
         let advice = || format!("cannot write to {}; choose another directory with --out", path.display());
         fs::create_dir_all(path).with_context(advice)?;
-        Unfinished::new(path, RESULT).with_context(advice)?;
+        PendingFile::new(path, RESULT).with_context(advice)?;
         Ok(Self { path: path.to_owned() })
     }
 
@@ -35,7 +35,7 @@ impl OutDir {
         for (name, bytes) in files {
             let path = self.path(name.as_ref());
             let file = (|| {
-                let mut file = Unfinished::new(&self.path, RESULT)?;
+                let mut file = PendingFile::new(&self.path, RESULT)?;
                 file.write_all(bytes)?;
                 file.complete()
             })();

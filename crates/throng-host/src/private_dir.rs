@@ -11,7 +11,7 @@ use crate::{bail, ensure};
 
 /// Who may not look into a directory, nor change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Others {
+pub enum Outsiders {
     /// Everybody who is neither the owner nor of the group: service managers and containers hand volumes over by a group.
     Strangers,
     /// Everybody but the owner.
@@ -20,7 +20,7 @@ pub enum Others {
 
 /// Refuses a directory that others can look into or change, and one with symbolic links in it, which lead to files that others
 /// may have. One that is not there, or empty, is fine. Changes nothing.
-pub fn check(directory: &Path, others: Others) -> Result<()> {
+pub fn check(directory: &Path, others: Outsiders) -> Result<()> {
     let mode = match fs::metadata(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         metadata => metadata.with_context(|| unreadable(directory))?.permissions().mode(),
@@ -31,14 +31,14 @@ pub fn check(directory: &Path, others: Others) -> Result<()> {
         Invalid,
         "others on this machine can look into {path} or change it: run `chmod {} {path}`, and if strangers were here, begin \
          with new keys and an empty directory",
-        if others == Others::Everyone { "700" } else { "o-rwx" },
+        if others == Outsiders::Everyone { "700" } else { "o-rwx" },
     );
     refuse_links(directory)
 }
 
 /// Makes a directory that is its owner's alone, and puts the names of it and of all above it that are new on disk: what is
 /// stored in it may be the only copy. An empty one is made private; others are refused as by [`check`].
-pub fn create(directory: &Path, others: Others) -> Result<()> {
+pub fn create(directory: &Path, others: Outsiders) -> Result<()> {
     let missing: Vec<&Path> = directory.ancestors().take_while(|one| !one.exists()).collect();
     (|| {
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
@@ -79,7 +79,7 @@ fn refuse_links(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-impl Others {
+impl Outsiders {
     fn bits(self) -> u32 {
         match self {
             Self::Strangers => 0o007,
@@ -104,14 +104,14 @@ mod tests {
     fn directories_that_others_can_look_into_or_change_are_refused_with_what_to_run() {
         let base = tempfile::tempdir().unwrap();
         let path = base.path().join("data");
-        check(&path, Others::Everyone).unwrap();
+        check(&path, Outsiders::Everyone).unwrap();
         assert!(!path.exists(), "nothing is made");
-        create(&path, Others::Everyone).unwrap();
+        create(&path, Outsiders::Everyone).unwrap();
         let mode = |mode| fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
         // While it is empty it can be made private.
         mode(0o755);
-        check(&path, Others::Everyone).unwrap();
-        create(&path, Others::Everyone).unwrap();
+        check(&path, Outsiders::Everyone).unwrap();
+        create(&path, Outsiders::Everyone).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
         fs::write(path.join("file"), "").unwrap();
         for (bits, strangers, everyone) in [
@@ -123,7 +123,7 @@ mod tests {
             (0o755, false, false),
         ] {
             mode(bits);
-            for (others, fits) in [(Others::Strangers, strangers), (Others::Everyone, everyone)] {
+            for (others, fits) in [(Outsiders::Strangers, strangers), (Outsiders::Everyone, everyone)] {
                 for checked in [check(&path, others), create(&path, others)] {
                     assert_eq!(checked.is_ok(), fits, "{bits:o} {others:?}");
                     let said = checked.err().map_or("chmod".into(), |error| error.to_string());
@@ -137,15 +137,15 @@ mod tests {
     fn links_are_refused_wherever_they_are() {
         let base = tempfile::tempdir().unwrap();
         let path = base.path().join("data");
-        create(&path.join("below"), Others::Everyone).unwrap();
+        create(&path.join("below"), Outsiders::Everyone).unwrap();
         let elsewhere = base.path().join("elsewhere");
         fs::write(&elsewhere, "").unwrap();
         for name in ["link", "below/link"] {
             std::os::unix::fs::symlink(&elsewhere, path.join(name)).unwrap();
-            let error = check(&path, Others::Strangers).unwrap_err().to_string();
+            let error = check(&path, Outsiders::Strangers).unwrap_err().to_string();
             assert!(error.contains("symbolic link"), "{error}");
             fs::remove_file(path.join(name)).unwrap();
-            check(&path, Others::Strangers).unwrap();
+            check(&path, Outsiders::Strangers).unwrap();
         }
     }
 }

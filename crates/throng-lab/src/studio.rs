@@ -7,9 +7,9 @@ use throng_host::net::Problem;
 use throng_plot::Png;
 use throng_plot::rank_plot::estimates_by_rank;
 use throng_plot::terminal::shrunk;
-use throng_serve::Drawn;
+use throng_serve::Raster;
 use throng_serve::dashboard::{problem, too_much};
-use throng_serve::studio::{RankPlot, Sample, Studio, StudioError, Trial, Tried};
+use throng_serve::studio::{RankPlot, Sample, SampleResult, Studio, StudioError, Trial};
 use throng_simulate::dataset::drawing::{cat, shares};
 use throng_simulate::dataset::{Dataset, Generator};
 use throng_simulate::simulation::{Mode, Simulation};
@@ -84,7 +84,7 @@ impl Sample for NamedCrowd {
         }
     }
 
-    fn tried(&self, trial: &Trial<'_>) -> Result<Tried, Problem> {
+    fn tried(&self, trial: &Trial<'_>) -> Result<SampleResult, Problem> {
         self.crowd.tried(&self.name, trial).map_err(told)
     }
 }
@@ -99,7 +99,7 @@ fn told(error: anyhow::Error) -> Problem {
 }
 
 impl Crowd {
-    fn tried(&self, name: &str, trial: &Trial<'_>) -> Result<Tried> {
+    fn tried(&self, name: &str, trial: &Trial<'_>) -> Result<SampleResult> {
         let &Trial { survey, threshold, seed, wanted } = trial;
         let mechanism = survey.mechanism()?;
         if mechanism.attributes() > CELLS_MAX {
@@ -119,7 +119,7 @@ impl Crowd {
         let estimated = estimates.counts();
         let significant = || (0..counts.len()).filter(|&value| estimated[value] > threshold);
         let errors = counts.iter().zip(estimated).map(|(&truth, estimate)| (estimate - truth as f64).abs());
-        let mut tried = Tried {
+        let mut tried = SampleResult {
             sample: name.to_owned(),
             seed,
             rmse: rmse(estimated, &counts),
@@ -139,8 +139,8 @@ impl Crowd {
                 let scaled: Vec<f64> = estimated.iter().map(|count| 255.0 * count / most).collect();
                 let held = counts.iter().map(|&count| count > 0);
                 let seen = estimated.iter().map(|&count| count > threshold);
-                tried.truth = Some(Drawn::of(&picture.redrawn(&truth), Some(held)));
-                tried.estimate = Some(Drawn::of(&picture.redrawn(&scaled), Some(seen)));
+                tried.truth = Some(Raster::of(&picture.redrawn(&truth), Some(held)));
+                tried.estimate = Some(Raster::of(&picture.redrawn(&scaled), Some(seen)));
             }
             Self::Counts(_) => {
                 let by_rank = ranks(&counts);

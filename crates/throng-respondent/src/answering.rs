@@ -9,7 +9,7 @@ use throng_wire::survey::{AnswerChanges, Survey};
 use super::answer::{Answer, AnswerOptions, Origin};
 use super::outbox::Outbox;
 use super::permanent::{Draw, Drawer};
-use super::personal_ledger::{Entry, Given, Permanent, Spending};
+use super::personal_ledger::{ChangingAnswer, Entry, PermanentDraw, Spending};
 use super::{Respondent, complete};
 use crate::error::{Refusal, Result};
 use throng_host::bundle::Bundle;
@@ -137,15 +137,15 @@ fn spending(
     label: &Draw<u32>,
 ) -> Spending {
     let floor = mechanism.floor().epsilon().value();
-    let label_spent = epsilon_label(survey).map(|epsilon| Permanent { id: label.id.clone(), epsilon });
+    let label_spent = epsilon_label(survey).map(|epsilon| PermanentDraw { id: label.id.clone(), epsilon });
     let mut spending =
         Spending { epsilon_local: 0.0, permanent: label_spent.into_iter().collect(), given: None };
     match (backstop, survey.answer_changes(), mechanism.series()) {
         (Some(coins), Some(AnswerChanges::Allowed), Some(series)) => {
-            spending.given = Some(Given::new(coins.id.clone(), answer, &series));
+            spending.given = Some(ChangingAnswer::new(coins.id.clone(), answer, &series));
         }
         // Which answer was the first is in no file.
-        (Some(first), ..) => spending.permanent.push(Permanent { id: first.id.clone(), epsilon: floor }),
+        (Some(first), ..) => spending.permanent.push(PermanentDraw { id: first.id.clone(), epsilon: floor }),
         (None, ..) => spending.epsilon_local = floor,
     }
     spending

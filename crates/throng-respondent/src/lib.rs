@@ -69,7 +69,7 @@ use throng_host::{bail, ensure};
 use crate::error::Context;
 pub use answer::{Answer, AnswerOptions, Origin};
 pub use error::{Error, Refusal, Result};
-pub use personal_ledger::{Entry, Given, NextEpoch, Permanent, PersonalLedger, Spending};
+pub use personal_ledger::{ChangingAnswer, Entry, NextEpoch, PermanentDraw, PersonalLedger, Spending};
 pub use receipts::{BodyCheck, ReceiptCheck, Verdict, verify_receipt};
 pub use sending::{Fate, Pass};
 pub use status::{AnswerStatus, BodyStatus};

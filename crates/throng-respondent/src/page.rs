@@ -66,9 +66,9 @@ impl RespondentPage {
     }
 }
 
-/// What the page tells.
+/// What the page tells of its respondent.
 #[derive(Debug, Serialize)]
-pub struct AboutMe {
+pub struct RespondentStatus {
     /// What all answers to all surveys spent together (local, removal).
     pub epsilon_spent: f64,
     /// The person's own limit, once there is one ...
@@ -96,7 +96,7 @@ pub struct LedgerLine {
     pub epsilon_spent: f64,
 }
 
-impl AboutMe {
+impl RespondentStatus {
     /// As the state directory has it now.
     pub fn of(respondent: &Respondent, now_ms: u64) -> Result<Self> {
         let ledger = respondent.ledger();
@@ -185,7 +185,7 @@ fn unknown() -> Problem {
 
 async fn about(State(site): State<Arc<Site>>) -> Result<Response, Problem> {
     let now_ms = site.clock.now_ms();
-    answered(site, move |respondent| AboutMe::of(respondent, now_ms)).await
+    answered(site, move |respondent| RespondentStatus::of(respondent, now_ms)).await
 }
 
 /// A receipt comes from the page to this process, on the same machine, and stays there.

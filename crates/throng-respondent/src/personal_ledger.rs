@@ -45,15 +45,15 @@ pub struct Spending {
     pub epsilon_local: f64,
     /// What was drawn once and for all, and is paid once however many answers use it: a randomized label, or the backstop of
     /// a first answer that counts for all epochs.
-    pub permanent: Vec<Permanent>,
+    pub permanent: Vec<PermanentDraw>,
     /// Which answer this was of those that share permanent coins and may change.
-    pub given: Option<Given>,
+    pub given: Option<ChangingAnswer>,
 }
 
 /// An answer that was given in an epoch of a survey in which answers may change. What it spends depends on all others there.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Given {
+pub struct ChangingAnswer {
     /// The name of the coins in the state directory: one for a survey.
     pub coins: String,
     /// The name of the answer, which does not show it; none for having nothing to say.
@@ -68,7 +68,7 @@ pub struct Given {
     pub bits: u32,
 }
 
-impl Given {
+impl ChangingAnswer {
     /// An answer of this name under what a survey promises of answers that change.
     pub(super) fn new(coins: String, answer: Option<String>, series: &AnswerSeries) -> Self {
         Self {
@@ -104,7 +104,7 @@ pub struct NextEpoch {
 /// Something that was drawn once and for all.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Permanent {
+pub struct PermanentDraw {
     /// Its name in the state directory, which does not show the value.
     pub id: String,
     /// What it spends: epsilon_backstop, or epsilon_label.
@@ -123,10 +123,10 @@ impl PersonalLedger {
         let unreadable = || format!("{} is not the ledger of this version", state.path(LEDGER).display());
         // An earlier one kept a backstop for each value, and promised of them what does not hold if answers change.
         #[derive(Deserialize)]
-        struct Versioned {
+        struct FileVersion {
             version: Option<u32>,
         }
-        let Versioned { version } = serde_json::from_slice(&bytes).damaged(unreadable)?;
+        let FileVersion { version } = serde_json::from_slice(&bytes).damaged(unreadable)?;
         ensure!(
             version == Some(VERSION),
             Invalid,
@@ -193,10 +193,11 @@ impl PersonalLedger {
     /// What one more epoch of a survey would add, where answers may change and there was one.
     pub fn next_epoch(&self, survey: &SurveyHash) -> Result<Option<NextEpoch>> {
         let of_survey = self.entries.iter().filter(|entry| entry.survey == *survey);
-        let given: Vec<&Given> = of_survey.filter_map(|entry| entry.spending.given.as_ref()).collect();
+        let given: Vec<&ChangingAnswer> =
+            of_survey.filter_map(|entry| entry.spending.given.as_ref()).collect();
         let Some(last) = given.last() else { return Ok(None) };
         let adds = |answer: Option<String>| {
-            let given = Some(Given { answer, ..(*last).clone() });
+            let given = Some(ChangingAnswer { answer, ..(*last).clone() });
             self.adds(&Spending { epsilon_local: 0.0, permanent: Vec::new(), given })
         };
         Ok(Some(NextEpoch {
@@ -296,7 +297,7 @@ mod tests {
 
     fn entry(epoch: u64, epsilon_local: f64, permanent: &[(&str, f64)]) -> Entry {
         let permanent =
-            permanent.iter().map(|&(id, epsilon)| Permanent { id: id.to_owned(), epsilon }).collect();
+            permanent.iter().map(|&(id, epsilon)| PermanentDraw { id: id.to_owned(), epsilon }).collect();
         Entry {
             survey: SurveyHash::new([1; 32]),
             name: "survey".into(),
@@ -313,7 +314,7 @@ mod tests {
             tau: 4,
             bits: 1,
         };
-        let given = Given::new("coins".into(), answer.map(str::to_owned), &series);
+        let given = ChangingAnswer::new("coins".into(), answer.map(str::to_owned), &series);
         Entry {
             spending: Spending { epsilon_local: 0.0, permanent: vec![], given: Some(given) },
             ..entry(epoch, 0.0, &[])

@@ -207,17 +207,17 @@ impl BodyCheck {
         for (owner, named) in [(party, statement.key_list), (Place::Analyzer, statement.analyzer_key_list)] {
             let (hop, whose) =
                 (statement.hop, if owner == party { "its own".into() } else { owner.to_string() });
-            match Sealing::of(bundle, answer, owner, named, destroyed) {
-                Sealing::Everyones => {}
-                Sealing::Older => self.findings.push(format!(
+            match KeyProvenance::of(bundle, answer, owner, named, destroyed) {
+                KeyProvenance::Everyones => {}
+                KeyProvenance::Older => self.findings.push(format!(
                     "hop {hop} names a newer key list ({whose}) than the one you had, with another key for this epoch: your \
                      envelopes could be told from others'; fetch the survey's files shortly before you answer"
                 )),
-                Sealing::Unknown => self.contradict(format!(
+                KeyProvenance::Unknown => self.contradict(format!(
                     "hop {hop} names another key list ({whose}) than the ones you were given: fetch the survey's files again, \
                      name them with --survey, and if that does not help, you were shown a list of your own"
                 )),
-                Sealing::Own => self.contradict(format!(
+                KeyProvenance::Own => self.contradict(format!(
                     "hop {hop} names a key list ({whose}) without the key that you sealed to: unless that party was reset \
                      since, and opened nothing of yours, you were shown a list of your own"
                 )),
@@ -232,7 +232,7 @@ impl BodyCheck {
 }
 
 /// What a list that a statement names says about the key that an answer was sealed to.
-enum Sealing {
+enum KeyProvenance {
     /// It is the key that everyone had.
     Everyones,
     /// Others had a newer list, in which it is not the key for this epoch any more.
@@ -243,7 +243,7 @@ enum Sealing {
     Own,
 }
 
-impl Sealing {
+impl KeyProvenance {
     /// Serials alone show nothing: a list may be newer and name the same key for the epoch, or be made for one person.
     fn of(bundle: &Bundle, answer: &Answer, owner: Place, named: Digest, destroyed: bool) -> Self {
         let Some(&sealed) = answer.key_lists.get(&owner) else { return Self::Unknown };

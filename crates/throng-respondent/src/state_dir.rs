@@ -17,9 +17,9 @@ use throng_wire::{Digest, Mac};
 use zeroize::Zeroizing;
 
 use crate::error::{Context, Error, Result};
-use throng_host::atomic_file::{self, PRIVATE, Unfinished};
+use throng_host::atomic_file::{self, PRIVATE, PendingFile};
 use throng_host::faults::Crash;
-use throng_host::private_dir::{self, Others};
+use throng_host::private_dir::{self, Outsiders};
 use throng_host::{bail, ensure};
 
 /// An open state directory. No other process can open it at the same time, but to look at it.
@@ -35,7 +35,7 @@ pub(super) struct StateDir {
 impl StateDir {
     /// Opens a directory, making it if needed. It is for its owner alone.
     pub(super) fn open(path: &Path) -> Result<Self> {
-        private_dir::create(path, Others::Everyone).with_context(unusable(path))?;
+        private_dir::create(path, Outsiders::Everyone).with_context(unusable(path))?;
         let lock = private(OpenOptions::new().write(true).create(true).truncate(false))
             .open(path.join(LOCK))
             .with_context(|| format!("cannot write to {}", path.display()))?;
@@ -44,7 +44,7 @@ impl StateDir {
         let state = Self { path: path.to_owned(), key, _lock: Some(lock), crash };
         for folder in ["", OUTBOX, PERMANENT, SURVEYS] {
             let folder = path.join(folder);
-            private_dir::create(&folder, Others::Everyone).with_context(unusable(path))?;
+            private_dir::create(&folder, Outsiders::Everyone).with_context(unusable(path))?;
             // What a crash left unfinished has no meaning.
             atomic_file::remove_unfinished(&folder)
                 .with_context(|| format!("cannot clean {}", folder.display()))?;
@@ -62,7 +62,7 @@ impl StateDir {
             "{} is no state directory: name the one that you answer with",
             path.display()
         );
-        private_dir::check(path, Others::Everyone).with_context(unusable(path))?;
+        private_dir::check(path, Outsiders::Everyone).with_context(unusable(path))?;
         Ok(Self { path: path.to_owned(), key: OnceLock::new(), _lock: None, crash: Crash::from_env() })
     }
 
@@ -122,7 +122,7 @@ impl StateDir {
         (|| {
             let folder = atomic_file::parent(&path);
             self.crash.operation();
-            let mut file = Unfinished::new(folder, PRIVATE)?;
+            let mut file = PendingFile::new(folder, PRIVATE)?;
             file.write_all(bytes)?;
             let file = file.complete()?;
             self.crash.operation();

@@ -15,17 +15,17 @@ pub mod lies;
 mod opening;
 pub mod published;
 mod release_ledger;
-pub(crate) mod released;
+pub(crate) mod release_summary;
 mod sealed_files;
 mod tally_files;
 
 pub use copied::CopiedRelease;
 pub use data_key::DataKey;
-pub use opening::{Booked, Delivered, Opener};
-pub use published::{Published, PublishedFiles, PublishedReleases, ReleaseName};
+pub use opening::{BookedEpoch, EpochDelivery, Opener};
+pub use published::{PublishedFiles, PublishedRelease, PublishedReleases, ReleaseName};
 pub use release_ledger::ReleaseLedger;
-pub use released::{Released, ReleasedValue, Wanted, plot_title};
-pub use sealed_files::{Arriving, Erased, SealedFiles, SealedLock};
+pub use release_summary::{DisplayOptions, ReleaseSummary, ReleasedValue, plot_title};
+pub use sealed_files::{ErasedBatch, SealedBatchWriter, SealedFiles, SealedLock};
 pub use tally_files::TallyFiles;
 
 use std::path::Path;
@@ -39,11 +39,11 @@ use throng_wire::SignedSurvey;
 
 use crate::error::Result;
 use throng_account::Refusal;
-use throng_host::private_dir::{self, Others};
+use throng_host::private_dir::{self, Outsiders};
 
 /// Makes a directory of an analyzer's data. Service managers and containers may let a group see it, and nobody else.
 pub(crate) fn create_private(directory: &Path) -> Result<()> {
-    Ok(private_dir::create(directory, Others::Strangers)?)
+    Ok(private_dir::create(directory, Outsiders::Strangers)?)
 }
 
 /// Makes a release of one epoch of a channel: works out what the crowd that hops have signed guarantees, writes that into the
@@ -54,7 +54,7 @@ pub fn release(
     channel: (u32, u64),
     read: &mut dyn FnMut(u64, u64),
 ) -> Result<(Release, Vec<u32>)> {
-    let Booked { kept, recorded, parts, refused } = opener.open(channel, read)?;
+    let BookedEpoch { kept, recorded, parts, refused } = opener.open(channel, read)?;
     Ok((Release::new(opener.survey.survey(), &parts, kept, &recorded)?, refused))
 }
 

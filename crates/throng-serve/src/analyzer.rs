@@ -1,8 +1,8 @@
 //! `throng serve analyzer`: one process that comes for the batches of any number of surveys, and keeps them sealed until their
 //! epoch is in the ledger.
 
-mod asking;
 mod config;
+mod health_checks;
 mod puller;
 mod releasing;
 
@@ -19,7 +19,7 @@ use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::timeout;
 
 use crate::analysis::{ReleaseLedger, SealedFiles, TallyFiles, create_private};
-use crate::dashboard::{self, Dashboard, Shown};
+use crate::dashboard::{self, Dashboard, DashboardSurvey};
 use crate::error::{Context, Error, Result};
 use crate::operate::about::{self, unique_name};
 use crate::operate::contacts::Contacts;
@@ -33,9 +33,9 @@ use crate::operate::survey_files::SurveyFiles;
 use crate::operate::vitals::Vitals;
 use crate::operate::work_loop::{self, WorkLoop};
 use crate::studio::Studio;
-use asking::Asking;
-pub use config::{AnalyzedSurvey, AnalyzerConfig, Budget, Open};
-use puller::{Puller, Watched};
+pub use config::{AnalyzedSurvey, AnalyzerConfig, Budget, OpeningPolicy};
+use health_checks::HealthChecks;
+use puller::{Puller, SurveyVitals};
 pub use releasing::{Analyzer, ReleaseOptions};
 use throng_host::atomic_file::parent;
 use throng_host::bundle::Bundle;
@@ -45,19 +45,19 @@ use throng_host::entropy::system_rng;
 use throng_host::keygen::Party;
 use throng_host::net::{Client, client};
 use throng_host::operator_token::OperatorToken;
-use throng_host::private_dir::{self, Others};
+use throng_host::private_dir::{self, Outsiders};
 
 /// An analyzer whose files were read and found to be right.
 pub struct AnalyzerServer {
     config: AnalyzerConfig,
     party: Party,
-    surveys: Vec<Analyzed>,
+    surveys: Vec<SurveyAnalysis>,
     /// Those that are not served.
     damages: Vec<Damage>,
 }
 
 /// One survey of an analyzer.
-struct Analyzed {
+struct SurveyAnalysis {
     bundle: Bundle,
     files: AnalyzedSurvey,
     keys: LayerKeyFiles,
@@ -73,7 +73,7 @@ impl AnalyzerServer {
     pub fn prepare(config: AnalyzerConfig) -> Result<Self> {
         let party = Party::read(&config.identity)?;
         ensure_writable(&config.data)?;
-        private_dir::check(&config.data, Others::Strangers)?;
+        private_dir::check(&config.data, Outsiders::Strangers)?;
         let mark = config.ledger_mark();
         ensure_writable(parent(&mark))
             .context("the mark of the ledger is kept there: say with ledger_mark where it may be")?;
@@ -84,16 +84,17 @@ impl AnalyzerServer {
         );
         // A ledger that cannot be gone on with is found out now, and not when somebody waits for a release.
         ReleaseLedger::look_at(&config.data, &config.data_key(), config.budget.guarantee()?)?;
-        let (mut surveys, mut damages): (Vec<Analyzed>, _) = (Vec::new(), Vec::new());
+        let (mut surveys, mut damages): (Vec<SurveyAnalysis>, _) = (Vec::new(), Vec::new());
         for survey in &config.surveys {
-            let prepared = match Analyzed::new(survey, &config, &party) {
+            let prepared = match SurveyAnalysis::new(survey, &config, &party) {
                 Ok(prepared) => prepared,
                 Err(error) => {
                     damages.push(Damage::new(&survey.survey, Place::Analyzer, error));
                     continue;
                 }
             };
-            let same = |other: &Analyzed| other.bundle.survey().hash() == prepared.bundle.survey().hash();
+            let same =
+                |other: &SurveyAnalysis| other.bundle.survey().hash() == prepared.bundle.survey().hash();
             ensure!(!surveys.iter().any(same), Invalid, "{} is listed twice", survey.survey.display());
             surveys.push(prepared);
         }
@@ -124,7 +125,7 @@ impl AnalyzerServer {
 
     /// What it analyzes, with a warning for everything that parties share.
     pub fn summary(&self) -> Vec<serde_json::Value> {
-        let summary = |one: &Analyzed| {
+        let summary = |one: &SurveyAnalysis| {
             let population = one.files.population.as_str().into();
             about::summary(&one.bundle, Place::Analyzer, ("population", population))
         };
@@ -164,7 +165,7 @@ impl AnalyzerServer {
         for survey in &surveys {
             // Each instance has what it needs of the survey; all of them are begun, or none.
             let begun = survey.create().and_then(|()| {
-                let again = |_| Analyzed::new(&survey.files, &config, &party);
+                let again = |_| SurveyAnalysis::new(&survey.files, &config, &party);
                 (1..=survey.instances()).map(again).collect::<Result<Vec<_>>>()
             });
             let begun = match begun {
@@ -174,7 +175,8 @@ impl AnalyzerServer {
                     continue;
                 }
             };
-            let (name, watched) = (unique_name(survey.bundle.survey()), Watched::new(survey, log, &vitals));
+            let (name, watched) =
+                (unique_name(survey.bundle.survey()), SurveyVitals::new(survey, log, &vitals));
             for (instance, survey) in (1..).zip(begun) {
                 let work_loop = WorkLoop::new(
                     vitals.worker(&format!("analyzer for instance {instance}"), &name),
@@ -197,7 +199,7 @@ impl AnalyzerServer {
                     watched: watched.clone(),
                     contacts: contacts.clone(),
                     // For those who look at the dashboard, and for nobody else.
-                    asking: has_dashboard.then(Asking::default),
+                    asking: has_dashboard.then(HealthChecks::default),
                     missing: RefCell::default(),
                 };
                 let (stop, stopped) = mpsc::channel();
@@ -243,12 +245,12 @@ impl AnalyzerServer {
 /// What the operator's port shows besides numbers.
 fn dashboard(
     config: &AnalyzerConfig,
-    surveys: &[Analyzed],
+    surveys: &[SurveyAnalysis],
     (vitals, contacts): (&Vitals, &Contacts),
     studio: Option<Arc<dyn Studio>>,
 ) -> Result<Router> {
     create_private(&config.data)?;
-    let shown = |one: &Analyzed| Shown {
+    let shown = |one: &SurveyAnalysis| DashboardSurvey {
         survey: one.bundle.survey().clone(),
         population: one.files.population.clone(),
         first_epoch: one.layers.public().iter().map(|key| key.lifetime.first_epoch).min().unwrap_or(0),
@@ -265,7 +267,7 @@ fn dashboard(
     }))
 }
 
-impl Analyzed {
+impl SurveyAnalysis {
     fn instances(&self) -> u32 {
         self.bundle.survey().survey().delivery.instances
     }

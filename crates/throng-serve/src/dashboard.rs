@@ -51,7 +51,7 @@ pub struct Dashboard {
     /// What its data is authenticated by.
     pub key: DataKey,
     /// Its surveys.
-    pub surveys: Vec<Shown>,
+    pub surveys: Vec<DashboardSurvey>,
     /// Who may see it.
     pub token: OperatorToken,
     /// How the server is.
@@ -64,7 +64,7 @@ pub struct Dashboard {
 
 /// A survey on the dashboard.
 #[derive(Clone, Debug)]
-pub struct Shown {
+pub struct DashboardSurvey {
     /// What all parties have signed.
     pub survey: SignedSurvey,
     /// Whose budget it spends.
@@ -74,24 +74,24 @@ pub struct Shown {
 }
 
 /// What the handlers share.
-struct Serving {
+struct DashboardState {
     dashboard: Dashboard,
     releases: PublishedReleases,
     /// How many requests are worked on at once: the analyzer itself comes first.
     places: Arc<Semaphore>,
-    ledger: Mutex<Option<ledger::Known>>,
+    ledger: Mutex<Option<ledger::CachedLedger>>,
     outcomes: Mutex<surveys::Outcomes>,
 }
 
-type Shared = Arc<Serving>;
+type SharedState = Arc<DashboardState>;
 
 /// The pages, their files, and what they ask for. Every answer has the headers of [`page::secured`].
 pub fn router(dashboard: Dashboard) -> Router {
     let releases = PublishedReleases::new(&dashboard.data, &dashboard.key);
     let places = Arc::new(Semaphore::new(PLACES));
     let serving =
-        Serving { dashboard, releases, places, ledger: Mutex::default(), outcomes: Mutex::default() };
-    let serving: Shared = Arc::new(serving);
+        DashboardState { dashboard, releases, places, ledger: Mutex::default(), outcomes: Mutex::default() };
+    let serving: SharedState = Arc::new(serving);
     let api = Router::new()
         .route("/surveys", get(surveys::all))
         .route("/surveys/{survey}/guarantee", get(guarantees::what_if))
@@ -121,7 +121,7 @@ pub fn router(dashboard: Dashboard) -> Router {
 }
 
 /// Lets through whoever shows the token.
-async fn authorized(State(serving): State<Shared>, request: Request, next: Next) -> Response {
+async fn authorized(State(serving): State<SharedState>, request: Request, next: Next) -> Response {
     let shown = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     let shown = shown.and_then(|value| value.strip_prefix("Bearer "));
     if shown.is_some_and(|shown| serving.dashboard.token.is(shown)) {
@@ -132,7 +132,7 @@ async fn authorized(State(serving): State<Shared>, request: Request, next: Next)
     Problem::new(StatusCode::UNAUTHORIZED, "token", detail).into_response()
 }
 
-impl Serving {
+impl DashboardState {
     /// Works on a request where it keeps nobody else waiting.
     async fn work<T: Send + 'static>(
         self: &Arc<Self>,
@@ -144,7 +144,7 @@ impl Serving {
     /// The same, for work that may take long and can be cancelled: it asks now and then whether it is still wanted.
     async fn work_while_wanted<T: Send + 'static>(
         self: &Arc<Self>,
-        work: impl FnOnce(&Self, &Wanted) -> Result<T, Problem> + Send + 'static,
+        work: impl FnOnce(&Self, &Cancellation) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
         let serving = Arc::clone(self);
         in_place(&self.places, PATIENCE, move |wanted| work(&serving, wanted)).await
@@ -162,7 +162,7 @@ impl Serving {
     }
 
     /// The survey of a hash.
-    fn survey(&self, hash: &str) -> Result<&Shown, Problem> {
+    fn survey(&self, hash: &str) -> Result<&DashboardSurvey, Problem> {
         let surveys = &self.dashboard.surveys;
         let found = surveys.iter().find(|one| one.survey.hash().to_string() == hash);
         found.ok_or_else(|| {
@@ -176,14 +176,14 @@ impl Serving {
 async fn in_place<T: Send + 'static>(
     places: &Arc<Semaphore>,
     patience: Duration,
-    work: impl FnOnce(&Wanted) -> Result<T, Problem> + Send + 'static,
+    work: impl FnOnce(&Cancellation) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
     let place = Arc::clone(places).acquire_owned().await.map_err(|_| broken())?;
     let waiting = Arc::new(());
     let waiting_for = Arc::downgrade(&waiting);
     let working = tokio::task::spawn_blocking(move || {
         let _place = place;
-        let wanted = Wanted { waiting: waiting_for, until: Instant::now() + patience };
+        let wanted = Cancellation { waiting: waiting_for, until: Instant::now() + patience };
         wanted.check("")?;
         work(&wanted)
     });
@@ -194,12 +194,12 @@ async fn in_place<T: Send + 'static>(
 
 /// Cancellation: whether to go on with an answer, because somebody waits for it and its time is not over.
 #[derive(Clone)]
-struct Wanted {
+struct Cancellation {
     waiting: Weak<()>,
     until: Instant,
 }
 
-impl Wanted {
+impl Cancellation {
     /// Fails once it is given up: with what can be done about it, or with an error that nobody will read.
     fn check(&self, advice: &str) -> Result<(), Problem> {
         match self.waiting.strong_count() {
@@ -256,12 +256,12 @@ impl<T: Serialize> IntoResponse for Json<T> {
 }
 
 /// What a path names. What does not fit is a problem like any other.
-struct Named<T>(T);
+struct PathParam<T>(T);
 
-impl<T: DeserializeOwned + Send> FromRequestParts<Shared> for Named<T> {
+impl<T: DeserializeOwned + Send> FromRequestParts<SharedState> for PathParam<T> {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, serving: &Shared) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, serving: &SharedState) -> Result<Self, Problem> {
         let Path(named) = Path::from_request_parts(parts, serving).await.map_err(|rejection| {
             let detail = "in this path a survey is its hash, and a label and an epoch are numbers";
             Problem::new(rejection.status(), "parameter", detail)
@@ -345,8 +345,9 @@ mod tests {
     fn an_answer_is_worked_on_while_somebody_waits_and_not_for_ever() {
         let waiting = Arc::new(());
         let (now, later) = (Instant::now(), Instant::now() + PATIENCE);
-        let name =
-            |waiting: Weak<()>, until| Wanted { waiting, until }.check("").map_err(|problem| problem.name);
+        let name = |waiting: Weak<()>, until| {
+            Cancellation { waiting, until }.check("").map_err(|problem| problem.name)
+        };
         assert_eq!(name(Arc::downgrade(&waiting), later), Ok(()));
         assert_eq!(name(Arc::downgrade(&waiting), now), Err("too-much".into()));
         assert_eq!(name(Weak::new(), later), Err("internal".into()));
@@ -362,7 +363,7 @@ mod tests {
         // Two take both places, and go on for as long as somebody wants them to.
         let long = || {
             let (begin, worked) = (begin.clone(), Arc::clone(&worked));
-            Box::pin(in_place(&places, PATIENCE, move |wanted: &Wanted| {
+            Box::pin(in_place(&places, PATIENCE, move |wanted: &Cancellation| {
                 begin.send(()).unwrap();
                 while wanted.check("").is_ok() {
                     std::thread::yield_now();

@@ -29,19 +29,19 @@
 pub mod analysis;
 pub mod analyzer;
 pub mod dashboard;
-mod drawn;
 mod error;
 pub mod file_store;
 pub mod operate;
+mod raster;
 mod reason;
 pub mod shuffler;
 pub mod studio;
 pub mod verify;
 
 pub use analyzer::{Analyzer, AnalyzerConfig, AnalyzerServer, ReleaseOptions};
-pub use drawn::Drawn;
 pub use error::{Error, Result};
 pub use operate::{Contacts, Log, LogFormat, OperatorPort, Vitals};
+pub use raster::Raster;
 pub use reason::Reason;
 pub use shuffler::{Shuffler, ShufflerConfig};
 pub use studio::Studio;

@@ -1,6 +1,7 @@
 //! What every server needs to be operated: its log, its health and numbers, its operator's port, and its surveys' files.
 
 pub(crate) mod about;
+pub(crate) mod backoff;
 pub(crate) mod config_file;
 pub mod contacts;
 pub(crate) mod damage;
@@ -11,7 +12,6 @@ pub mod operator_port;
 pub(crate) mod reasons;
 pub(crate) mod survey_files;
 pub mod vitals;
-pub(crate) mod waits;
 pub(crate) mod work_loop;
 
 pub use contacts::Contacts;

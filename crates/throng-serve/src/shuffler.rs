@@ -26,7 +26,7 @@ use crate::operate::about::{self, unique_name};
 use crate::operate::damage::Damage;
 use crate::operate::directory::ensure_writable;
 use crate::operate::layer_keys::LayerKeyFiles;
-use crate::operate::log::{Log, Seldom};
+use crate::operate::log::{Log, LogThrottle};
 use crate::operate::operator_port::OperatorPort;
 use crate::operate::reasons::Reason;
 use crate::operate::survey_files::SurveyFiles;
@@ -41,7 +41,7 @@ use throng_host::entropy::system_rng;
 use throng_host::keygen::{Party, Schedule, Signer};
 use throng_host::net::server::Limits;
 use throng_host::net::{Client, Server, Transport, client, open_files};
-use throng_host::private_dir::{self, Others};
+use throng_host::private_dir::{self, Outsiders};
 use throng_host::private_file;
 use throng_host::{bail, ensure};
 use worker::{Counts, HopWorker};
@@ -50,13 +50,13 @@ use worker::{Counts, HopWorker};
 pub struct Shuffler {
     config: ShufflerConfig,
     party: Party,
-    surveys: Vec<Prepared>,
+    surveys: Vec<SurveySetup>,
     /// Those that are not served.
     damages: Vec<Damage>,
 }
 
 /// One survey of a shuffler, before anything is opened.
-struct Prepared {
+struct SurveySetup {
     file: PathBuf,
     bundle: Bundle,
     public: SurveyFiles,
@@ -74,7 +74,7 @@ impl Shuffler {
     /// Reads and checks everything that a shuffler runs on, but for its data. Changes nothing. A survey that is not as it should
     /// be does not keep the others from being served; if there is no other, that is an error.
     pub fn prepare(config: ShufflerConfig) -> Result<Self> {
-        Self::prepare_with(config, Prepared::read_keys)
+        Self::prepare_with(config, SurveySetup::read_keys)
     }
 
     /// The same for `reset`, which makes new layer keys: the old ones may be lost, since a backup need not have them.
@@ -82,7 +82,10 @@ impl Shuffler {
         Self::prepare_with(config, |_| Ok(()))
     }
 
-    fn prepare_with(config: ShufflerConfig, read_more: impl Fn(&mut Prepared) -> Result<()>) -> Result<Self> {
+    fn prepare_with(
+        config: ShufflerConfig,
+        read_more: impl Fn(&mut SurveySetup) -> Result<()>,
+    ) -> Result<Self> {
         let party = Party::read(&config.identity)?;
         ensure!(
             config.listen.ip().is_loopback() || !config.plain_http,
@@ -97,10 +100,10 @@ impl Shuffler {
             config.listen
         );
         ensure_writable(&config.data)?;
-        private_dir::check(&config.data, Others::Strangers)?;
+        private_dir::check(&config.data, Outsiders::Strangers)?;
         let (mut surveys, mut damages) = (Vec::new(), Vec::new());
         for survey in &config.surveys {
-            let prepared = Prepared::new(survey, &config, &party);
+            let prepared = SurveySetup::new(survey, &config, &party);
             match prepared.and_then(|mut one| read_more(&mut one).map(|()| one)) {
                 Ok(prepared) => surveys.push(prepared),
                 Err(error) => damages.push(Damage::new(&survey.survey, survey.place, error)),
@@ -110,7 +113,7 @@ impl Shuffler {
             Damage::none(std::mem::take(&mut damages))?;
         }
         for (index, one) in surveys.iter().enumerate() {
-            let same = |other: &Prepared| other.key() == one.key();
+            let same = |other: &SurveySetup| other.key() == one.key();
             ensure!(!surveys[..index].iter().any(same), Invalid, "a survey and instance is listed twice");
         }
         Ok(Self { config, party, surveys, damages })
@@ -130,7 +133,7 @@ impl Shuffler {
 
     /// What it is a hop of, with a warning for everything that parties share.
     pub fn summary(&self) -> Vec<serde_json::Value> {
-        let summary = |one: &Prepared| {
+        let summary = |one: &SurveySetup| {
             let credentials = one.credentials.as_ref().map(CredentialList::len).into();
             about::summary(&one.bundle, one.place(), ("credentials", credentials))
         };
@@ -144,7 +147,7 @@ impl Shuffler {
 
     /// Keeps the surveys of this name, and no others, for `reset`.
     pub fn select(&mut self, name: &str) -> Result<()> {
-        let name_of = |one: &Prepared| one.bundle.survey().survey().name.clone();
+        let name_of = |one: &SurveySetup| one.bundle.survey().survey().name.clone();
         let names: Vec<String> = self.surveys.iter().map(name_of).collect();
         self.surveys.retain(|one| name_of(one) == name);
         let damages = std::mem::take(&mut self.damages);
@@ -162,7 +165,7 @@ impl Shuffler {
     /// are kept. Only these have to be readable, the journal as far as it is whole.
     pub fn reset(mut self) -> Result<()> {
         Damage::none(std::mem::take(&mut self.damages))?;
-        private_dir::create(&self.config.data, Others::Strangers)?;
+        private_dir::create(&self.config.data, Outsiders::Strangers)?;
         for survey in self.surveys.drain(..) {
             // Nothing is opened, and nothing is stated about epochs that the old keys were for.
             let (hop, data) =
@@ -194,7 +197,7 @@ impl Shuffler {
             .into_iter()
             .for_each(|warning| log.warn("warning").reason(Reason::Warning(warning)).write());
         let Self { config, party, surveys, mut damages } = self;
-        private_dir::create(&config.data, Others::Strangers)?;
+        private_dir::create(&config.data, Outsiders::Strangers)?;
         let vitals = Vitals::new();
         let port = OperatorPort::open(config.operator_listen, &vitals, Router::new()).await?;
         // Keys are not copied around in memory, but read where they are needed.
@@ -218,7 +221,7 @@ impl Shuffler {
         damages.iter().for_each(|damage| damage.tell(log, &vitals));
         let transport = if config.plain_http { Transport::Plain } else { Transport::Tls(party.identity()) };
         // Only first hops take bodies as a whole; batches are read in parts.
-        let body_len = |one: &Running| one.hop.layout().body_len(one.hop.layout().envelopes());
+        let body_len = |one: &HopServer| one.hop.layout().body_len(one.hop.layout().envelopes());
         let longest = served.iter().filter(|one| one.number == 1).map(body_len).max();
         let connections = config.connections_for(longest.unwrap_or(0));
         // Without room for files nothing is stored, whoever is connected.
@@ -243,8 +246,8 @@ impl Shuffler {
             vitals.stop();
             log.info("stopping").write();
         };
-        let hops: Vec<Arc<Hop>> = served.iter().map(|one: &Running| Arc::clone(&one.hop)).collect();
-        let served = Arc::new(Served { running: served, damages });
+        let hops: Vec<Arc<Hop>> = served.iter().map(|one: &HopServer| Arc::clone(&one.hop)).collect();
+        let served = Arc::new(ShufflerState { running: served, damages });
         let uploads = handlers::Uploads(Arc::clone(&served));
         server.serve_with(uploads, handlers::router(served), stopping).await?;
         // What a worker is in the middle of it does again, with the same result, at the next start: but let it finish.
@@ -265,13 +268,13 @@ impl Shuffler {
 type WorkerThread = (mpsc::Sender<()>, JoinHandle<()>);
 
 /// What a server answers for.
-struct Served {
-    running: Vec<Running>,
+struct ShufflerState {
+    running: Vec<HopServer>,
     damages: Vec<Damage>,
 }
 
 /// A hop that answers requests.
-struct Running {
+struct HopServer {
     hop: Arc<Hop>,
     intake: GroupCommit,
     credentials: Option<CredentialList>,
@@ -282,13 +285,13 @@ struct Running {
     number: u32,
     log: Log,
     /// When its log last said that a request failed.
-    seldom: Seldom,
+    seldom: LogThrottle,
     handed_on: Counter,
     /// When it began, by two clocks.
     started: (Instant, u64),
 }
 
-impl Prepared {
+impl SurveySetup {
     fn new(config: &SurveyConfig, shuffler: &ShufflerConfig, party: &Party) -> Result<Self> {
         let Place::Hop { instance, hop } = config.place else {
             bail!(Invalid, "a shuffler's place is a hop, for example instance-1-hop-1");
@@ -422,7 +425,7 @@ impl Prepared {
         client: Client,
         log: &Log,
         vitals: &Vitals,
-    ) -> Result<(Running, WorkerThread)> {
+    ) -> Result<(HopServer, WorkerThread)> {
         let (instance, number) = (self.instance, self.hop);
         let keys = self.layer_keys()?;
         let (hop, data) = self.hop_config(config, party, keys)?;
@@ -459,8 +462,8 @@ impl Prepared {
         let (stop, stopped) = mpsc::channel();
         let name = format!("{instance}-{number}");
         let thread = thread::Builder::new().name(name).spawn(move || work_loop::run(worker, &stopped));
-        let (plain, seldom) = (config.plain_http, Seldom::default());
-        let running = Running {
+        let (plain, seldom) = (config.plain_http, LogThrottle::default());
+        let running = HopServer {
             hop,
             intake,
             credentials,

@@ -10,7 +10,7 @@ use throng_analyze::Picture;
 use throng_dp::Estimates;
 use throng_survey::Survey;
 
-use crate::Drawn;
+use crate::Raster;
 use throng_host::net::Problem;
 
 /// Draws releases, and tries plans on crowds whose truth is known.
@@ -47,7 +47,7 @@ pub trait Sample {
     fn domain(&self) -> u64;
 
     /// What a survey makes of it, for as long as that is wanted.
-    fn tried(&self, trial: &Trial<'_>) -> Result<Tried, Problem>;
+    fn tried(&self, trial: &Trial<'_>) -> Result<SampleResult, Problem>;
 }
 
 /// A survey to try.
@@ -65,7 +65,7 @@ pub struct Trial<'a> {
 
 /// What a survey makes of a sample.
 #[derive(Debug, Serialize)]
-pub struct Tried {
+pub struct SampleResult {
     /// Its name.
     pub sample: String,
     /// Which of many runs.
@@ -82,10 +82,10 @@ pub struct Tried {
     pub held: u64,
     /// A picture of the truth.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub truth: Option<Drawn>,
+    pub truth: Option<Raster>,
     /// A picture of the estimates.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub estimate: Option<Drawn>,
+    pub estimate: Option<Raster>,
     /// Rank, true count, estimate.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<(usize, u64, f64)>,

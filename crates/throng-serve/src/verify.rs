@@ -2,7 +2,7 @@
 //! and what was spent, all computed again from the files beside it; and what nobody can check from outside.
 
 mod fields;
-mod rebuilt;
+mod rebuilt_release;
 mod statements;
 mod verdict;
 
@@ -21,7 +21,7 @@ pub use verdict::{Check, Mark, Verdict};
 
 /// A release as it was published: the texts of its files. A missing one fails the checks that need it.
 struct Files {
-    /// All fields of `release.json` as they are, and not as a `Released`: that type reads past a field that it does not know, and
+    /// All fields of `release.json` as they are, and not as a `ReleaseSummary`: that type reads past a field that it does not know, and
     /// stops at the first that is missing or of another form. A check names each of them.
     release: Map<String, Value>,
     survey: Result<String>,
@@ -81,7 +81,9 @@ pub fn verify(dir: &Path, trusted: Option<SurveyHash>) -> Result<Verdict> {
         verdict.failed("crowd", "no instance has statements that show a crowd".into());
         return Ok(verdict);
     }
-    let Some(rebuilt) = rebuilt::rebuild(&survey, &parts, &files, &mut verdict)? else { return Ok(verdict) };
+    let Some(rebuilt) = rebuilt_release::rebuild(&survey, &parts, &files, &mut verdict)? else {
+        return Ok(verdict);
+    };
     fields::compare(dir, &files.release, &rebuilt, &mut verdict);
     verdict.note_outside(&survey, &rebuilt);
     verdict.promise = Some(rebuilt.promise);

@@ -19,7 +19,7 @@ use throng_encode::{EpochChoice, Schedule, seal};
 use throng_host::clock::{Clock, SystemClock};
 use throng_host::keygen::{self, Deployment, Party};
 use throng_host::net::client::{Client, Limits, SendError};
-use throng_host::net::{Outgoing, Sender, paths};
+use throng_host::net::{OutgoingBody, Sender, paths};
 use throng_wire::peel::open_fragment;
 use throng_wire::statement::{STATEMENT_LEN, check_count};
 use throng_wire::{
@@ -439,7 +439,7 @@ impl Town {
         let client = Client::new(identity, Limits { answer_len_max: 1 << 24, ..Limits::default() });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let body = Outgoing::bytes(body.to_vec());
+            let body = OutgoingBody::bytes(body.to_vec());
             let path = paths::path(&route, what);
             match client.request(self.address(to), method, &path, HeaderMap::new(), body).await {
                 Ok(reply) => (reply.status.as_u16(), reply.bytes().await.unwrap_or_default()),

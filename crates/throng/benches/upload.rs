@@ -41,9 +41,9 @@ use tempfile::TempDir;
 use throng_host::bundle::Bundle;
 use throng_host::clock::{Clock, SystemClock};
 use throng_host::keygen::{self, Deployment, Party, read_layer_keys};
-use throng_host::net::body::Timed;
+use throng_host::net::body::TimedBody;
 use throng_host::net::server::{Limits, Server};
-use throng_host::net::{Answer, Outgoing, Problem, Shortcut, Transport, Upload, Visitor, paths, tls};
+use throng_host::net::{Answer, OutgoingBody, Problem, Shortcut, Transport, Upload, Visitor, paths, tls};
 use throng_serve::file_store::FileStore;
 use throng_serve::shuffler::crowd_rule;
 use throng_serve::shuffler::group_commit::GroupCommit;
@@ -384,7 +384,7 @@ impl Shortcut for Uploads {
         paths::upload(request.uri().path()).is_some()
     }
 
-    async fn answer(&self, request: Request<Timed<Incoming>>, visitor: &Visitor) -> Response<Answer> {
+    async fn answer(&self, request: Request<TimedBody<Incoming>>, visitor: &Visitor) -> Response<Answer> {
         visitor.is_known();
         match durable(&self.0, request).await {
             Ok(empty) => Answer::short(empty),
@@ -393,7 +393,7 @@ impl Shortcut for Uploads {
     }
 }
 
-async fn durable(intake: &Intake, request: Request<Timed<Incoming>>) -> Result<Outgoing, Problem> {
+async fn durable(intake: &Intake, request: Request<TimedBody<Incoming>>) -> Result<OutgoingBody, Problem> {
     let refused = || Problem::new(StatusCode::BAD_REQUEST, "bench", "this bench sends no such thing");
     let route = paths::upload(request.uri().path()).ok_or_else(refused)?;
     let token = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
@@ -406,7 +406,7 @@ async fn durable(intake: &Intake, request: Request<Timed<Incoming>>) -> Result<O
     let body = upload.bytes_in(intake.intake.memory()).await?;
     let taken = Taken::new(channel, id, body);
     intake.intake.take(taken).await.map_err(|_| refused())?;
-    Ok(Outgoing::empty())
+    Ok(OutgoingBody::empty())
 }
 
 const KINDS: [&str; 5] = ["bare", "limited", "durable", "receipt", "tls"];

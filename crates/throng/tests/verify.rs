@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use throng_host::ErrorKind;
 use throng_serve::Analyzer;
-use throng_serve::analysis::Released;
+use throng_serve::analysis::ReleaseSummary;
 use throng_serve::verify::{Mark, Verdict, verify};
 use throng_testing::analyst::{self, Analyst};
 use throng_testing::program::{Program, names};
@@ -465,7 +465,7 @@ fn a_call_releases_what_the_command_does() {
     assert!(!analyst.path("data/releases").exists(), "nothing is published that is refused");
 
     fs::write(analyst.config(), config).unwrap();
-    let mut said: Released = serde_json::from_slice(&command().unwrap().stdout).unwrap();
+    let mut said: ReleaseSummary = serde_json::from_slice(&command().unwrap().stdout).unwrap();
     let ledger = fs::read(analyst.path("data/ledger")).unwrap();
     let released = call().unwrap();
     assert_eq!(fs::read(analyst.path("data/ledger")).unwrap(), ledger, "it costs nothing more");
@@ -495,7 +495,8 @@ fn a_copy_of_a_release_is_the_older_one_or_the_new_one() {
         command.env("THRONG_TEST_ABORT_AT", place).output().unwrap()
     };
     let found = || {
-        let release: Released = serde_json::from_slice(&fs::read(out.join("release.json")).unwrap()).unwrap();
+        let release: ReleaseSummary =
+            serde_json::from_slice(&fs::read(out.join("release.json")).unwrap()).unwrap();
         let mut files = release.files.clone();
         files.sort();
         assert_eq!(names(&out), files, "no file of another time");

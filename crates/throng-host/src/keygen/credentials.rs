@@ -9,7 +9,7 @@ use throng_wire::survey::Enrolment;
 use throng_wire::{Credential, CredentialList, Place, Survey};
 
 use super::files::{KeyDir, NewFile, sync};
-use crate::atomic_file::{self, PRIVATE, Unfinished};
+use crate::atomic_file::{self, PRIVATE, PendingFile};
 use crate::ensure;
 use crate::error::{Context, Result};
 
@@ -50,7 +50,7 @@ pub fn credentials(
     // Each file waits for the disk, so many are written at once.
     credentials.par_iter().enumerate().try_for_each(|(index, credential)| {
         let path = folder.path().join(format!("{:06}.credential", index + 1));
-        let mut file = Unfinished::new(folder.path(), PRIVATE).with_context(advice)?;
+        let mut file = PendingFile::new(folder.path(), PRIVATE).with_context(advice)?;
         file.write_all(credential.to_file().as_bytes()).with_context(advice)?;
         // The names are synced below, all at once.
         file.complete().and_then(|file| file.name(&path)).with_context(advice)

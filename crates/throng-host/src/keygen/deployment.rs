@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use getrandom::rand_core::CryptoRng;
-use throng_wire::survey::{Instance, Parties, Party as Named};
+use throng_wire::survey::{Instance, Parties, Party as SurveyParty};
 use throng_wire::{Place, Survey};
 
 use super::files::{KeyDir, NewFile};
@@ -51,7 +51,7 @@ pub fn deployment(
 }
 
 fn named(draft: &Survey, parties: &BTreeMap<Place, Party>) -> Parties {
-    let at = |place: Place| Named {
+    let at = |place: Place| SurveyParty {
         operator: place.to_string(),
         jurisdiction: "this machine".into(),
         signing_key: parties[&place].signing_key().public(),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
-use crate::atomic_file::{Complete, PRIVATE, PUBLIC, Unfinished, sync_directory};
+use crate::atomic_file::{PRIVATE, PUBLIC, PendingFile, SyncedFile, sync_directory};
 use crate::bail;
 use crate::error::{Context, Result};
 
@@ -73,16 +73,20 @@ impl KeyDir {
     /// Writes files that must not exist yet.
     pub(super) fn create(&self, files: &[NewFile]) -> Result<()> {
         self.refuse_existing(files.iter().map(|file| file.name.as_str()))?;
-        self.write(files, Complete::name)
+        self.write(files, SyncedFile::name)
     }
 
     /// Writes files over older ones.
     pub(super) fn replace(&self, files: &[NewFile]) -> Result<()> {
-        self.write(files, Complete::replace)
+        self.write(files, SyncedFile::replace)
     }
 
     /// All are complete on disk before the first gets its name; names are given in order.
-    fn write(&self, files: &[NewFile], name: impl Fn(Complete, &Path) -> std::io::Result<()>) -> Result<()> {
+    fn write(
+        &self,
+        files: &[NewFile],
+        name: impl Fn(SyncedFile, &Path) -> std::io::Result<()>,
+    ) -> Result<()> {
         let mut complete = Vec::new();
         for file in files {
             let path = self.path(&file.name);
@@ -95,8 +99,8 @@ impl KeyDir {
         sync(&self.0)
     }
 
-    fn complete(&self, file: &NewFile) -> std::io::Result<Complete> {
-        let mut unfinished = Unfinished::new(&self.0, file.mode)?;
+    fn complete(&self, file: &NewFile) -> std::io::Result<SyncedFile> {
+        let mut unfinished = PendingFile::new(&self.0, file.mode)?;
         unfinished.write_all(file.text.as_bytes())?;
         unfinished.complete()
     }

@@ -15,7 +15,7 @@ use hyper::body::{Body, Bytes, Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::Problem;
-use super::outgoing::OCTETS;
+use super::outgoing_body::OCTETS;
 use super::places::Visitor;
 
 /// The body of a request as a handler reads it: of known length, never longer than asked for, and within a time limit.
@@ -102,7 +102,7 @@ where
 
 /// A body with two timeouts: one for pauses, and one for all of it.
 #[derive(Debug)]
-pub struct Timed<B> {
+pub struct TimedBody<B> {
     body: B,
     pause_max: Duration,
     all_max: Duration,
@@ -115,13 +115,13 @@ pub struct Timed<B> {
     visitor: Visitor,
 }
 
-impl<B> Timed<B> {
+impl<B> TimedBody<B> {
     pub(crate) fn new(body: B, pause_max: Duration, all_max: Duration, visitor: Visitor) -> Self {
         Self { body, pause_max, all_max, end: None, timer: None, waiting: false, visitor }
     }
 }
 
-impl<B> Body for Timed<B>
+impl<B> Body for TimedBody<B>
 where
     B: Body<Data = Bytes> + Unpin,
     B::Error: Into<BoxError>,

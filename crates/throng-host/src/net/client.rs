@@ -18,9 +18,9 @@ use tokio_rustls::TlsConnector;
 use zeroize::Zeroizing;
 
 use super::endpoint::Endpoint;
-use super::outgoing::OCTETS;
-use super::watched::{Side, Watched};
-use super::{Identity, Outgoing, Problem, paths, tls};
+use super::outgoing_body::OCTETS;
+use super::timeout_stream::{Side, TimeoutStream};
+use super::{Identity, OutgoingBody, Problem, paths, tls};
 pub use crate::send_error::SendError;
 
 /// Timeouts of a client, and how much it reads.
@@ -53,18 +53,18 @@ impl Default for Limits {
 /// Calls parties, and shows them its certificate if it has one. Clones share their connections.
 #[derive(Clone)]
 pub struct Client {
-    shared: Arc<Shared>,
+    shared: Arc<ConnectionPool>,
 }
 
-struct Shared {
+struct ConnectionPool {
     identity: Option<Identity>,
     limits: Limits,
-    idle: Mutex<HashMap<Endpoint, Vec<Idle>>>,
+    idle: Mutex<HashMap<Endpoint, Vec<IdleConnection>>>,
     configs: Mutex<HashMap<Digest, TlsConnector>>,
 }
 
-struct Idle {
-    connection: SendRequest<Outgoing>,
+struct IdleConnection {
+    connection: SendRequest<OutgoingBody>,
     since: Instant,
 }
 
@@ -78,7 +78,7 @@ impl Client {
     /// A client; parties have an identity, respondents have none.
     pub fn new(identity: Option<Identity>, limits: Limits) -> Self {
         let (idle, configs) = (Mutex::default(), Mutex::default());
-        Self { shared: Arc::new(Shared { identity, limits, idle, configs }) }
+        Self { shared: Arc::new(ConnectionPool { identity, limits, idle, configs }) }
     }
 
     /// Sends a request and waits for the head of the answer. `Host`, `Content-Length` and `Content-Type` are added.
@@ -88,7 +88,7 @@ impl Client {
         method: Method,
         path: &str,
         headers: HeaderMap,
-        body: Outgoing,
+        body: OutgoingBody,
     ) -> Result<Reply, SendError> {
         let endpoint = Endpoint::new(to)?;
         let mut request = self.shared.head(&endpoint, method, path, headers, body)?;
@@ -127,7 +127,7 @@ impl Client {
             .map_err(|_| SendError::Refused("the token cannot be sent in a header".into()))?;
         bearer.set_sensitive(true);
         let headers = HeaderMap::from_iter([(AUTHORIZATION, bearer)]);
-        let body = Outgoing::bytes(Bytes::copy_from_slice(body));
+        let body = OutgoingBody::bytes(Bytes::copy_from_slice(body));
         let reply = self.request(to, Method::POST, &paths::path(route, "body"), headers, body).await?;
         reply.success().await?.bytes().await
     }
@@ -135,7 +135,7 @@ impl Client {
     fn reply(
         &self,
         endpoint: Endpoint,
-        connection: SendRequest<Outgoing>,
+        connection: SendRequest<OutgoingBody>,
         response: hyper::Response<Incoming>,
     ) -> Reply {
         let (head, body) = response.into_parts();
@@ -152,8 +152,8 @@ pub struct Reply {
     pub headers: HeaderMap,
     body: Incoming,
     endpoint: Endpoint,
-    connection: Option<SendRequest<Outgoing>>,
-    shared: Arc<Shared>,
+    connection: Option<SendRequest<OutgoingBody>>,
+    shared: Arc<ConnectionPool>,
 }
 
 impl fmt::Debug for Reply {
@@ -222,15 +222,15 @@ impl Reply {
     }
 }
 
-impl Shared {
+impl ConnectionPool {
     fn head(
         &self,
         endpoint: &Endpoint,
         method: Method,
         path: &str,
         headers: HeaderMap,
-        body: Outgoing,
-    ) -> Result<Request<Outgoing>, SendError> {
+        body: OutgoingBody,
+    ) -> Result<Request<OutgoingBody>, SendError> {
         let wrong = || SendError::Refused(format!("{path} is no path of a request"));
         let host = HeaderValue::from_str(&endpoint.authority()).map_err(|_| wrong())?;
         let with_body = !body.is_end_stream();
@@ -243,7 +243,7 @@ impl Shared {
         Ok(request)
     }
 
-    async fn connect(&self, endpoint: &Endpoint) -> Result<SendRequest<Outgoing>, SendError> {
+    async fn connect(&self, endpoint: &Endpoint) -> Result<SendRequest<OutgoingBody>, SendError> {
         let connecting = async {
             let stream = endpoint.connect().await?;
             let Some(pinned) = endpoint.certificate() else { return self.open(endpoint, stream).await };
@@ -257,11 +257,11 @@ impl Shared {
         })
     }
 
-    async fn open<S>(&self, endpoint: &Endpoint, stream: S) -> Result<SendRequest<Outgoing>, SendError>
+    async fn open<S>(&self, endpoint: &Endpoint, stream: S) -> Result<SendRequest<OutgoingBody>, SendError>
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let stream = TokioIo::new(Watched::new(stream, Side::Client, self.limits.pause));
+        let stream = TokioIo::new(TimeoutStream::new(stream, Side::Client, self.limits.pause));
         let (sender, connection) =
             http1::handshake(stream).await.map_err(|error| broken(endpoint, &error))?;
         // Its errors reach whoever waits for an answer.
@@ -280,10 +280,10 @@ impl Shared {
         Ok(configs.entry(pinned).or_insert(config.into()).clone())
     }
 
-    fn take_idle(&self, endpoint: &Endpoint) -> Option<SendRequest<Outgoing>> {
+    fn take_idle(&self, endpoint: &Endpoint) -> Option<SendRequest<OutgoingBody>> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let connections = idle.get_mut(endpoint)?;
-        while let Some(Idle { connection, since }) = connections.pop() {
+        while let Some(IdleConnection { connection, since }) = connections.pop() {
             if since.elapsed() < self.limits.idle && !connection.is_closed() {
                 return Some(connection);
             }
@@ -291,12 +291,12 @@ impl Shared {
         None
     }
 
-    fn keep(&self, endpoint: &Endpoint, connection: SendRequest<Outgoing>) {
+    fn keep(&self, endpoint: &Endpoint, connection: SendRequest<OutgoingBody>) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let connections = idle.entry(endpoint.clone()).or_default();
         connections.retain(|idle| idle.since.elapsed() < self.limits.idle && !idle.connection.is_closed());
         if connections.len() < self.limits.idle_connections_max && !connection.is_closed() {
-            connections.push(Idle { connection, since: Instant::now() });
+            connections.push(IdleConnection { connection, since: Instant::now() });
         }
     }
 }

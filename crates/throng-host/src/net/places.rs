@@ -34,12 +34,12 @@ pub(crate) struct Places {
     head: Duration,
     /// How long a stranger may be silent once there is none.
     silence: Duration,
-    held: Mutex<Held>,
+    held: Mutex<Occupancy>,
     freed: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct Occupancy {
     visitors: HashMap<u64, Arc<Inner>>,
     known: usize,
     next: u64,
@@ -70,7 +70,7 @@ pub(crate) struct Place(Visitor);
 
 /// A request that is being answered, until it is dropped with the last of its answer.
 #[derive(Debug)]
-pub(crate) struct Busy(Visitor);
+pub(crate) struct RequestGuard(Visitor);
 
 impl Places {
     /// So many, of which a quarter is for those who are known.
@@ -133,7 +133,7 @@ impl Places {
 
     /// Who is asked to make room: the oldest stranger without a request, or else one between two requests, or else one in
     /// the middle of a body; and of these only one who keeps the server waiting.
-    fn least<'a>(&self, held: &'a Held) -> Option<(&'a Inner, u8)> {
+    fn least<'a>(&self, held: &'a Occupancy) -> Option<(&'a Inner, u8)> {
         let (now, silence) = (self.now(), millis(self.silence));
         let slow = millis(self.head / SHRINK);
         let candidates = held.visitors.values().filter_map(|visitor| {
@@ -184,7 +184,7 @@ impl Places {
     }
 }
 
-impl Held {
+impl Occupancy {
     fn strangers(&self) -> usize {
         self.visitors.len() - self.known
     }
@@ -242,9 +242,9 @@ impl Visitor {
     }
 
     /// A request begins, with a body or without.
-    pub(crate) fn begin(&self, has_body: bool) -> Busy {
+    pub(crate) fn begin(&self, has_body: bool) -> RequestGuard {
         self.0.enter_stage(if has_body { BODY } else { WORK });
-        Busy(self.clone())
+        RequestGuard(self.clone())
     }
 
     /// Waits until it has to make room. Always polled after the connection itself.
@@ -277,25 +277,25 @@ impl Drop for Place {
     }
 }
 
-impl Drop for Busy {
+impl Drop for RequestGuard {
     fn drop(&mut self) {
         self.0.0.enter_stage(IDLE);
     }
 }
 
 /// A stream that notes whether the server waits for the other side to say something.
-pub(crate) struct Heard<S> {
+pub(crate) struct VisitorStream<S> {
     stream: S,
     visitor: Visitor,
 }
 
-impl<S> Heard<S> {
+impl<S> VisitorStream<S> {
     pub(crate) fn new(stream: S, visitor: Visitor) -> Self {
         Self { stream, visitor }
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Heard<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for VisitorStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -312,7 +312,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Heard<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Heard<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for VisitorStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, bytes)
     }
@@ -343,7 +343,7 @@ fn millis(time: Duration) -> u64 {
 }
 
 /// The map is never half-written.
-fn lock(held: &Mutex<Held>) -> MutexGuard<'_, Held> {
+fn lock(held: &Mutex<Occupancy>) -> MutexGuard<'_, Occupancy> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -23,13 +23,13 @@ use tokio::time::{interval, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::Problem;
-use super::body::Timed;
+use super::body::TimedBody;
 use super::exact::{self, Heads};
-use super::places::{Heard, Places, Visitor};
+use super::places::{Places, Visitor, VisitorStream};
 use super::rate::Rate;
 use super::shortcut::{Answer, NoShortcut, Shortcut};
+use super::timeout_stream::{Side, TimeoutStream};
 use super::tls::{self, Identity};
-use super::watched::{Side, Watched};
 use crate::ensure;
 use crate::error::{Context, Result};
 
@@ -56,14 +56,14 @@ pub struct Limits {
     /// How long requests may still take when the server ends.
     pub shutdown: Duration,
     /// What becomes of a request whose client hangs up before it is answered.
-    pub hung_up: HungUp,
+    pub hung_up: HangUpPolicy,
     /// Which heads of requests are answered.
     pub heads: Heads,
 }
 
 /// What becomes of a request whose client hangs up before it is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HungUp {
+pub enum HangUpPolicy {
     /// It is finished: what has begun to be stored is stored. To look for the end would cost an upload a system call.
     Finished,
     /// It is dropped, and makes room for others: for questions that change nothing.
@@ -82,7 +82,7 @@ impl Default for Limits {
             body: Duration::from_secs(60),
             body_bytes_per_s: 16 << 10,
             shutdown: Duration::from_secs(10),
-            hung_up: HungUp::Finished,
+            hung_up: HangUpPolicy::Finished,
             heads: Heads::Exact,
         }
     }
@@ -272,7 +272,7 @@ async fn connection(
 ) {
     // Answers are small, and nobody should wait for a timer to send them.
     let _ = stream.set_nodelay(true);
-    let stream = Heard::new(stream, visitor.clone());
+    let stream = VisitorStream::new(stream, visitor.clone());
     let Some(acceptor) = acceptor else {
         let _ = http(stream, (Peer { certificate: None }, visitor), handlers, gate).await;
         return;
@@ -314,13 +314,13 @@ where
             Ok(answer.map(|answer| answer.until_sent(busy)))
         }
     });
-    let stream = TokioIo::new(Watched::new(stream, Side::Server, limits.pause));
+    let stream = TokioIo::new(TimeoutStream::new(stream, Side::Server, limits.pause));
     let mut connection = pin!(
         http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(limits.head)
             .max_header_size(limits.head_len_max)
-            .half_close(limits.hung_up == HungUp::Finished)
+            .half_close(limits.hung_up == HangUpPolicy::Finished)
             .serve_connection(stream, service)
     );
     tokio::select! {
@@ -331,10 +331,10 @@ where
     connection.await
 }
 
-fn timed(body: Incoming, limits: &Limits, visitor: &Visitor) -> Timed<Incoming> {
+fn timed(body: Incoming, limits: &Limits, visitor: &Visitor) -> TimedBody<Incoming> {
     let len = Body::size_hint(&body).exact().unwrap_or(0);
     let all_max = limits.body + Duration::from_secs(len / limits.body_bytes_per_s.max(1));
-    Timed::new(body, limits.pause, all_max, visitor.clone())
+    TimedBody::new(body, limits.pause, all_max, visitor.clone())
 }
 
 /// Tokio wakes the thread that waits for sockets, with a system call, whenever a timer is set that would be the first to

@@ -9,9 +9,9 @@ use axum::response::IntoResponse;
 use hyper::Request;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 
-use super::body::Timed;
-use super::outgoing::Outgoing;
-use super::places::{Busy, Visitor};
+use super::body::TimedBody;
+use super::outgoing_body::OutgoingBody;
+use super::places::{RequestGuard, Visitor};
 
 /// Answers some requests itself.
 pub trait Shortcut: Clone + Send + Sync + 'static {
@@ -21,7 +21,7 @@ pub trait Shortcut: Clone + Send + Sync + 'static {
     /// The answer to one of them, which came over this connection.
     fn answer(
         &self,
-        request: Request<Timed<Incoming>>,
+        request: Request<TimedBody<Incoming>>,
         visitor: &Visitor,
     ) -> impl Future<Output = hyper::Response<Answer>> + Send;
 }
@@ -35,7 +35,7 @@ impl Shortcut for NoShortcut {
         false
     }
 
-    async fn answer(&self, _: Request<Timed<Incoming>>, _: &Visitor) -> hyper::Response<Answer> {
+    async fn answer(&self, _: Request<TimedBody<Incoming>>, _: &Visitor) -> hyper::Response<Answer> {
         Answer::routed(super::Problem::unknown().await)
     }
 }
@@ -45,22 +45,22 @@ impl Shortcut for NoShortcut {
 pub struct Answer {
     source: Source,
     /// Ends with the last byte.
-    _busy: Option<Busy>,
+    _busy: Option<RequestGuard>,
 }
 
 #[derive(Debug)]
 enum Source {
     /// As a shortcut gave it.
-    Short(Outgoing),
+    Short(OutgoingBody),
     /// As a router gave it.
     Routed(axum::body::Body),
 }
 
 impl Answer {
     /// Bytes, as they are.
-    pub fn short(bytes: Outgoing) -> hyper::Response<Self> {
+    pub fn short(bytes: OutgoingBody) -> hyper::Response<Self> {
         let mut response = hyper::Response::new(Self { source: Source::Short(bytes), _busy: None });
-        Outgoing::describe(response.headers_mut());
+        OutgoingBody::describe(response.headers_mut());
         response
     }
 
@@ -70,7 +70,7 @@ impl Answer {
     }
 
     /// The same, as the end of a request.
-    pub(crate) fn until_sent(self, busy: Busy) -> Self {
+    pub(crate) fn until_sent(self, busy: RequestGuard) -> Self {
         Self { _busy: Some(busy), ..self }
     }
 }

@@ -117,7 +117,7 @@ pub fn client_config(pinned: Digest, identity: Option<&Identity>) -> Result<Arc<
         .with_protocol_versions(&[&TLS13])
         .context("TLS 1.3 is not available")?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Pinned { pinned, provider }));
+        .with_custom_certificate_verifier(Arc::new(PinVerifier { pinned, provider }));
     let mut config = match identity {
         Some(identity) => builder
             .with_client_auth_cert(vec![identity.certificate.clone()], identity.key.clone_key())
@@ -190,12 +190,12 @@ impl ClientCertVerifier for AnyClient {
 
 /// Accepts one certificate of a server, and verifies that the server has its key.
 #[derive(Debug)]
-struct Pinned {
+struct PinVerifier {
     pinned: Digest,
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Pinned {
+impl ServerCertVerifier for PinVerifier {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
@@ -331,7 +331,7 @@ mod tests {
             .with_protocol_versions(&[&TLS13])
             .unwrap()
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Pinned { pinned: hop.digest(), provider: older }))
+            .with_custom_certificate_verifier(Arc::new(PinVerifier { pinned: hop.digest(), provider: older }))
             .with_no_client_auth();
         let mut config = config;
         config.alpn_protocols = vec![ALPN.to_vec()];

@@ -12,7 +12,7 @@ use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
-use throng_host::net::{Outgoing, Problem, Sender, Server, Transport, Upload, client, paths, server};
+use throng_host::net::{OutgoingBody, Problem, Sender, Server, Transport, Upload, client, paths, server};
 use throng_wire::{Address, Place, Route, Token};
 
 /// Survey, route, token, body and receipt are those of the second case of the vectors of throng-wire.
@@ -129,7 +129,7 @@ fn what_the_server_answers(
             let body = Upload::new(request, 1 << 20).unwrap().bytes().await.unwrap();
             seen.lock().unwrap().push((route, token, body));
             let response: Response = match answer {
-                Ok(receipt) => Outgoing::bytes(receipt).into_response(),
+                Ok(receipt) => OutgoingBody::bytes(receipt).into_response(),
                 Err(problem) => problem.into_response(),
             };
             response

@@ -24,7 +24,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use throng_host::net::client::{self, Client};
 use throng_host::net::server::{self, Peer, Server, Transport};
-use throng_host::net::{Identity, Outgoing, Problem, RoutePath, SendError, Sender, Upload, paths, tls};
+use throng_host::net::{Identity, OutgoingBody, Problem, RoutePath, SendError, Sender, Upload, paths, tls};
 use throng_wire::{Address, Credential, Digest, Hasher, Place, Route, SurveyHash};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -197,11 +197,11 @@ async fn no_more_connections_are_open_than_allowed() {
 async fn a_body_that_is_too_long_is_a_problem() {
     let server = start(Tls, limits(), router()).await;
     for (len, status) in [(1000, StatusCode::OK), (1001, StatusCode::PAYLOAD_TOO_LARGE)] {
-        let body = Outgoing::bytes(vec![1; len]);
+        let body = OutgoingBody::bytes(vec![1; len]);
         let reply = send(&client(None), &server.address, Method::POST, "/upload", body).await.unwrap();
         assert_eq!(reply.status, status);
     }
-    let body = Outgoing::bytes(vec![1; 500_000]);
+    let body = OutgoingBody::bytes(vec![1; 500_000]);
     let reply = send(&client(None), &server.address, Method::POST, "/upload", body).await.unwrap();
     assert_eq!(reply.headers[header::CONTENT_TYPE], "application/problem+json");
     let problem = reply.problem().await.unwrap();
@@ -249,7 +249,7 @@ async fn large_bodies_stream_both_ways() {
     (0..LARGE_LEN / 1024).for_each(|_| hasher.update(&[7; 1024]));
     let digest = hasher.finish();
 
-    let body = Outgoing::reader(tokio::io::repeat(7), LARGE_LEN);
+    let body = OutgoingBody::reader(tokio::io::repeat(7), LARGE_LEN);
     let reply = send(&client(None), &server.address, Method::PUT, "/digest", body).await.unwrap();
     assert_eq!(reply.bytes().await.unwrap(), digest.as_bytes());
 
@@ -267,7 +267,7 @@ async fn large_bodies_stream_both_ways() {
 #[tokio::test]
 async fn a_reader_that_ends_early_is_no_shorter_body() {
     let server = start(Tls, limits(), router()).await;
-    let body = Outgoing::reader(tokio::io::repeat(7).take(10), 100);
+    let body = OutgoingBody::reader(tokio::io::repeat(7).take(10), 100);
     let error = send(&client(None), &server.address, Method::POST, "/upload", body).await.unwrap_err();
     assert!(matches!(error, SendError::Unreachable(_)), "{error}");
 }
@@ -358,7 +358,7 @@ async fn respondents_learn_whether_to_try_again() {
             b"later" => Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "later").after_s(9)),
             b"never" => Err(Problem::new(StatusCode::CONFLICT, "conflict", "other bytes").after_s(9)),
             b"full" => Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "full", "no room")),
-            body => Ok(Outgoing::bytes([b"receipt of ", body].concat())),
+            body => Ok(OutgoingBody::bytes([b"receipt of ", body].concat())),
         }
     };
     let router = Router::new().route(&paths::pattern("body"), post(handler)).fallback(Problem::unknown);
@@ -418,7 +418,7 @@ async fn a_greedy_connection_is_refused_for_a_moment_and_others_are_served() {
 async fn all_connections_together_have_a_limit_and_bodies_are_sent_again() {
     let server = start(Plain, server::Limits { requests_per_s_max: 20, ..limits() }, router()).await;
     // Each connection stays below its own share.
-    let body = || Outgoing::bytes(vec![7; 1000]);
+    let body = || OutgoingBody::bytes(vec![7; 1000]);
     let passing = loop {
         let reply = send(&client(None), &server.address, Method::POST, "/upload", body()).await.unwrap();
         match reply.success().await {
@@ -460,9 +460,9 @@ async fn what_comes_after_the_end_is_told_to_come_again() {
 async fn every_refusal_is_a_problem() {
     let server = start(Plain, limits(), router()).await;
     for (method, path, body, status, name) in [
-        (Method::GET, "/nothing", Outgoing::empty(), 404, "unknown"),
-        (Method::DELETE, "/hello", Outgoing::empty(), 405, "method"),
-        (Method::POST, "/upload", Outgoing::bytes(vec![0; 2 * UPLOAD_LEN_MAX as usize]), 413, "length"),
+        (Method::GET, "/nothing", OutgoingBody::empty(), 404, "unknown"),
+        (Method::DELETE, "/hello", OutgoingBody::empty(), 405, "method"),
+        (Method::POST, "/upload", OutgoingBody::bytes(vec![0; 2 * UPLOAD_LEN_MAX as usize]), 413, "length"),
     ] {
         let reply = send(&client(None), &server.address, method, path, body).await.unwrap();
         assert_eq!(reply.status.as_u16(), status);
@@ -537,10 +537,13 @@ fn router() -> Router {
                 while let Some(chunk) = upload.chunk().await? {
                     hasher.update(&chunk);
                 }
-                Ok::<_, Problem>(Outgoing::bytes(hasher.finish().as_bytes().to_vec()))
+                Ok::<_, Problem>(OutgoingBody::bytes(hasher.finish().as_bytes().to_vec()))
             }),
         )
-        .route("/large", get(|| async { Outgoing::reader(tokio::io::repeat(7), LARGE_LEN).into_response() }))
+        .route(
+            "/large",
+            get(|| async { OutgoingBody::reader(tokio::io::repeat(7), LARGE_LEN).into_response() }),
+        )
         .fallback(Problem::unknown)
         .method_not_allowed_fallback(Problem::method)
 }
@@ -558,7 +561,7 @@ fn limits() -> server::Limits {
 }
 
 async fn call(client: &Client, to: &Address, path: &str) -> Result<client::Reply, SendError> {
-    send(client, to, Method::GET, path, Outgoing::empty()).await
+    send(client, to, Method::GET, path, OutgoingBody::empty()).await
 }
 
 async fn send(
@@ -566,7 +569,7 @@ async fn send(
     to: &Address,
     method: Method,
     path: &str,
-    body: Outgoing,
+    body: OutgoingBody,
 ) -> Result<client::Reply, SendError> {
     client.request(to, method, path, HeaderMap::new(), body).await
 }

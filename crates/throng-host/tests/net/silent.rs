@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::http::{Method, StatusCode};
 use rustls::ClientConnection;
 use throng_host::net::client::Limits;
-use throng_host::net::{Client, Outgoing, SendError, open_files, server, tls};
+use throng_host::net::{Client, OutgoingBody, SendError, open_files, server, tls};
 use throng_wire::Digest;
 
 use crate::{Tls, limits, router, send, start};
@@ -76,7 +76,7 @@ async fn three_thousand_silent_connections_keep_nobody_out() {
             let limits = Limits { connect: patience, pause: patience, ..Limits::default() };
             // On a busy machine somebody may be too slow once, and tries again as respondents do.
             loop {
-                let body = Outgoing::bytes(vec![7; 1000]);
+                let body = OutgoingBody::bytes(vec![7; 1000]);
                 let client = Client::new(None, limits);
                 match send(&client, &address, Method::POST, "/upload", body).await {
                     Ok(reply) => break reply.status,

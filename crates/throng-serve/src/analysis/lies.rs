@@ -24,16 +24,16 @@ pub struct Lies {
     /// The probability that anything is withheld or in doubt in a release of an honest crowd.
     pub false_alarm: f64,
     /// Reasons to doubt the whole release; none where all is well.
-    pub doubts: Vec<DoubtShown>,
+    pub doubts: Vec<DoubtJson>,
     /// How many estimates are withheld, since they cannot come from the crowd.
     pub withheld_values: u64,
     /// The first of them.
-    pub withheld: Vec<WithheldShown>,
+    pub withheld: Vec<WithheldValue>,
 }
 
 /// Why a release is doubted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct DoubtShown {
+pub struct DoubtJson {
     /// `total-above`, `total-below` or `cells`.
     pub mark: String,
     /// A sentence.
@@ -42,7 +42,7 @@ pub struct DoubtShown {
 
 /// A value whose estimate is not given.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct WithheldShown {
+pub struct WithheldValue {
     /// Its number.
     pub value: usize,
     /// What it is called.
@@ -61,7 +61,7 @@ impl Lies {
         let above = |&value: &usize| release.given(value).is_some_and(|count| count > with_liars);
         let doubts = plausibility.doubts.iter();
         let withheld =
-            plausibility.withheld.iter().take(WITHHELD_LISTED).map(|(&value, why)| WithheldShown {
+            plausibility.withheld.iter().take(WITHHELD_LISTED).map(|(&value, why)| WithheldValue {
                 value,
                 name: survey.value_name(value as u64),
                 mark: why.mark,
@@ -74,7 +74,7 @@ impl Lies {
             significant_with_liars: values.filter(above).count() as u64,
             false_alarm: FALSE_ALARM,
             doubts: doubts
-                .map(|one| DoubtShown { mark: one.name().to_owned(), reason: one.to_string() })
+                .map(|one| DoubtJson { mark: one.name().to_owned(), reason: one.to_string() })
                 .collect(),
             withheld_values: plausibility.withheld.len() as u64,
             withheld: withheld.collect(),
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     fn lies(liars: u64) -> Lies {
-        let withheld = WithheldShown {
+        let withheld = WithheldValue {
             value: 777,
             name: "777".into(),
             mark: Mark::Impossible,
@@ -178,7 +178,7 @@ mod tests {
             noise_threshold_with_liars: 5.0 + 9.5 * liars as f64,
             significant_with_liars: 1,
             false_alarm: FALSE_ALARM,
-            doubts: vec![DoubtShown { mark: "total-above".into(), reason: "Too many.".into() }],
+            doubts: vec![DoubtJson { mark: "total-above".into(), reason: "Too many.".into() }],
             withheld_values: 3,
             withheld: vec![withheld],
         }

@@ -49,7 +49,7 @@ pub struct Opener<'a> {
 
 /// All that an analyzer has of one epoch of a channel.
 #[derive(Clone, Debug, Default)]
-pub struct Delivered {
+pub struct EpochDelivery {
     /// What was counted, or destroyed by hops.
     pub tallies: Vec<InstanceTally>,
     /// What waits, sealed.
@@ -60,7 +60,7 @@ pub struct Delivered {
 
 /// An epoch that is in the ledger, and open.
 #[derive(Clone, Debug)]
-pub struct Booked {
+pub struct BookedEpoch {
     /// What it guarantees.
     pub kept: EpochGuarantee,
     /// Its entry.
@@ -72,7 +72,7 @@ pub struct Booked {
     pub refused: Vec<u32>,
 }
 
-impl Delivered {
+impl EpochDelivery {
     /// What is there now.
     pub fn of_epoch(data: &Path, survey: &SignedSurvey, label: u32, epoch: u64) -> Result<Self> {
         let hash = survey.hash();
@@ -128,15 +128,15 @@ impl Opener<'_> {
     ///
     /// What makes the crowd smaller than it was when the epoch was first opened costs more. If the budget does not allow
     /// that, it stays sealed, and what is open already is left as it was.
-    pub fn open(&self, (label, epoch): (u32, u64), read: &mut dyn FnMut(u64, u64)) -> Result<Booked> {
+    pub fn open(&self, (label, epoch): (u32, u64), read: &mut dyn FnMut(u64, u64)) -> Result<BookedEpoch> {
         let files = SealedFiles::new(self.data, self.survey.hash());
-        self.check(&Delivered::of_epoch(self.data, self.survey, label, epoch)?, (label, epoch))?;
+        self.check(&EpochDelivery::of_epoch(self.data, self.survey, label, epoch)?, (label, epoch))?;
         // One at a time, and nothing is erased meanwhile.
         let _lock = files.lock()?;
-        let there = Delivered::of_epoch(self.data, self.survey, label, epoch)?;
+        let there = EpochDelivery::of_epoch(self.data, self.survey, label, epoch)?;
         self.check(&there, (label, epoch))?;
         let keys = self.keys_for(&there.sealed)?;
-        let Delivered { mut tallies, mut sealed, .. } = there.clone();
+        let EpochDelivery { mut tallies, mut sealed, .. } = there.clone();
         let ((kept, recorded), refused) = match self.book(&there.announced()) {
             Err(error) if error.refusal().is_some() && !sealed.is_empty() => {
                 // What is open already has its entry, and costs nothing more.
@@ -163,11 +163,11 @@ impl Opener<'_> {
             tallies.push(tally);
         }
         tallies.sort_by_key(|tally| tally.route.instance);
-        Ok(Booked { kept, recorded, parts: tallies, refused })
+        Ok(BookedEpoch { kept, recorded, parts: tallies, refused })
     }
 
     /// Whether there is something to release.
-    fn check(&self, all: &Delivered, (label, epoch): (u32, u64)) -> Result<()> {
+    fn check(&self, all: &EpochDelivery, (label, epoch): (u32, u64)) -> Result<()> {
         let survey = self.survey.survey();
         // A survey that does not keep what it claims is not answered, and not released either.
         CheckedClaim::check(survey).map_err(|error| Refusal(error.to_string()))?;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use throng_wire::{Digest, SurveyHash};
 
-use super::{DataKey, Released};
+use super::{DataKey, ReleaseSummary};
 use crate::error::{Context, Error, Result};
 use throng_host::atomic_dir::{AtomicDir, OpenDir};
 use throng_host::{bail, ensure};
@@ -34,7 +34,7 @@ pub struct ReleaseName {
 
 /// One published release.
 #[derive(Clone, Debug)]
-pub struct Published {
+pub struct PublishedRelease {
     dir: AtomicDir,
     key: DataKey,
     /// What its files are authenticated as.
@@ -75,10 +75,10 @@ impl PublishedReleases {
     }
 
     /// Where a release is, or will be.
-    pub fn at(&self, survey: SurveyHash, name: ReleaseName) -> Published {
+    pub fn at(&self, survey: SurveyHash, name: ReleaseName) -> PublishedRelease {
         let ReleaseName { epoch, label } = name;
         let whose = format!("{survey}/{label}-{epoch}");
-        Published { dir: AtomicDir::new(self.dir.join(&whose)), key: self.key.clone(), whose }
+        PublishedRelease { dir: AtomicDir::new(self.dir.join(&whose)), key: self.key.clone(), whose }
     }
 
     /// The surveys of which something was published.
@@ -111,7 +111,7 @@ impl PublishedReleases {
     }
 }
 
-impl Published {
+impl PublishedRelease {
     /// The directory of its files.
     pub fn dir(&self) -> &Path {
         self.dir.path()
@@ -153,7 +153,7 @@ impl Published {
     }
 
     /// What that says.
-    pub fn release(&self) -> Result<Released> {
+    pub fn release(&self) -> Result<ReleaseSummary> {
         self.open()?.release()
     }
 
@@ -203,7 +203,7 @@ impl PublishedFiles {
     }
 
     /// What `release.json` says.
-    pub fn release(&self) -> Result<Released> {
+    pub fn release(&self) -> Result<ReleaseSummary> {
         let read = serde_json::from_slice(&self.read(RELEASE)?);
         read.damaged(|| format!("in {}: {AGAIN}", self.dir.path().join(RELEASE).display()))
     }

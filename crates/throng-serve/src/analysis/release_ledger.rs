@@ -28,7 +28,7 @@ use throng_host::{bail, ensure};
 pub struct ReleaseLedger {
     path: PathBuf,
     key: DataKey,
-    written: Written,
+    written: LedgerContents,
     ledger: Ledger,
     /// Held until it is dropped.
     _lock: File,
@@ -41,7 +41,7 @@ impl ReleaseLedger {
         let lock = lock(data)?;
         let path = data.join("ledger");
         let mark = LedgerMark::read(key)?;
-        let written = Written::read(&path, key)?;
+        let written = LedgerContents::read(&path, key)?;
         written.compare(mark, &path, key)?;
         let ledger = written.spent(&path, budget)?;
         written.compare_published(&ledger, data, key)?;
@@ -55,7 +55,7 @@ impl ReleaseLedger {
     pub fn accept(data: &Path, key: &DataKey, budget: CentralGuarantee<Removal>) -> Result<u64> {
         let lock = lock(data)?;
         let path = data.join("ledger");
-        let written = Written::read(&path, key)?;
+        let written = LedgerContents::read(&path, key)?;
         let ledger = written.spent(&path, budget)?;
         written.compare_published(&ledger, data, key)?;
         let ledger = Self { path, key: key.clone(), written, ledger, _lock: lock };
@@ -89,7 +89,7 @@ impl ReleaseLedger {
         let path = data.join("ledger");
         loop {
             let mark = LedgerMark::read(key)?;
-            let written = Written::read(&path, key)?;
+            let written = LedgerContents::read(&path, key)?;
             // Somebody may have made a release in between.
             if LedgerMark::read(key)? == mark {
                 written.compare(mark, &path, key)?;
@@ -153,7 +153,7 @@ impl ReleaseLedger {
 }
 
 /// What a file has.
-struct Written {
+struct LedgerContents {
     /// Its lines, without what authenticates each.
     lines: Vec<String>,
     /// What does: a hash under the analyzer's key of the line, its number and the one before it.
@@ -164,7 +164,7 @@ struct Written {
     all: u64,
 }
 
-impl Written {
+impl LedgerContents {
     fn read(path: &Path, key: &DataKey) -> Result<Self> {
         let text = match fs::read(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),

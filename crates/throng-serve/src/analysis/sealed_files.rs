@@ -16,7 +16,7 @@ use throng_wire::{BatchCount, Digest, EpochStatement, Route, Signed, SignedSurve
 
 use super::create_private;
 use crate::error::{Context, Error, Result};
-use throng_host::atomic_file::{self, PRIVATE, Unfinished};
+use throng_host::atomic_file::{self, PRIVATE, PendingFile};
 use throng_host::ensure;
 
 /// The sealed batches of one survey. A file is there whole or not at all.
@@ -25,16 +25,16 @@ pub struct SealedFiles {
     dir: PathBuf,
 }
 
-/// What was erased without having been opened.
+/// A batch that was erased without having been opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Erased {
+pub struct ErasedBatch {
     /// The hash of the batch, as the last hop signed it.
     pub batch: Digest,
 }
 
 /// A sealed batch that is being written.
-pub struct Arriving {
-    file: BufWriter<Unfinished>,
+pub struct SealedBatchWriter {
+    file: BufWriter<PendingFile>,
     check: BatchCheck,
     path: PathBuf,
 }
@@ -83,9 +83,9 @@ impl SealedFiles {
         head: BatchHead,
         statements: &[Signed<EpochStatement>],
         count: &BatchCount,
-    ) -> Result<Arriving> {
+    ) -> Result<SealedBatchWriter> {
         let path = self.path(&head.route(), SEALED);
-        let file = Unfinished::new(&self.dir, PRIVATE);
+        let file = PendingFile::new(&self.dir, PRIVATE);
         let file = file.with_context(|| format!("cannot write {}", path.display()))?;
         let mut file = BufWriter::with_capacity(BUFFER, file);
         file.write_all(MAGIC)?;
@@ -93,7 +93,7 @@ impl SealedFiles {
             file.write_all(&statement.to_bytes())?;
         }
         file.write_all(&count.to_bytes())?;
-        Ok(Arriving { file, check: BatchCheck::new(head), path })
+        Ok(SealedBatchWriter { file, check: BatchCheck::new(head), path })
     }
 
     /// What the hops said about a batch that waits, checked again.
@@ -160,7 +160,7 @@ impl SealedFiles {
     }
 
     /// Whether a batch was erased without having been opened.
-    pub fn erased(&self, route: &Route) -> Result<Option<Erased>> {
+    pub fn erased(&self, route: &Route) -> Result<Option<ErasedBatch>> {
         let path = self.path(route, ERASED);
         let bytes = match fs::read(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -170,7 +170,7 @@ impl SealedFiles {
         let batch = text.and_then(|text| text.lines().next()).and_then(|line| line.parse::<Digest>().ok());
         let whole = batch.filter(|batch| erased(route, batch).as_bytes() == bytes);
         ensure!(whole.is_some(), Damaged, "{} is damaged: put back a copy of it", path.display());
-        Ok(whole.map(|batch| Erased { batch }))
+        Ok(whole.map(|batch| ErasedBatch { batch }))
     }
 
     /// The label, epoch and instance of every batch that waits.
@@ -213,7 +213,7 @@ impl SealedFiles {
     }
 }
 
-impl Arriving {
+impl SealedBatchWriter {
     /// The next bytes of the batch.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.check.read(bytes)?;

@@ -37,7 +37,7 @@ pub struct AnalyzerConfig {
     pub late_epochs: u64,
     /// When batches are opened. Whenever that is, their epoch is in the ledger first.
     #[serde(default)]
-    pub open: Open,
+    pub open: OpeningPolicy,
     /// What all releases about one population may spend together.
     pub budget: Budget,
     /// The surveys that it analyzes.
@@ -47,7 +47,7 @@ pub struct AnalyzerConfig {
 /// When an analyzer opens batches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Open {
+pub enum OpeningPolicy {
     /// When a release of their epoch is asked for; until then they wait, sealed.
     #[default]
     WhenReleased,
@@ -177,9 +177,9 @@ survey = "survey.toml"
         let keys = read(&format!("{SAMPLE}keys = \"layers\"\n")).unwrap();
         assert!(keys.ledger_mark().ends_with("layers/ledger.mark"));
         assert_eq!(config.surveys[0].population, "everyone");
-        assert_eq!(config.open, Open::WhenReleased);
+        assert_eq!(config.open, OpeningPolicy::WhenReleased);
         let at_once = SAMPLE.replacen("identity", "open = \"at-once\"\nidentity", 1);
-        assert_eq!(read(&at_once).unwrap().open, Open::AtOnce);
+        assert_eq!(read(&at_once).unwrap().open, OpeningPolicy::AtOnce);
         assert_eq!(config.budget.guarantee().unwrap().epsilon(), Epsilon::new(10.0).unwrap());
     }
 

@@ -18,8 +18,8 @@ use throng_wire::statement::STATEMENT_LEN;
 use throng_wire::{Address, BatchCount, Digest, EpochStatement, Place, Route, Signed};
 use tokio::runtime::Handle;
 
-use super::{Analyzed, Asking, Open};
-use crate::analysis::{DataKey, Delivered, Opener};
+use super::{HealthChecks, OpeningPolicy, SurveyAnalysis};
+use crate::analysis::{DataKey, EpochDelivery, Opener};
 use crate::error::{Context, Error, Result};
 use crate::operate::about::unique_name;
 use crate::operate::contacts::Contacts;
@@ -31,12 +31,12 @@ use throng_host::clock::{Clock, SystemClock};
 use throng_host::ensure;
 use throng_host::faults::abort_at;
 use throng_host::net::client::{Client, Reply};
-use throng_host::net::{Outgoing, paths};
+use throng_host::net::{OutgoingBody, paths};
 
 /// The thread that comes for the batches of one instance of one survey. Each has its own, so that a hop that answers slowly,
 /// or for ever, keeps nobody but its own instance waiting.
 pub(super) struct Puller {
-    pub(super) survey: Analyzed,
+    pub(super) survey: SurveyAnalysis,
     pub(super) instance: u32,
     pub(super) client: Client,
     pub(super) handle: Handle,
@@ -44,12 +44,12 @@ pub(super) struct Puller {
     pub(super) data: PathBuf,
     pub(super) budget: CentralGuarantee<Removal>,
     pub(super) key: DataKey,
-    pub(super) open: Open,
+    pub(super) open: OpeningPolicy,
     pub(super) late_epochs: u64,
     pub(super) work_loop: WorkLoop<Work>,
-    pub(super) watched: Watched,
+    pub(super) watched: SurveyVitals,
     pub(super) contacts: Contacts,
-    pub(super) asking: Option<Asking>,
+    pub(super) asking: Option<HealthChecks>,
     /// What the last hop lists and has erased. The log has each once.
     pub(super) missing: RefCell<BTreeSet<Channel>>,
 }
@@ -87,7 +87,7 @@ impl Kind for Work {
 /// What the analyzer's operator sees of a survey. A last hop that is away is in the log and in the failures, and does not
 /// make the analyzer unready.
 #[derive(Clone)]
-pub(super) struct Watched {
+pub(super) struct SurveyVitals {
     pub(super) log: Log,
     key_epochs_left: Arc<AtomicU64>,
     /// The instances that have handed over all that waited there.
@@ -98,8 +98,8 @@ pub(super) struct Watched {
     pub(super) failures: Failures<Work>,
 }
 
-impl Watched {
-    pub(super) fn new(survey: &Analyzed, log: &Log, vitals: &Vitals) -> Self {
+impl SurveyVitals {
+    pub(super) fn new(survey: &SurveyAnalysis, log: &Log, vitals: &Vitals) -> Self {
         let name = unique_name(survey.bundle.survey());
         let left = Arc::new(AtomicU64::new(survey.key_epochs_left()));
         let whose = [("party", "analyzer"), ("survey", name.as_str())];
@@ -170,7 +170,7 @@ impl Worker for Puller {
             }
             self.work_loop.note(Work::Take, None, taken);
         }
-        if self.open == Open::AtOnce && self.work_loop.is_due(Work::Open, None) {
+        if self.open == OpeningPolicy::AtOnce && self.work_loop.is_due(Work::Open, None) {
             let opened = self.open_waiting(stop);
             self.work_loop.note(Work::Open, None, opened);
         }
@@ -238,7 +238,7 @@ impl Puller {
 
     /// The hash of a batch that was taken before.
     fn taken(&self, route: &Route) -> Result<Option<Digest>> {
-        let Analyzed { bundle, tallies, sealed, .. } = &self.survey;
+        let SurveyAnalysis { bundle, tallies, sealed, .. } = &self.survey;
         // In this order: a batch is removed once its tally is stored, or a note that it was erased.
         if let Some(head) = sealed.head(bundle.survey(), route)? {
             return Ok(Some(head.batch()));
@@ -250,9 +250,9 @@ impl Puller {
     }
 
     /// Reads a batch and stores it as it is. Of an epoch that was destroyed there is nothing to open, so that is noted.
-    fn store(&self, route: Route, begun: Begun) -> Result<Digest> {
+    fn store(&self, route: Route, begun: IncomingBatch) -> Result<Digest> {
         let survey = &self.survey;
-        let Begun { head, statements, count, first, mut reply } = begun;
+        let IncomingBatch { head, statements, count, first, mut reply } = begun;
         let covers = survey.layers.public().iter().any(|key| key.lifetime.covers(route.epoch));
         ensure!(
             covers || head.is_empty(),
@@ -295,7 +295,7 @@ impl Puller {
 
     /// Books and opens what waits here, for an operator who wants that at once.
     fn open_waiting(&self, stop: &Receiver<()>) -> Result<()> {
-        let Analyzed { bundle, files, keys, sealed, .. } = &self.survey;
+        let SurveyAnalysis { bundle, files, keys, sealed, .. } = &self.survey;
         let opener = Opener {
             data: &self.data,
             survey: bundle.survey(),
@@ -310,7 +310,7 @@ impl Puller {
             if stop.try_recv() != Err(TryRecvError::Empty) {
                 break;
             }
-            let there = Delivered::of_epoch(&self.data, bundle.survey(), label, epoch)?;
+            let there = EpochDelivery::of_epoch(&self.data, bundle.survey(), label, epoch)?;
             if instance != self.instance || !there.can_be_released(bundle.survey().survey(), label) {
                 continue;
             }
@@ -337,7 +337,7 @@ impl Puller {
     /// Erases batches of this instance that wait for longer than the survey says, and what a process that was killed left of
     /// those that were opened or erased. Not by a clock that is not believed.
     fn erase_old(&self, late_epochs_max: u64) -> Result<()> {
-        let Analyzed { bundle, tallies, sealed, .. } = &self.survey;
+        let SurveyAnalysis { bundle, tallies, sealed, .. } = &self.survey;
         let (signed, now) = (bundle.survey(), SystemClock.now_s());
         let waiting = sealed.waiting()?;
         let mut own = waiting.into_iter().filter(|(.., instance)| *instance == self.instance).peekable();
@@ -363,14 +363,19 @@ impl Puller {
 
     /// Begins to read a batch: what the hops say about it, the first bytes after that, and the rest. `None` if the hop says that
     /// it is gone.
-    fn begin(&self, route: Route) -> Result<Option<Begun>> {
+    fn begin(&self, route: Route) -> Result<Option<IncomingBatch>> {
         let signed = self.survey.bundle.survey();
         let len = signed.survey().delivery.hops as usize * STATEMENT_LEN + BATCH_COUNT_LEN;
         let path = paths::path(&route, "batch");
         let to = self.survey.last_hop(self.instance)?;
         let opened = self.handle.block_on(async {
-            let reply =
-                self.client.request(to, Method::GET, &path, HeaderMap::new(), Outgoing::bytes(Vec::new()));
+            let reply = self.client.request(
+                to,
+                Method::GET,
+                &path,
+                HeaderMap::new(),
+                OutgoingBody::bytes(Vec::new()),
+            );
             let mut reply = reply.await?;
             if reply.status == StatusCode::GONE {
                 return Ok(Ok(None));
@@ -394,14 +399,14 @@ impl Puller {
             statements.chunks_exact(STATEMENT_LEN).map(Signed::from_bytes).collect();
         let (statements, count) = (statements?, BatchCount::from_bytes(count));
         let head = BatchHead::check(signed, route, &statements, count)?;
-        Ok(Some(Begun { head, statements, count, first, reply }))
+        Ok(Some(IncomingBatch { head, statements, count, first, reply }))
     }
 
     /// Asks the last hop for something short.
     fn call(&self, method: Method, path: &str, body: &[u8]) -> Result<Vec<u8>> {
         let to = self.survey.last_hop(self.instance)?;
         let sent = self.handle.block_on(async {
-            let body = Outgoing::bytes(body.to_vec());
+            let body = OutgoingBody::bytes(body.to_vec());
             let reply = self.client.request(to, method, path, HeaderMap::new(), body).await?;
             Ok(match reply.status.is_success() {
                 true => Ok(reply.bytes().await?),
@@ -413,7 +418,7 @@ impl Puller {
 }
 
 /// A batch that is about to be read.
-struct Begun {
+struct IncomingBatch {
     head: BatchHead,
     statements: Vec<Signed<EpochStatement>>,
     count: BatchCount,
@@ -421,7 +426,7 @@ struct Begun {
     reply: Reply,
 }
 
-impl Analyzed {
+impl SurveyAnalysis {
     fn key_epochs_left(&self) -> u64 {
         self.layers.epochs_from(self.bundle.survey().survey().epoch_at(SystemClock.now_s()))
     }

@@ -8,8 +8,8 @@ use throng_wire::{Channel, Route, Signed, Survey};
 use super::config::{AnalyzedSurvey, AnalyzerConfig};
 use crate::analysis::published::{KEYS, LEDGER, NAMES, RELEASE, SIGNATURES, STATEMENTS, SURVEY};
 use crate::analysis::{
-    self, CopiedRelease, Delivered, Opener, PublishedReleases, ReleaseLedger, ReleaseName, Released,
-    SealedFiles, TallyFiles, Wanted,
+    self, CopiedRelease, DisplayOptions, EpochDelivery, Opener, PublishedReleases, ReleaseLedger,
+    ReleaseName, ReleaseSummary, SealedFiles, TallyFiles,
 };
 use crate::error::{Error, Result};
 use crate::studio::Studio;
@@ -30,7 +30,7 @@ pub struct Analyzer {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReleaseOptions<'a> {
     /// What it lists, and whom it allows for.
-    pub wanted: Wanted,
+    pub wanted: DisplayOptions,
     /// Values are the pixels of a picture that is so wide.
     pub width: Option<u32>,
     /// A directory for a copy, which takes the place of an older release there.
@@ -51,7 +51,7 @@ impl Analyzer {
     }
 
     /// Makes a release of an epoch and publishes it in the analyzer's data, for its dashboard; `directory` says where.
-    pub fn release(&self, survey: &Bundle, epoch: u64) -> Result<Released> {
+    pub fn release(&self, survey: &Bundle, epoch: u64) -> Result<ReleaseSummary> {
         let label = survey.survey().survey().label_number(None)?;
         let options = ReleaseOptions::default();
         let (released, _) = self.release_with(survey, Channel { label, epoch }, &options, &mut |_, _| ())?;
@@ -66,7 +66,7 @@ impl Analyzer {
         channel: Channel,
         options: &ReleaseOptions<'_>,
         opened: &mut dyn FnMut(u64, u64),
-    ) -> Result<(Released, Option<Picture>)> {
+    ) -> Result<(ReleaseSummary, Option<Picture>)> {
         let config = &self.config;
         let (files, bundle) = self.files_of(survey)?;
         let (signed, survey) = (bundle.survey(), bundle.survey().survey());
@@ -84,7 +84,7 @@ impl Analyzer {
         };
         let Channel { label, epoch } = channel;
         let (release, sealed) = analysis::release(&opener, (label, epoch), opened)?;
-        let mut released = Released::of(survey, &release, (&files.population, budget), options.wanted)?;
+        let mut released = ReleaseSummary::of(survey, &release, (&files.population, budget), options.wanted)?;
         released.instances_sealed = sealed;
         let given = (0..release.estimates().counts().len()).map(|value| release.given(value));
         let counts: Vec<f64> = given.map(|count| count.unwrap_or(f64::NAN)).collect();
@@ -118,7 +118,7 @@ impl Analyzer {
         let mut epochs = TallyFiles::new(data, signed.hash()).epochs(label)?;
         epochs.extend(SealedFiles::new(data, signed.hash()).epochs(label)?);
         for epoch in epochs.into_iter().rev() {
-            let delivered = Delivered::of_epoch(data, signed, label, epoch)?;
+            let delivered = EpochDelivery::of_epoch(data, signed, label, epoch)?;
             if delivered.can_be_released(signed.survey(), label) {
                 return Ok(Some(epoch));
             }
@@ -128,7 +128,7 @@ impl Analyzer {
 
     /// How many instances are done with an epoch of a label.
     pub fn instances_done(&self, survey: &Bundle, Channel { label, epoch }: Channel) -> Result<u64> {
-        Ok(Delivered::of_epoch(&self.config.data, survey.survey(), label, epoch)?.instances())
+        Ok(EpochDelivery::of_epoch(&self.config.data, survey.survey(), label, epoch)?.instances())
     }
 
     /// Its own files of a survey, as they are now.

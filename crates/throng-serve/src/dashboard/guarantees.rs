@@ -11,24 +11,24 @@ use throng_survey::{CheckedClaim, LocalPromise, Promise, terms};
 use throng_wire::Survey;
 
 use super::query::{Query, bad};
-use super::{Json, Named, Shared};
+use super::{Json, PathParam, SharedState};
 use throng_host::net::Problem;
 
 /// `GET /api/surveys/{survey}/guarantee?instances&analyzer&honest_fraction&respondents&bound&label`: what is left if so many
 /// instances are bad (and the analyzer, if `analyzer` is `true`), that share of the crowd is honest, and so many respond under
 /// that label; without one, under the label whose fragments go to the fewest instances.
 pub(super) async fn what_if(
-    State(serving): State<Shared>,
-    Named(survey): Named<String>,
+    State(serving): State<SharedState>,
+    PathParam(survey): PathParam<String>,
     RawQuery(query): RawQuery,
-) -> Result<Json<WhatIf>, Problem> {
+) -> Result<Json<ScenarioResult>, Problem> {
     let names = ["instances", "analyzer", "honest_fraction", "respondents", "bound", "label"];
     let query = Query::read(query.as_deref(), &names)?;
     serving
         .work_while_wanted(move |serving, wanted| {
             let survey = serving.survey(&survey)?.survey.survey();
-            let planned = Asked::planned(survey);
-            let asked = Asked {
+            let planned = Scenario::planned(survey);
+            let asked = Scenario {
                 bad_instances: query
                     .within("instances", 0, survey.delivery.instances)?
                     .unwrap_or(planned.bad_instances),
@@ -42,14 +42,14 @@ pub(super) async fn what_if(
                 bound: query.text("bound").map_or(planned.bound, str::to_owned),
             };
             let label = query.number("label")?;
-            wanted.account(ADVICE, |go_on| WhatIf::of(survey, asked, label, go_on))?.map(Json)
+            wanted.account(ADVICE, |go_on| ScenarioResult::of(survey, asked, label, go_on))?.map(Json)
         })
         .await
 }
 
-/// What may have happened.
+/// A scenario: what may have happened.
 #[derive(PartialEq, Serialize)]
-struct Asked {
+struct Scenario {
     bad_instances: u32,
     analyzer: bool,
     honest_fraction: f64,
@@ -59,7 +59,7 @@ struct Asked {
     bound: String,
 }
 
-impl Asked {
+impl Scenario {
     /// That all is as the survey says.
     fn planned(survey: &Survey) -> Self {
         Self {
@@ -72,11 +72,11 @@ impl Asked {
     }
 }
 
-/// What is left then.
+/// What a scenario leaves.
 #[derive(Serialize)]
-pub(super) struct WhatIf {
+pub(super) struct ScenarioResult {
     #[serde(flatten)]
-    asked: Asked,
+    asked: Scenario,
     instances: u32,
     /// Which of them get fragments under the label.
     instances_receiving: Vec<u32>,
@@ -94,11 +94,11 @@ pub(super) struct WhatIf {
     /// How many fragments each bit is sent in.
     fragments: u32,
     /// The guarantee under replacement: what tells two answers apart that somebody could have given.
-    replacement: Replaced,
+    replacement: ReplacementBounds,
     /// What it is worth that somebody took part at all, for the crowd that is planned.
     absence: String,
     /// What the attacker leaves.
-    left: Remaining,
+    left: RemainingPrivacyJson,
     /// What the guarantee rests on, in sentences.
     assumptions: Vec<String>,
     /// Every bound, in plain words.
@@ -126,7 +126,7 @@ enum Guarantee {
 
 /// Bounds under replacement.
 #[derive(Serialize)]
-struct Replaced {
+struct ReplacementBounds {
     epsilon_local: f64,
     epsilon_fragment: f64,
     epsilon_central: Option<f64>,
@@ -136,7 +136,7 @@ struct Replaced {
 /// What is left of a respondent's privacy.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-enum Remaining {
+enum RemainingPrivacyJson {
     /// The guarantee of a release.
     Central { epsilon: f64, delta: f64 },
     /// Nothing of the value is seen; that somebody took part is.
@@ -147,10 +147,10 @@ enum Remaining {
     Floor { epsilon: f64 },
 }
 
-impl WhatIf {
+impl ScenarioResult {
     fn of(
         survey: &Survey,
-        asked: Asked,
+        asked: Scenario,
         label: Option<u32>,
         go_on: CancelToken<'_>,
     ) -> Result<Self, Problem> {
@@ -206,14 +206,14 @@ impl WhatIf {
             hops: survey.delivery.hops,
             respondents_min: crowd.respondents_min,
             destroyed: asked.respondents < crowd.respondents_min,
-            planned: asked == Asked::planned(survey),
+            planned: asked == Scenario::planned(survey),
             guarantee,
             epsilon_fragment: claim.fragment.epsilon().value(),
             fragments: match terms.coins {
                 Coins::Runs { .. } => 1,
                 Coins::Fragments { tau, .. } => tau,
             },
-            replacement: Replaced {
+            replacement: ReplacementBounds {
                 epsilon_local: local,
                 epsilon_fragment: fragment,
                 epsilon_central: released.map(|released| released.epsilon().value()),
@@ -228,14 +228,19 @@ impl WhatIf {
     }
 }
 
-fn remaining(left: RemainingPrivacy, central: Option<CentralGuarantee<Removal>>, floor: f64) -> Remaining {
+fn remaining(
+    left: RemainingPrivacy,
+    central: Option<CentralGuarantee<Removal>>,
+    floor: f64,
+) -> RemainingPrivacyJson {
     match (left, central) {
-        (RemainingPrivacy::Central(_), Some(central)) => {
-            Remaining::Central { epsilon: central.epsilon().value(), delta: central.delta().value() }
-        }
-        (RemainingPrivacy::Central(_), None) => Remaining::Floor { epsilon: floor },
-        (RemainingPrivacy::ParticipationOnly, _) => Remaining::ParticipationOnly,
-        (RemainingPrivacy::Local { fragments, exposed, with_release }, _) => Remaining::Local {
+        (RemainingPrivacy::Central(_), Some(central)) => RemainingPrivacyJson::Central {
+            epsilon: central.epsilon().value(),
+            delta: central.delta().value(),
+        },
+        (RemainingPrivacy::Central(_), None) => RemainingPrivacyJson::Floor { epsilon: floor },
+        (RemainingPrivacy::ParticipationOnly, _) => RemainingPrivacyJson::ParticipationOnly,
+        (RemainingPrivacy::Local { fragments, exposed, with_release }, _) => RemainingPrivacyJson::Local {
             fragments,
             epsilon: exposed.epsilon().value(),
             epsilon_with_release: with_release.epsilon().value(),
@@ -243,7 +248,7 @@ fn remaining(left: RemainingPrivacy, central: Option<CentralGuarantee<Removal>>,
     }
 }
 
-fn assumptions(survey: &Survey, asked: &Asked, label: u32, honest: Option<u64>) -> Vec<String> {
+fn assumptions(survey: &Survey, asked: &Scenario, label: u32, honest: Option<u64>) -> Vec<String> {
     let mut all = Vec::new();
     let labels = survey.labels.as_ref();
     if let Some((name, profile)) =
@@ -330,15 +335,16 @@ mod tests {
     use throng_testing::survey::{FRAGMENTED, with};
 
     use super::*;
-    use crate::dashboard::{PATIENCE, Wanted};
+    use crate::dashboard::{Cancellation, PATIENCE};
 
     #[test]
     fn what_if_is_answered_while_somebody_waits() {
         let survey = Survey::from_toml(&profiles()).unwrap();
         let waiting = Arc::new(());
         let answer = |patience| {
-            let wanted = Wanted { waiting: Arc::downgrade(&waiting), until: Instant::now() + patience };
-            wanted.account(ADVICE, |go_on| WhatIf::of(&survey, Asked::planned(&survey), None, go_on))
+            let wanted = Cancellation { waiting: Arc::downgrade(&waiting), until: Instant::now() + patience };
+            wanted
+                .account(ADVICE, |go_on| ScenarioResult::of(&survey, Scenario::planned(&survey), None, go_on))
         };
         assert!(answer(PATIENCE).is_ok());
         let late = answer(Duration::ZERO).err().unwrap();
@@ -352,8 +358,8 @@ mod tests {
         let survey = Survey::from_toml(FRAGMENTED).unwrap();
         let claim = CheckedClaim::check(&survey).unwrap();
         let by = |bound: &str, respondents: u64| {
-            let asked = Asked { bound: bound.into(), respondents, ..Asked::planned(&survey) };
-            let what = WhatIf::of(&survey, asked, None, TO_THE_END).ok().unwrap();
+            let asked = Scenario { bound: bound.into(), respondents, ..Scenario::planned(&survey) };
+            let what = ScenarioResult::of(&survey, asked, None, TO_THE_END).ok().unwrap();
             let text = serde_json::to_string(&what).unwrap();
             assert_eq!(text.matches("\"bound\":").count(), 1, "{text}");
             serde_json::to_value(&what).unwrap()
@@ -389,8 +395,8 @@ mod tests {
         let of = |label, bad_instances| {
             let (analyzer, honest_fraction, respondents) = (true, 0.9, 100_000);
             let asked =
-                Asked { bad_instances, analyzer, honest_fraction, respondents, bound: "exact".into() };
-            WhatIf::of(&survey, asked, label, TO_THE_END).ok()
+                Scenario { bad_instances, analyzer, honest_fraction, respondents, bound: "exact".into() };
+            ScenarioResult::of(&survey, asked, label, TO_THE_END).ok()
         };
         for (label, bad, receiving, seen) in [
             (Some(1), 1, &[1, 2, 3][..], 2),
@@ -403,7 +409,7 @@ mod tests {
             assert_eq!((&what.instances_receiving[..], what.asked.bad_instances), (receiving, bad));
             assert_eq!((what.instances, what.label), (3, label.unwrap_or(2)));
             assert!(
-                matches!(what.left, Remaining::Local { fragments, .. } if fragments == seen),
+                matches!(what.left, RemainingPrivacyJson::Local { fragments, .. } if fragments == seen),
                 "{label:?} {bad}"
             );
             assert_eq!(

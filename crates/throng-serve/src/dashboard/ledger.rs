@@ -9,20 +9,20 @@ use axum::extract::State;
 use serde_json::{Value, json};
 use throng_account::ledger::{Entry, Ledger, Spending};
 
-use super::{Json, Serving, Shared, problem};
+use super::{DashboardState, Json, SharedState, problem};
 use crate::analysis::ReleaseLedger;
 use crate::error::Result;
 use throng_host::net::Problem;
 
 /// The ledger as it was worked out last, and the file that it was worked out from.
-pub(super) type Known = (Option<(u64, SystemTime)>, Value);
+pub(super) type CachedLedger = (Option<(u64, SystemTime)>, Value);
 
 /// `GET /api/ledger`
-pub(super) async fn all(State(serving): State<Shared>) -> Result<Json<Value>, Problem> {
+pub(super) async fn all(State(serving): State<SharedState>) -> Result<Json<Value>, Problem> {
     serving.work(|serving| serving.ledger().map(Json).map_err(|error| problem(&error))).await
 }
 
-impl Serving {
+impl DashboardState {
     /// Losses take a while to compose, so they are worked out again only when the file has changed; links to releases
     /// are looked up every time.
     fn ledger(&self) -> Result<Value> {

@@ -6,14 +6,14 @@ use serde::Serialize;
 use throng_survey::plan::{Domain, EncodingChoice, SurveyPlan, Target};
 
 use super::query::{Query, bad};
-use super::{Download, Json, Shared, Wanted, file_name, problem};
-use crate::studio::{Trial, Tried};
+use super::{Cancellation, Download, Json, SharedState, file_name, problem};
+use crate::studio::{SampleResult, Trial};
 use throng_host::net::Problem;
 
 /// `GET /api/plan`: `plan` is what `throng plan --json` prints for these parameters; `sample` what a crowd of that many
 /// makes of it. A picture decides how many values there are, close to `domain`.
 pub(super) async fn plan(
-    State(serving): State<Shared>,
+    State(serving): State<SharedState>,
     RawQuery(query): RawQuery,
 ) -> Result<Json<PlanPage>, Problem> {
     let names: Vec<&str> = NAMES.iter().copied().chain(["sample", "seed"]).collect();
@@ -44,7 +44,7 @@ pub(super) async fn plan(
 
 /// `GET /api/plan/survey.toml`: the file that `throng plan --out` writes.
 pub(super) async fn survey_file(
-    State(serving): State<Shared>,
+    State(serving): State<SharedState>,
     RawQuery(query): RawQuery,
 ) -> Result<Download, Problem> {
     let query = Query::read(query.as_deref(), &NAMES)?;
@@ -64,12 +64,12 @@ pub(super) struct PlanPage {
     domain: u64,
     plan: SurveyPlan,
     #[serde(skip_serializing_if = "Option::is_none")]
-    sample: Option<Tried>,
+    sample: Option<SampleResult>,
 }
 
 /// A plan, unless nobody waits for it any more or it takes too long. For a crowd that is much too small it takes long to
 /// find a size that would do.
-fn worked_out(target: &Target, wanted: &Wanted) -> Result<SurveyPlan, Problem> {
+fn worked_out(target: &Target, wanted: &Cancellation) -> Result<SurveyPlan, Problem> {
     wanted.account(ADVICE, |go_on| throng_survey::plan_while(target, go_on))?.map_err(|error| refused(&error))
 }
 
@@ -150,12 +150,14 @@ mod tests {
         // Nothing of it is remembered yet.
         let waiting = Arc::new(());
         let [soon, over] = [Instant::now() + PATIENCE, Instant::now()];
-        let gone = worked_out(&args, &Wanted { waiting: Weak::new(), until: soon }).unwrap_err();
+        let gone = worked_out(&args, &Cancellation { waiting: Weak::new(), until: soon }).unwrap_err();
         assert_eq!(gone.status, StatusCode::INTERNAL_SERVER_ERROR);
-        let late = worked_out(&args, &Wanted { waiting: Arc::downgrade(&waiting), until: over }).unwrap_err();
+        let late =
+            worked_out(&args, &Cancellation { waiting: Arc::downgrade(&waiting), until: over }).unwrap_err();
         assert_eq!((late.status, late.name.as_ref()), (StatusCode::UNPROCESSABLE_ENTITY, "too-much"));
         assert!(late.detail.contains("`throng plan` takes its time"), "{late}");
-        let plan = worked_out(&args, &Wanted { waiting: Arc::downgrade(&waiting), until: soon }).unwrap();
+        let plan =
+            worked_out(&args, &Cancellation { waiting: Arc::downgrade(&waiting), until: soon }).unwrap();
         assert_eq!((plan.survey.crowd.respondents_min, plan.survey.domain()), (40_000, 90));
     }
 }

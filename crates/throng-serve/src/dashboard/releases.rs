@@ -9,10 +9,12 @@ use throng_dp::estimate::Spread;
 use throng_survey::Promise;
 
 use super::query::{Query, bad};
-use super::{Download, JSON, Json, Named, Serving, Shared, Shown, file_name, problem};
-use crate::Drawn;
+use super::{
+    DashboardState, DashboardSurvey, Download, JSON, Json, PathParam, SharedState, file_name, problem,
+};
+use crate::Raster;
 use crate::analysis::published::EstimateLine;
-use crate::analysis::{Published, ReleaseName, Released, plot_title};
+use crate::analysis::{PublishedRelease, ReleaseName, ReleaseSummary, plot_title};
 use crate::error::{Context, Error, Result};
 use crate::studio::{RankPlot, StudioError};
 use throng_analyze::Picture;
@@ -20,8 +22,8 @@ use throng_analyze::log_spaced;
 use throng_host::net::Problem;
 
 /// `GET /api/releases`: the newest first, what each is and guarantees.
-pub(super) async fn all(State(serving): State<Shared>) -> Result<Json<Value>, Problem> {
-    let list = |serving: &Serving| -> Result<Value> {
+pub(super) async fn all(State(serving): State<SharedState>) -> Result<Json<Value>, Problem> {
+    let list = |serving: &DashboardState| -> Result<Value> {
         let mut all = Vec::new();
         for shown in &serving.dashboard.surveys {
             for name in serving.releases.of(shown.survey.hash())? {
@@ -38,8 +40,8 @@ pub(super) async fn all(State(serving): State<Shared>) -> Result<Json<Value>, Pr
 
 /// `GET /api/releases/{survey}/{label}/{epoch}`: `release` is `release.json` as it was published.
 pub(super) async fn one(
-    State(serving): State<Shared>,
-    Named(path): Named<(String, u32, u64)>,
+    State(serving): State<SharedState>,
+    PathParam(path): PathParam<(String, u32, u64)>,
 ) -> Result<Json<Value>, Problem> {
     serving
         .work(move |serving| {
@@ -54,8 +56,8 @@ pub(super) async fn one(
 
 /// `GET .../estimates?search&order&offset&limit`: lines of the table. `order` is `rank` (the largest first) or `value`.
 pub(super) async fn estimates(
-    State(serving): State<Shared>,
-    Named(path): Named<(String, u32, u64)>,
+    State(serving): State<SharedState>,
+    PathParam(path): PathParam<(String, u32, u64)>,
     RawQuery(query): RawQuery,
 ) -> Result<Json<Value>, Problem> {
     let query = Query::read(query.as_deref(), &["search", "order", "offset", "limit"])?;
@@ -92,8 +94,8 @@ pub(super) async fn estimates(
 
 /// `GET .../ranks`: estimates by rank, evenly spread on a log axis, with where noise is.
 pub(super) async fn ranks(
-    State(serving): State<Shared>,
-    Named(path): Named<(String, u32, u64)>,
+    State(serving): State<SharedState>,
+    PathParam(path): PathParam<(String, u32, u64)>,
 ) -> Result<Json<Value>, Problem> {
     serving
         .work(move |serving| {
@@ -114,25 +116,25 @@ pub(super) async fn ranks(
 
 /// `GET .../picture?width`: the estimates as pixels, and which of them stand out of the noise.
 pub(super) async fn picture(
-    State(serving): State<Shared>,
-    Named(path): Named<(String, u32, u64)>,
+    State(serving): State<SharedState>,
+    PathParam(path): PathParam<(String, u32, u64)>,
     RawQuery(query): RawQuery,
-) -> Result<Json<Drawn>, Problem> {
+) -> Result<Json<Raster>, Problem> {
     let width = Query::read(query.as_deref(), &["width"])?.need("width")?;
     serving
         .work(move |serving| {
             let lines = read(serving.published(&path)?.1.lines())?;
             let significant = lines.iter().map(|line| line.significant);
             let missing = lines.iter().map(|line| line.estimate.is_none());
-            Ok(Json(Drawn::of(&drawn(&lines, width)?, Some(significant)).without(missing)))
+            Ok(Json(Raster::of(&drawn(&lines, width)?, Some(significant)).without(missing)))
         })
         .await
 }
 
 /// `GET .../files/{file}`: the release to keep.
 pub(super) async fn file(
-    State(serving): State<Shared>,
-    Named((survey, label, epoch, file)): Named<(String, u32, u64, String)>,
+    State(serving): State<SharedState>,
+    PathParam((survey, label, epoch, file)): PathParam<(String, u32, u64, String)>,
     RawQuery(query): RawQuery,
 ) -> Result<Download, Problem> {
     let width = Query::read(query.as_deref(), &["width"])?.number("width")?;
@@ -181,9 +183,12 @@ pub(super) async fn file(
         .await
 }
 
-impl Serving {
+impl DashboardState {
     /// A release that was published.
-    fn published(&self, (survey, label, epoch): &(String, u32, u64)) -> Result<(&Shown, Published), Problem> {
+    fn published(
+        &self,
+        (survey, label, epoch): &(String, u32, u64),
+    ) -> Result<(&DashboardSurvey, PublishedRelease), Problem> {
         let shown = self.survey(survey)?;
         let name = ReleaseName { epoch: *epoch, label: *label };
         let published = self.releases.at(shown.survey.hash(), name);
@@ -196,7 +201,7 @@ impl Serving {
 }
 
 /// The table and what `release.json` says of it.
-fn of_one_time(published: &Published) -> Result<(Vec<EstimateLine>, Released)> {
+fn of_one_time(published: &PublishedRelease) -> Result<(Vec<EstimateLine>, ReleaseSummary)> {
     let published = published.open()?;
     Ok((published.lines()?, published.release()?))
 }
@@ -220,7 +225,7 @@ struct ListedRelease {
 }
 
 impl ListedRelease {
-    fn new(release: Released, label_number: u32, ended_s: u64) -> Self {
+    fn new(release: ReleaseSummary, label_number: u32, ended_s: u64) -> Self {
         Self {
             label_number,
             ended_s,
@@ -301,7 +306,7 @@ mod tests {
 
     use super::*;
     use crate::analysis::published::{RELEASE, TABLE};
-    use crate::analysis::released::tests::sample;
+    use crate::analysis::release_summary::tests::sample;
     use crate::analysis::{DataKey, PublishedReleases};
 
     /// A batch that comes late refines a release: whoever reads meanwhile has both files of before, or both of after.
@@ -312,7 +317,7 @@ mod tests {
         let one = PublishedReleases::new(data.path(), &key)
             .at(SurveyHash::new([7; 32]), ReleaseName { epoch: 1, label: 0 });
         let refine = |threshold: f64| {
-            let release = Released { noise_threshold: threshold, ..sample() };
+            let release = ReleaseSummary { noise_threshold: threshold, ..sample() };
             let table =
                 format!("value,name,estimate,standard_error,significant\n0,a,{threshold:.3},3.000,true\n");
             let files = [(RELEASE, serde_json::to_vec(&release).unwrap()), (TABLE, table.into_bytes())];

@@ -10,7 +10,7 @@ use throng_survey::{CentralPromise, LocalPromise, floor};
 use throng_wire::survey::{Cover, Encoding, Enrolment};
 use throng_wire::{Place, Route, SurveyHash};
 
-use super::{Json, Serving, Shared, Shown, problem};
+use super::{DashboardState, DashboardSurvey, Json, SharedState, problem};
 use crate::analysis::{ReleaseName, SealedFiles, TallyFiles};
 use crate::error::Result;
 use crate::operate::contacts::Contact;
@@ -22,7 +22,7 @@ use throng_host::net::Problem;
 pub(super) type Outcomes = BTreeMap<(SurveyHash, u32, u64, u32), Outcome>;
 
 /// `GET /api/surveys`
-pub(super) async fn all(State(serving): State<Shared>) -> Result<Json<Surveys>, Problem> {
+pub(super) async fn all(State(serving): State<SharedState>) -> Result<Json<Surveys>, Problem> {
     serving
         .work(|serving| serving.surveys(SystemClock.now_s()).map(Json).map_err(|error| problem(&error)))
         .await
@@ -97,7 +97,7 @@ struct PathLine {
 struct HopLine {
     #[serde(flatten)]
     party: PartyLine,
-    state: Contacted,
+    state: ContactStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     heard_s: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -106,7 +106,7 @@ struct HopLine {
 
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
-enum Contacted {
+enum ContactStatus {
     /// It was not asked yet.
     Unknown,
     /// It answers.
@@ -165,14 +165,14 @@ pub(super) enum Outcome {
     Damaged,
 }
 
-impl Serving {
+impl DashboardState {
     fn surveys(&self, now_s: u64) -> Result<Surveys> {
         let Readiness { ready, wrong } = self.dashboard.vitals.readiness();
         let surveys = self.dashboard.surveys.iter().map(|one| self.survey_page(one, now_s));
         Ok(Surveys { now_s, ready, wrong, surveys: surveys.collect::<Result<_>>()? })
     }
 
-    fn survey_page(&self, shown: &Shown, now_s: u64) -> Result<SurveyPage> {
+    fn survey_page(&self, shown: &DashboardSurvey, now_s: u64) -> Result<SurveyPage> {
         let survey = shown.survey.survey();
         let epoch = survey.epoch_at(now_s);
         let labels = survey.labels.as_ref().map(|labels| labels.names.clone()).unwrap_or_default();
@@ -213,7 +213,7 @@ impl Serving {
         })
     }
 
-    fn path(&self, shown: &Shown, instance: u32, epochs: &[EpochLine]) -> PathLine {
+    fn path(&self, shown: &DashboardSurvey, instance: u32, epochs: &[EpochLine]) -> PathLine {
         // A batch is taken with the statements of all hops, each of them checked.
         let signed = |line: &&EpochLine| {
             let outcome = line.instances.get(instance as usize - 1);
@@ -228,12 +228,12 @@ impl Serving {
         }
     }
 
-    fn hop(&self, shown: &Shown, place: Place) -> HopLine {
+    fn hop(&self, shown: &DashboardSurvey, place: Place) -> HopLine {
         let Contact { heard_s, failing } = self.dashboard.contacts.of(shown.survey.hash(), place);
         let state = match (&failing, heard_s) {
-            (Some(_), _) => Contacted::Fails,
-            (None, Some(_)) => Contacted::Answers,
-            (None, None) => Contacted::Unknown,
+            (Some(_), _) => ContactStatus::Fails,
+            (None, Some(_)) => ContactStatus::Answers,
+            (None, None) => ContactStatus::Unknown,
         };
         HopLine {
             party: party(shown, place),
@@ -244,7 +244,7 @@ impl Serving {
     }
 
     /// The newest epochs of every label, the newest first.
-    fn epochs(&self, shown: &Shown, labels: &[String], current: u64) -> Result<Vec<EpochLine>> {
+    fn epochs(&self, shown: &DashboardSurvey, labels: &[String], current: u64) -> Result<Vec<EpochLine>> {
         let (survey, hash) = (shown.survey.survey(), shown.survey.hash());
         let files =
             (TallyFiles::new(&self.dashboard.data, hash), SealedFiles::new(&self.dashboard.data, hash));
@@ -305,7 +305,7 @@ impl Serving {
     }
 }
 
-fn party(shown: &Shown, place: Place) -> PartyLine {
+fn party(shown: &DashboardSurvey, place: Place) -> PartyLine {
     let party = shown.survey.survey().party(place);
     PartyLine {
         place,

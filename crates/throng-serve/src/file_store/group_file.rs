@@ -22,7 +22,7 @@ use throng_host::faults::Crash;
 pub(super) struct GroupFile {
     path: PathBuf,
     file: File,
-    how: How,
+    how: WriteMode,
     pages: Pages,
     /// Where the pages that are in memory begin.
     start: u64,
@@ -32,7 +32,7 @@ pub(super) struct GroupFile {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum How {
+enum WriteMode {
     Direct,
     /// Through the page cache, for file systems that know no other way.
     Cached,
@@ -41,11 +41,11 @@ enum How {
 impl GroupFile {
     /// Goes on at the end of a file, or starts it.
     pub(super) fn open(path: PathBuf, directory: Arc<File>, crash: Arc<Crash>) -> io::Result<Self> {
-        let (file, how) = match open(&path, How::Direct) {
+        let (file, how) = match open(&path, WriteMode::Direct) {
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-                (open(&path, How::Cached)?, How::Cached)
+                (open(&path, WriteMode::Cached)?, WriteMode::Cached)
             }
-            opened => (opened?, How::Direct),
+            opened => (opened?, WriteMode::Direct),
         };
         let len = file.metadata()?.len();
         let pages = Pages::default();
@@ -69,8 +69,8 @@ impl GroupFile {
         let written = self.file.write_all_at(self.pages.whole(), self.start);
         match written {
             // A device whose pages are larger.
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput && self.how == How::Direct => {
-                (self.file, self.how) = (open(&self.path, How::Cached)?, How::Cached);
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput && self.how == WriteMode::Direct => {
+                (self.file, self.how) = (open(&self.path, WriteMode::Cached)?, WriteMode::Cached);
                 self.file.write_all_at(self.pages.whole(), self.start)
             }
             written => written,
@@ -78,8 +78,8 @@ impl GroupFile {
     }
 }
 
-fn open(path: &PathBuf, how: How) -> io::Result<File> {
-    let flags = if how == How::Direct { OFlags::DIRECT.bits() as i32 } else { 0 };
+fn open(path: &PathBuf, how: WriteMode) -> io::Result<File> {
+    let flags = if how == WriteMode::Direct { OFlags::DIRECT.bits() as i32 } else { 0 };
     OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).custom_flags(flags).open(path)
 }
 
@@ -165,8 +165,8 @@ mod tests {
             GroupFile::open(directory.join(name), handle, crash).unwrap()
         };
         let mut cached = open("cached");
-        cached.file = super::open(&cached.path, How::Cached).unwrap();
-        cached.how = How::Cached;
+        cached.file = super::open(&cached.path, WriteMode::Cached).unwrap();
+        cached.how = WriteMode::Cached;
         [open("as it is"), cached]
     }
 

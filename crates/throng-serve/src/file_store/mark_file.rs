@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use throng_shuffle::Mark;
 
-use throng_host::atomic_file::{PRIVATE, Unfinished, parent, remove_unfinished_of, sync_directory};
+use throng_host::atomic_file::{PRIVATE, PendingFile, parent, remove_unfinished_of, sync_directory};
 use throng_host::faults::Crash;
 
 /// A file that is replaced as a whole. Whoever has the store of its journal is the only one who writes it.
@@ -36,7 +36,7 @@ impl Mark for MarkFile {
     fn save(&self, bytes: &[u8]) -> io::Result<()> {
         self.crash.operation();
         fs::create_dir_all(parent(&self.path))?;
-        let mut file = Unfinished::of(&self.path, PRIVATE)?;
+        let mut file = PendingFile::of(&self.path, PRIVATE)?;
         file.write_all(bytes)?;
         let file = file.complete()?;
         self.crash.operation();

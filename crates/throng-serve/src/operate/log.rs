@@ -143,7 +143,7 @@ impl Entry<'_> {
     }
 
     /// The same, at most once a minute: for what can happen as often as strangers like, and would be a count.
-    pub fn write_seldom(self, seldom: &Seldom) {
+    pub fn write_seldom(self, seldom: &LogThrottle) {
         if seldom.is_due(SystemClock.now_s()) {
             self.write();
         }
@@ -185,11 +185,11 @@ fn is_plain(text: &str) -> bool {
         && text.chars().all(|character| character.is_alphanumeric() || "-_.:/".contains(character))
 }
 
-/// When something was last said that is said seldom.
+/// Rate limit of a log line: when something was last said that is said seldom.
 #[derive(Debug, Default)]
-pub struct Seldom(AtomicU64);
+pub struct LogThrottle(AtomicU64);
 
-impl Seldom {
+impl LogThrottle {
     fn is_due(&self, now_s: u64) -> bool {
         let due = |last: u64| (last == 0 || now_s.abs_diff(last) >= SELDOM_S).then_some(now_s.max(1));
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, due).is_ok()
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn what_strangers_cause_is_said_once_a_minute() {
-        let seldom = Seldom::default();
+        let seldom = LogThrottle::default();
         let said: Vec<u64> = (1000..1200).filter(|&now_s| seldom.is_due(now_s)).collect();
         assert_eq!(said, [1000, 1060, 1120, 1180]);
         assert!(seldom.is_due(10), "a clock that was set back does not silence it");

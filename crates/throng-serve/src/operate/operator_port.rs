@@ -17,16 +17,16 @@ use super::vitals::{Readiness, Vitals};
 use crate::error::Result;
 use throng_host::net::exact::Heads;
 use throng_host::net::host::{LoopbackHosts, admitted};
-use throng_host::net::server::{HungUp, Limits};
+use throng_host::net::server::{HangUpPolicy, Limits};
 use throng_host::net::{Problem, Server, Transport};
 use throng_host::page::secured;
 
 /// The port, while it is open. Dropped, it is closed at once.
 #[derive(Debug)]
-pub struct OperatorPort(Option<Opened>);
+pub struct OperatorPort(Option<ServerHandle>);
 
 #[derive(Debug)]
-struct Opened {
+struct ServerHandle {
     close: oneshot::Sender<()>,
     task: JoinHandle<Result<()>>,
     url: String,
@@ -40,7 +40,7 @@ impl OperatorPort {
         // Nothing is stored here: who hangs up does not keep those waiting who still want an answer.
         let limits = Limits {
             connections_max: CONNECTIONS_MAX,
-            hung_up: HungUp::Dropped,
+            hung_up: HangUpPolicy::Dropped,
             heads: Heads::Any,
             ..Limits::default()
         };
@@ -62,7 +62,7 @@ impl OperatorPort {
             let served = server.serve(answers.layer(map_response(secured)), shutdown).await;
             Ok(served?)
         });
-        Ok(Self(Some(Opened { close, task, url })))
+        Ok(Self(Some(ServerHandle { close, task, url })))
     }
 
     /// Where it listens, with the port that was chosen for port 0.
@@ -72,7 +72,7 @@ impl OperatorPort {
 
     /// Closes it, as the last thing that a server does.
     pub async fn close(self) -> Result<()> {
-        let Some(Opened { close, task, .. }) = self.0 else { return Ok(()) };
+        let Some(ServerHandle { close, task, .. }) = self.0 else { return Ok(()) };
         drop(close);
         task.await?
     }
@@ -217,9 +217,9 @@ mod tests {
     }
 
     /// Tells when it is dropped.
-    struct Ends(Option<oneshot::Sender<()>>);
+    struct DropSignal(Option<oneshot::Sender<()>>);
 
-    impl Drop for Ends {
+    impl Drop for DropSignal {
         fn drop(&mut self) {
             if let Some(tell) = self.0.take() {
                 let _ = tell.send(());
@@ -232,7 +232,7 @@ mod tests {
     async fn a_request_ends_when_its_client_hangs_up() {
         let (begin, begun) = oneshot::channel();
         let (end, ended) = oneshot::channel();
-        let channels = Arc::new(Mutex::new(Some((begin, Ends(Some(end))))));
+        let channels = Arc::new(Mutex::new(Some((begin, DropSignal(Some(end))))));
         let handler = async move || {
             let (begin, _ends) = channels.lock().unwrap().take().unwrap();
             begin.send(()).unwrap();

@@ -20,10 +20,10 @@ use throng_host::net::Server;
 
 /// Readiness and metrics that a server's operator can ask for. Clones share them.
 #[derive(Clone)]
-pub struct Vitals(Arc<Shared>);
+pub struct Vitals(Arc<VitalsState>);
 
 #[derive(Default)]
-struct Shared {
+struct VitalsState {
     conditions: Mutex<Vec<Condition>>,
     families: Mutex<Vec<Family>>,
     /// Surveys that are not served, while others are: what each is called, and what is wrong.

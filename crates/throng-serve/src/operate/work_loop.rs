@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use throng_shuffle::Channel;
 
+use super::backoff::Backoff;
 use super::log::Log;
 use super::reasons::Reason;
 use super::vitals::{Counter, Pulse, Vitals};
-use super::waits::Waits;
 use crate::error::Result;
 use throng_host::clock::{Clock, SystemClock, has_jumped_ahead};
 use throng_host::ensure;
@@ -63,7 +63,7 @@ pub(crate) fn run<W: Worker>(mut worker: W, stop: &Receiver<()>) {
 
 /// What is the same for every worker: until when failed work waits, and how its operator learns of it.
 pub(crate) struct WorkLoop<K> {
-    waits: Waits<(K, Option<Channel>)>,
+    waits: Backoff<(K, Option<Channel>)>,
     /// When it began, by two clocks.
     started: (Instant, u64),
     pulse: Pulse,
@@ -76,7 +76,7 @@ pub(crate) struct WorkLoop<K> {
 impl<K: Kind> WorkLoop<K> {
     pub(crate) fn new(pulse: Pulse, failures: Failures<K>, log: Log, instance: Option<u32>) -> Self {
         let started = (Instant::now(), SystemClock.now_s());
-        Self { waits: Waits::default(), started, pulse, failures, log, instance }
+        Self { waits: Backoff::default(), started, pulse, failures, log, instance }
     }
 
     /// For how long it has worked.

@@ -16,15 +16,16 @@ use throng_host::entropy::system_rng;
 /// last group had several, the next one waits a moment for more: a sync takes as much processor time as several uploads.
 #[derive(Clone)]
 pub struct GroupCommit {
-    queue: mpsc::Sender<Waiting>,
-    used: Arc<Used>,
+    queue: mpsc::Sender<WaitingUpload>,
+    used: Arc<BodyPool>,
 }
 
-/// The memory of bodies that are on disk, for those that come: it would be taken by one thread and freed by another.
+/// A pool of buffers: the memory of bodies that are on disk, for those that come. Without a pool one thread would take it and
+/// another free it.
 #[derive(Default)]
-struct Used(Mutex<Vec<Vec<u8>>>);
+struct BodyPool(Mutex<Vec<Vec<u8>>>);
 
-impl Used {
+impl BodyPool {
     fn take(&self) -> Vec<u8> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
     }
@@ -38,7 +39,7 @@ impl Used {
 
 /// Whether the thread that writes for a hop lives.
 #[derive(Debug)]
-pub struct IntakePulse(mpsc::WeakSender<Waiting>);
+pub struct IntakePulse(mpsc::WeakSender<WaitingUpload>);
 
 impl IntakePulse {
     /// Whether it takes uploads.
@@ -47,13 +48,13 @@ impl IntakePulse {
     }
 }
 
-struct Waiting {
+struct WaitingUpload {
     upload: Upload,
     answer: oneshot::Sender<Result<Acknowledgement, Refusal>>,
 }
 
 /// A group that is on disk, or was refused: who waits, and what became of their uploads.
-struct Done {
+struct GroupOutcome {
     uploads: Vec<Upload>,
     answers: Vec<oneshot::Sender<Result<Acknowledgement, Refusal>>>,
     taken: Vec<Result<Acknowledgement, Refusal>>,
@@ -68,7 +69,7 @@ impl GroupCommit {
         let rng = system_rng()?;
         let write = move || write(&hop, waiting, &done, rng);
         thread::Builder::new().name("intake".into()).spawn(write).context("no thread for the intake")?;
-        let used = Arc::new(Used::default());
+        let used = Arc::new(BodyPool::default());
         tokio::spawn(answer(groups, Arc::clone(&used)));
         Ok(Self { queue, used })
     }
@@ -86,7 +87,7 @@ impl GroupCommit {
     /// Takes an upload; returns when it is on disk, with what its receipt is made from.
     pub async fn take(&self, upload: Upload) -> Result<Acknowledgement, Refusal> {
         let (answer, taken) = oneshot::channel();
-        let sent = self.queue.send(Waiting { upload, answer }).await;
+        let sent = self.queue.send(WaitingUpload { upload, answer }).await;
         sent.map_err(|_| Refusal::Full)?;
         taken.await.unwrap_or(Err(Refusal::Full))
     }
@@ -95,8 +96,8 @@ impl GroupCommit {
 /// Takes one group after another.
 fn write(
     hop: &Hop,
-    mut waiting: mpsc::Receiver<Waiting>,
-    done: &mpsc::UnboundedSender<Done>,
+    mut waiting: mpsc::Receiver<WaitingUpload>,
+    done: &mpsc::UnboundedSender<GroupOutcome>,
     mut rng: impl CryptoRng,
 ) {
     let mut group = Vec::with_capacity(GROUP_MAX);
@@ -108,17 +109,17 @@ fn write(
         }
         company = group.len() >= SIBLINGS;
         let (uploads, answers): (Vec<_>, Vec<_>) =
-            group.drain(..).map(|Waiting { upload, answer }| (upload, answer)).unzip();
+            group.drain(..).map(|WaitingUpload { upload, answer }| (upload, answer)).unzip();
         let taken = hop.take(&uploads, SystemClock.now_s(), &mut rng);
         // A runtime that is gone has nobody left who waits.
-        let _ = done.send(Done { uploads, answers, taken });
+        let _ = done.send(GroupOutcome { uploads, answers, taken });
     }
 }
 
 /// Answers one group after another. From the thread that writes, each answer would wake the runtime by itself, with a
 /// system call; from within, a group does.
-async fn answer(mut groups: mpsc::UnboundedReceiver<Done>, used: Arc<Used>) {
-    while let Some(Done { uploads, answers, taken }) = groups.recv().await {
+async fn answer(mut groups: mpsc::UnboundedReceiver<GroupOutcome>, used: Arc<BodyPool>) {
+    while let Some(GroupOutcome { uploads, answers, taken }) = groups.recv().await {
         for (answer, taken) in answers.into_iter().zip(taken) {
             // Who has gone away finds out by sending the same bytes again.
             let _ = answer.send(taken);

@@ -16,21 +16,21 @@ use throng_wire::statement::STATEMENT_LEN;
 use throng_wire::{Address, BatchCount, Digest, EpochStatement, Place, Route, Signed, SurveyHash, Token};
 use tokio::sync::mpsc;
 
-use super::{Running, Served};
+use super::{HopServer, ShufflerState};
 use crate::operate::damage::Damage;
 use crate::operate::reasons::Reason;
-use crate::shuffler::worker::{Blocking, wire_batch};
+use crate::shuffler::worker::{BlockingReader, wire_batch};
 use throng_host::clock::{Clock, SystemClock, has_jumped_ahead};
 use throng_host::entropy::system_rng;
-use throng_host::net::body::Timed;
+use throng_host::net::body::TimedBody;
 use throng_host::net::{
-    Answer, InstancePath, Outgoing, Peer, Problem, RoutePath, Shortcut, Upload, Visitor, paths,
+    Answer, InstancePath, OutgoingBody, Peer, Problem, RoutePath, Shortcut, Upload, Visitor, paths,
 };
 
-type Hops = State<Arc<Served>>;
+type Hops = State<Arc<ShufflerState>>;
 
 /// The router of these hops, for all but uploads.
-pub(super) fn router(hops: Arc<Served>) -> Router {
+pub(super) fn router(hops: Arc<ShufflerState>) -> Router {
     Router::new()
         .route(&paths::pattern("batch"), put(take_batch).get(give_batch))
         .route(&paths::pattern("ack"), post(acknowledge))
@@ -52,7 +52,7 @@ async fn unknown(uri: Uri) -> Response {
 
 /// Uploads, whose paths are read in place.
 #[derive(Clone)]
-pub(super) struct Uploads(pub(super) Arc<Served>);
+pub(super) struct Uploads(pub(super) Arc<ShufflerState>);
 
 impl Shortcut for Uploads {
     fn takes<B>(&self, request: &hyper::Request<B>) -> bool {
@@ -61,7 +61,7 @@ impl Shortcut for Uploads {
 
     async fn answer(
         &self,
-        request: hyper::Request<Timed<Incoming>>,
+        request: hyper::Request<TimedBody<Incoming>>,
         visitor: &Visitor,
     ) -> hyper::Response<Answer> {
         match take_body(&self.0, request, visitor).await {
@@ -72,10 +72,10 @@ impl Shortcut for Uploads {
 }
 
 async fn take_body(
-    hops: &Served,
-    request: hyper::Request<Timed<Incoming>>,
+    hops: &ShufflerState,
+    request: hyper::Request<TimedBody<Incoming>>,
     visitor: &Visitor,
-) -> Result<Outgoing, Problem> {
+) -> Result<OutgoingBody, Problem> {
     let Some(route) = paths::upload(request.uri().path()) else { return Err(Problem::unknown().await) };
     let (hop, channel) = find(hops, &route)?;
     let id = respondent(hop, request.headers())?;
@@ -103,7 +103,7 @@ async fn take_body(
         }
         problem(refusal)
     })?;
-    Ok(Outgoing::bytes(taken.receipt().to_bytes()))
+    Ok(OutgoingBody::bytes(taken.receipt().to_bytes()))
 }
 
 async fn take_batch(
@@ -112,7 +112,7 @@ async fn take_batch(
     Extension(peer): Extension<Peer>,
     Extension(visitor): Extension<Visitor>,
     request: Request,
-) -> Result<Outgoing, Problem> {
+) -> Result<OutgoingBody, Problem> {
     let (running, channel) = find(&hops, &route)?;
     // The first hop has nobody before it.
     known(running, (peer, &visitor), running.peers.now().before.as_ref())?;
@@ -159,7 +159,7 @@ async fn take_batch(
         return Err(problem);
     }
     let digest = received.map_err(|error| running.failed(error))?;
-    Ok(Outgoing::bytes(digest.as_bytes().to_vec()))
+    Ok(OutgoingBody::bytes(digest.as_bytes().to_vec()))
 }
 
 async fn give_batch(
@@ -167,10 +167,10 @@ async fn give_batch(
     RoutePath(route): RoutePath,
     Extension(peer): Extension<Peer>,
     Extension(visitor): Extension<Visitor>,
-) -> Result<Outgoing, Problem> {
+) -> Result<OutgoingBody, Problem> {
     let (running, channel) = last_hop(&hops, &route, (peer, &visitor))?;
     let (body, len) = wire_batch(running.hop.outgoing(channel).map_err(|error| running.failed(error))?);
-    Ok(Outgoing::reader(Blocking(body), len))
+    Ok(OutgoingBody::reader(BlockingReader(body), len))
 }
 
 async fn acknowledge(
@@ -199,10 +199,10 @@ async fn acknowledge(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-async fn statement(State(hops): Hops, RoutePath(route): RoutePath) -> Result<Outgoing, Problem> {
+async fn statement(State(hops): Hops, RoutePath(route): RoutePath) -> Result<OutgoingBody, Problem> {
     let (running, channel) = find(&hops, &route)?;
     let statement = running.hop.statement(channel).map_err(problem)?;
-    Ok(Outgoing::bytes(statement.to_bytes()))
+    Ok(OutgoingBody::bytes(statement.to_bytes()))
 }
 
 /// Which batches wait for the analyzer.
@@ -211,7 +211,7 @@ async fn waiting(
     InstancePath(survey, instance): InstancePath,
     Extension(peer): Extension<Peer>,
     Extension(visitor): Extension<Visitor>,
-) -> Result<Outgoing, Problem> {
+) -> Result<OutgoingBody, Problem> {
     let hop = hops.of(survey, instance)?;
     let last = hop.number == hop.hop.layout().hops();
     known(hop, (peer, &visitor), last.then_some(&hop.peers.now().after))?;
@@ -219,7 +219,7 @@ async fn waiting(
     let mut channels = hop.hop.waiting();
     channels.sort_by_key(|channel| std::cmp::Reverse(channel.epoch));
     let channels = channels.into_iter().take(WAITING_MAX);
-    Ok(Outgoing::bytes(channels.flat_map(paths::channel_bytes).collect::<Vec<u8>>()))
+    Ok(OutgoingBody::bytes(channels.flat_map(paths::channel_bytes).collect::<Vec<u8>>()))
 }
 
 /// What the hop before has signed, as far as it came here: it asks when it starts.
@@ -228,14 +228,14 @@ async fn seen(
     InstancePath(survey, instance): InstancePath,
     Extension(peer): Extension<Peer>,
     Extension(visitor): Extension<Visitor>,
-) -> Result<Outgoing, Problem> {
+) -> Result<OutgoingBody, Problem> {
     let hop = hops.of(survey, instance)?;
     known(hop, (peer, &visitor), hop.peers.now().before.as_ref())?;
-    Ok(Outgoing::bytes(hop.hop.seen().iter().flat_map(|one| one.to_bytes()).collect::<Vec<u8>>()))
+    Ok(OutgoingBody::bytes(hop.hop.seen().iter().flat_map(|one| one.to_bytes()).collect::<Vec<u8>>()))
 }
 
 /// The hop and channel of a route.
-fn find<'a>(hops: &'a Served, route: &Route) -> Result<(&'a Running, Channel), Problem> {
+fn find<'a>(hops: &'a ShufflerState, route: &Route) -> Result<(&'a HopServer, Channel), Problem> {
     let hop = hops.of(route.survey, route.instance)?;
     match hop.hop.has_label(route.label) {
         true => Ok((hop, Channel { label: route.label, epoch: route.epoch })),
@@ -245,10 +245,10 @@ fn find<'a>(hops: &'a Served, route: &Route) -> Result<(&'a Running, Channel), P
 
 /// The same for who comes for batches: the survey's own analyzer, at the last hop.
 fn last_hop<'a>(
-    hops: &'a Served,
+    hops: &'a ShufflerState,
     route: &Route,
     who: (Peer, &Visitor),
-) -> Result<(&'a Running, Channel), Problem> {
+) -> Result<(&'a HopServer, Channel), Problem> {
     let (hop, channel) = find(hops, route)?;
     let last = hop.number == hop.hop.layout().hops();
     known(hop, who, last.then_some(&hop.peers.now().after))?;
@@ -258,7 +258,7 @@ fn last_hop<'a>(
 /// Whether a request comes from a party: it has proved to have the key of the certificate that the party's signed address
 /// names. Where this server itself has no TLS, which is for one machine only, nobody can.
 fn known(
-    running: &Running,
+    running: &HopServer,
     (peer, visitor): (Peer, &Visitor),
     party: Option<&Address>,
 ) -> Result<(), Problem> {
@@ -272,7 +272,7 @@ fn known(
 }
 
 /// The respondent's name at this hop, by the token that they show.
-fn respondent(hop: &Running, head: &HeaderMap) -> Result<Digest, Problem> {
+fn respondent(hop: &HopServer, head: &HeaderMap) -> Result<Digest, Problem> {
     let token = head
         .get(AUTHORIZATION)
         .and_then(|value| value.to_str().ok())
@@ -306,11 +306,11 @@ impl Read for Queue {
     }
 }
 
-impl Served {
+impl ShufflerState {
     /// The hop of a survey and instance. One whose files are damaged is away, not unknown: who is told that something is
     /// unknown does not come again.
-    fn of(&self, survey: SurveyHash, instance: u32) -> Result<&Running, Problem> {
-        let is_it = |hop: &&Running| hop.instance == instance && hop.hop.survey().hash() == survey;
+    fn of(&self, survey: SurveyHash, instance: u32) -> Result<&HopServer, Problem> {
+        let is_it = |hop: &&HopServer| hop.instance == instance && hop.hop.survey().hash() == survey;
         self.running.iter().find(is_it).ok_or_else(|| {
             // One whose file cannot be read may be any.
             let may_be = |damage: &Damage| {
@@ -329,7 +329,7 @@ impl Served {
     }
 }
 
-impl Running {
+impl HopServer {
     /// The answer to a request that this hop could not carry out. Its log says so seldom, since strangers can ask often.
     fn failed(&self, error: Error) -> Problem {
         match error {

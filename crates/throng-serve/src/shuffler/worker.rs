@@ -27,7 +27,7 @@ use throng_host::clock::{Clock, SystemClock};
 use throng_host::ensure;
 use throng_host::entropy::system_rng;
 use throng_host::net::client::Client;
-use throng_host::net::{Outgoing, paths};
+use throng_host::net::{OutgoingBody, paths};
 
 /// A hop's own thread.
 pub(super) struct HopWorker {
@@ -231,7 +231,7 @@ impl HopWorker {
         let (instance, _) = self.path_place();
         let path = paths::seen(self.hop.survey().hash(), instance);
         let sent = self.handle.block_on(async {
-            let body = Outgoing::bytes(Vec::new());
+            let body = OutgoingBody::bytes(Vec::new());
             let reply = self.client.request(next, Method::GET, &path, HeaderMap::new(), body).await?;
             Ok(match reply.status.is_success() {
                 true => Ok(reply.bytes().await?),
@@ -251,7 +251,7 @@ impl HopWorker {
         let (body, len) = wire_batch(batch);
         let route = self.route(channel);
         let sent = self.handle.block_on(async {
-            let body = Outgoing::reader(Blocking(body), len);
+            let body = OutgoingBody::reader(BlockingReader(body), len);
             let path = paths::path(&route, "batch");
             let reply = self.client.request(next, Method::PUT, &path, HeaderMap::new(), body).await?;
             Ok(match reply.status.is_success() {
@@ -302,9 +302,9 @@ pub(super) fn wire_batch(batch: throng_shuffle::OutgoingBatch) -> (Box<dyn Read 
 
 /// Reads a file where the runtime expects to wait for a socket. Parts are small and mostly in the page cache, and batches
 /// are few: a thread of their own would cost more than it saves.
-pub(super) struct Blocking(pub(super) Box<dyn Read + Send>);
+pub(super) struct BlockingReader(pub(super) Box<dyn Read + Send>);
 
-impl AsyncRead for Blocking {
+impl AsyncRead for BlockingReader {
     fn poll_read(
         mut self: Pin<&mut Self>,
         _: &mut Poller<'_>,

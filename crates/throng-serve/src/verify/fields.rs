@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use throng_wire::{Route, SignedSurvey};
 
 use super::Verdict;
-use super::rebuilt::{ROUNDED, Rebuilt};
+use super::rebuilt_release::{ROUNDED, RebuiltRelease};
 use crate::analysis::published::{
     EstimateLine, KEYS, LEDGER, RELEASE, SIGNATURES, STATEMENTS, SURVEY, TABLE,
 };
@@ -124,7 +124,12 @@ pub(super) fn words(release: &Map<String, Value>) -> Vec<String> {
 }
 
 /// Compares all fields, and the table.
-pub(super) fn compare(dir: &Path, release: &Map<String, Value>, rebuilt: &Rebuilt, verdict: &mut Verdict) {
+pub(super) fn compare(
+    dir: &Path,
+    release: &Map<String, Value>,
+    rebuilt: &RebuiltRelease,
+    verdict: &mut Verdict,
+) {
     let names: BTreeSet<&str> = release.keys().chain(rebuilt.fields.keys()).map(String::as_str).collect();
     let grouped = |name: &str| GROUPS.iter().any(|(_, _, fields)| fields.contains(&name));
     for (group, holds, fields) in GROUPS {
@@ -148,7 +153,12 @@ pub(super) fn compare(dir: &Path, release: &Map<String, Value>, rebuilt: &Rebuil
     }
 }
 
-fn compare_field(dir: &Path, name: &str, said: Option<&Value>, rebuilt: &Rebuilt) -> Result<(), String> {
+fn compare_field(
+    dir: &Path,
+    name: &str,
+    said: Option<&Value>,
+    rebuilt: &RebuiltRelease,
+) -> Result<(), String> {
     let rule = RULES.iter().find(|(known, _)| *known == name).map(|(_, rule)| *rule);
     let said = said.ok_or("release.json does not have it")?;
     let found = rebuilt.fields.get(name).ok_or("it is none of the fields of a release")?;
@@ -216,7 +226,7 @@ fn top_holds(said: &Value, found: &Value, is_sketch: bool) -> bool {
 }
 
 /// The table beside the one that its counts lead to.
-fn compare_table(rebuilt: &Rebuilt) -> Result<(), String> {
+fn compare_table(rebuilt: &RebuiltRelease) -> Result<(), String> {
     let threshold = rebuilt.fields.get("noise_threshold").and_then(Value::as_f64).unwrap_or_default();
     for (said, found) in rebuilt.published.iter().zip(&rebuilt.lines) {
         let wrong = |what: &str| Err(format!("{TABLE}, value {}: {what}", said.value));

@@ -7,7 +7,7 @@ use throng_survey::Promise;
 use throng_wire::SignedSurvey;
 use throng_wire::survey::Enrolment;
 
-use super::rebuilt::Rebuilt;
+use super::rebuilt_release::RebuiltRelease;
 
 /// Everything that was checked, and what nobody can check from outside.
 #[derive(Clone, Debug, Serialize)]
@@ -89,7 +89,7 @@ impl Verdict {
     }
 
     /// What no file can show.
-    pub(super) fn note_outside(&mut self, survey: &SignedSurvey, rebuilt: &Rebuilt) {
+    pub(super) fn note_outside(&mut self, survey: &SignedSurvey, rebuilt: &RebuiltRelease) {
         let crowd = &survey.survey().crowd;
         let mut say = |sentence: String| self.cannot_be_checked.push(sentence);
         say("That the first hop of each instance counted people, each of them once. The \

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use throng_analyze::BatchHead;
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
-use throng_serve::analysis::{Booked, DataKey, Opener, SealedFiles, TallyFiles};
+use throng_serve::analysis::{BookedEpoch, DataKey, Opener, SealedFiles, TallyFiles};
 use throng_testing::world::{ONE_HOT, World};
 use throng_wire::batch_count::BATCH_COUNT_LEN;
 use throng_wire::statement::STATEMENT_LEN;
@@ -71,7 +71,7 @@ impl Desk {
         arriving.finish().unwrap();
     }
 
-    fn open(&self, epsilon: f64) -> throng_serve::Result<Booked> {
+    fn open(&self, epsilon: f64) -> throng_serve::Result<BookedEpoch> {
         let budget: CentralGuarantee<Removal> =
             CentralGuarantee::new(Epsilon::new(epsilon).unwrap(), Delta::new(1e-5).unwrap());
         let opener = Opener {

@@ -15,8 +15,8 @@ use throng_host::keygen::{self, Deployment, Party};
 use throng_serve::Result;
 use throng_serve::analysis::published::{LEDGER, RELEASE};
 use throng_serve::analysis::{
-    self, DataKey, Opener, PublishedReleases, ReleaseLedger, ReleaseName, Released, SealedFiles, TallyFiles,
-    Wanted,
+    self, DataKey, DisplayOptions, Opener, PublishedReleases, ReleaseLedger, ReleaseName, ReleaseSummary,
+    SealedFiles, TallyFiles,
 };
 use throng_serve::{AnalyzerConfig, AnalyzerServer, Shuffler, ShufflerConfig};
 use throng_testing::world::{ONE_HOT, World};
@@ -123,8 +123,8 @@ impl Desk {
             memory: 1 << 24,
         };
         let (release, _) = analysis::release(&opener, (0, OPENED), &mut |_, _| ()).unwrap();
-        let wanted = Wanted { top: 3, confidence: 0.95, liars: 1 };
-        let released = Released::of(survey.survey(), &release, ("people", budget), wanted).unwrap();
+        let wanted = DisplayOptions { top: 3, confidence: 0.95, liars: 1 };
+        let released = ReleaseSummary::of(survey.survey(), &release, ("people", budget), wanted).unwrap();
         let mut files = released.files(survey.survey(), &release, None, None).unwrap();
         let ledger = ReleaseLedger::open(&self.data(), &self.key, budget).unwrap();
         files.push((LEDGER, ledger.excerpt("people").unwrap().0.into_bytes()));

@@ -19,7 +19,7 @@ use crate::exit::Broken;
 use throng_host::clock::{Clock, SystemClock, rfc3339};
 use throng_host::entropy::system_rng;
 use throng_host::net::server::Limits;
-use throng_host::net::{Identity, Outgoing, Server, Transport, Upload};
+use throng_host::net::{Identity, OutgoingBody, Server, Transport, Upload};
 use throng_host::out_dir::OutDir;
 use throng_lab::conform::{Door, Examiner, Rehearsal, Shape, Verdict};
 
@@ -158,7 +158,7 @@ async fn answer(
     let Ok(mut rng) = system_rng() else { return throng_host::net::Problem::unknown().await.into_response() };
     let answered = lock(&examiner).take(instance, &head, body, SystemClock.now_ms(), &mut rng);
     match answered {
-        Ok(receipt) => Outgoing::bytes(receipt).into_response(),
+        Ok(receipt) => OutgoingBody::bytes(receipt).into_response(),
         Err(problem) => problem.into_response(),
     }
 }

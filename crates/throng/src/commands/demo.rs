@@ -34,7 +34,7 @@ use throng_host::net::client::SendError;
 use throng_host::out_dir::OutDir;
 use throng_plot::Png;
 use throng_plot::terminal::Canvas;
-use throng_serve::analysis::{Delivered, Released, TallyFiles};
+use throng_serve::analysis::{EpochDelivery, ReleaseSummary, TallyFiles};
 use timing::{Busy, SAMPLED, Speed, Timing, Work};
 
 /// Plans a survey, deploys it, has respondents answer it, releases it, and shows the result beside the truth.
@@ -322,7 +322,7 @@ impl Demo {
             let dead = |instance| {
                 ended.iter().any(|place| matches!(place, Place::Hop { instance: i, .. } if *i == instance))
             };
-            let there = Delivered::of_epoch(&data, bundle.survey(), 0, epoch)?;
+            let there = EpochDelivery::of_epoch(&data, bundle.survey(), 0, epoch)?;
             bar.set_position(there.instances());
             Ok((1..=survey.delivery.instances).all(|instance| there.has(instance) || dead(instance)))
         })?;
@@ -335,7 +335,7 @@ impl Demo {
     }
 
     /// Makes the release with `throng release`.
-    fn release(&self, deployment: &mut Deployment, epoch: u64) -> Result<Released> {
+    fn release(&self, deployment: &mut Deployment, epoch: u64) -> Result<ReleaseSummary> {
         let line = format!(
             "release --config analyzer/analyzer.toml --survey survey.toml --epoch {epoch} --width {} --top 30 --json",
             self.truth.width()

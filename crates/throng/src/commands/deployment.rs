@@ -18,7 +18,7 @@ use throng_wire::{EpochStatement, Outcome, Place, Route, Signed, Survey};
 use throng_host::bundle::Bundle;
 use throng_host::entropy::system_rng;
 use throng_host::net::client::{Client, Limits, SendError};
-use throng_host::net::{Outgoing, paths};
+use throng_host::net::{OutgoingBody, paths};
 
 use throng_host::operator_token::OperatorToken;
 
@@ -261,7 +261,7 @@ pub(super) fn outcomes(bundle: &Bundle, epoch: u64) -> Result<Vec<(Place, Option
         let route = Route { survey: survey.hash(), label: 0, epoch, instance };
         let answer: Result<Vec<u8>, SendError> = runtime.block_on(async {
             let address = bundle.address(place).map_err(|error| SendError::Refused(error.to_string()))?;
-            let (path, body) = (paths::path(&route, "statement"), Outgoing::bytes(Vec::new()));
+            let (path, body) = (paths::path(&route, "statement"), OutgoingBody::bytes(Vec::new()));
             let reply = client.request(address, Method::GET, &path, HeaderMap::new(), body).await?;
             reply.success().await?.bytes().await
         });

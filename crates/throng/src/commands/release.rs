@@ -12,7 +12,7 @@ use super::{Format, print};
 use crate::cli::release::ReleaseArgs;
 use crate::progress;
 use throng_host::bundle::Bundle;
-use throng_serve::analysis::Wanted;
+use throng_serve::analysis::DisplayOptions;
 use throng_serve::{Analyzer, AnalyzerConfig, ReleaseOptions};
 
 /// Makes a release, writes its files and prints it.
@@ -35,7 +35,7 @@ pub fn run(args: &ReleaseArgs, format: Format) -> Result<()> {
     };
     let studio = studio();
     let options = ReleaseOptions {
-        wanted: Wanted { top: args.top, confidence: args.confidence, liars: args.liars },
+        wanted: DisplayOptions { top: args.top, confidence: args.confidence, liars: args.liars },
         width: args.width,
         out: args.out.as_deref(),
         studio: studio.as_deref(),

@@ -14,7 +14,7 @@ use axum::routing::{get, post};
 use hyper::body::{Body, Bytes, Frame};
 use throng_host::keygen::Party;
 use throng_host::net::server::Limits;
-use throng_host::net::{Outgoing, Problem, RoutePath, Server, Transport, Upload, paths};
+use throng_host::net::{OutgoingBody, Problem, RoutePath, Server, Transport, Upload, paths};
 use throng_shuffle::Channel;
 use throng_testing::town::Town;
 use throng_wire::{Place, Route};
@@ -127,10 +127,10 @@ impl Body for Endless {
 
 type Shared = State<Arc<Mutex<Script>>>;
 
-async fn waiting(State(script): Shared) -> Outgoing {
+async fn waiting(State(script): Shared) -> OutgoingBody {
     let mut script = script.lock().unwrap();
     script.asked += 1;
-    Outgoing::bytes(script.waiting.iter().copied().flat_map(paths::channel_bytes).collect::<Vec<u8>>())
+    OutgoingBody::bytes(script.waiting.iter().copied().flat_map(paths::channel_bytes).collect::<Vec<u8>>())
 }
 
 async fn batch(State(script): Shared) -> Response {
@@ -140,17 +140,17 @@ async fn batch(State(script): Shared) -> Response {
         script.batch.clone()
     };
     match served {
-        Served::Bytes(bytes) => Outgoing::bytes(bytes).into_response(),
+        Served::Bytes(bytes) => OutgoingBody::bytes(bytes).into_response(),
         Served::Endless(bytes) => Response::new(axum::body::Body::new(Endless(bytes))),
         Served::Stalled(bytes) => {
             let (never, nothing) = tokio::io::duplex(1);
             // It is never written to, and never closed.
             std::mem::forget(never);
             let len = bytes.len() as u64 + 1000;
-            Outgoing::reader(std::io::Cursor::new(bytes).chain(nothing), len).into_response()
+            OutgoingBody::reader(std::io::Cursor::new(bytes).chain(nothing), len).into_response()
         }
         Served::Gone => Problem::new(StatusCode::GONE, "expired", "it is erased").into_response(),
-        Served::Broken(bytes, len) => Outgoing::reader(std::io::Cursor::new(bytes), len).into_response(),
+        Served::Broken(bytes, len) => OutgoingBody::reader(std::io::Cursor::new(bytes), len).into_response(),
     }
 }
 

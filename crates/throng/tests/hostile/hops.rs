@@ -4,7 +4,7 @@ use hyper::{HeaderMap, Method};
 use serde_json::json;
 use throng_host::keygen::Party;
 use throng_host::net::client::{Client, Limits};
-use throng_host::net::{Outgoing, paths};
+use throng_host::net::{OutgoingBody, paths};
 use throng_shuffle::Channel;
 use throng_testing::crowd::{
     batch, everyone, ledger, release, table, tally, two_instances, until_taken, waiting,
@@ -340,7 +340,7 @@ fn a_wrong_analyzer_gets_nothing() {
             (Method::POST, paths::path(&route, "ack"), Digest::of(&[]).as_bytes().to_vec()),
         ] {
             let (status, answer) = runtime.block_on(async {
-                let body = Outgoing::bytes(body);
+                let body = OutgoingBody::bytes(body);
                 let reply = client.request(town.address(last), method, &path, HeaderMap::new(), body).await;
                 let reply = reply.unwrap();
                 (reply.status.as_u16(), String::from_utf8(reply.bytes().await.unwrap()).unwrap())

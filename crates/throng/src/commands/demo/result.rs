@@ -17,7 +17,7 @@ use throng_account::rounding::at_most;
 use throng_analyze::picture::{Picture, light};
 use throng_host::bundle::Bundle;
 use throng_serve::analysis::published::TABLE;
-use throng_serve::analysis::{Released, TallyFiles};
+use throng_serve::analysis::{ReleaseSummary, TallyFiles};
 
 /// The result of `throng demo`. The names are stable. Errors are in respondents per pixel.
 #[derive(Clone, Debug, Serialize)]
@@ -82,7 +82,7 @@ impl DemoResult {
     pub(super) fn new(
         demo: &Demo,
         bundle: &Bundle,
-        release: &Released,
+        release: &ReleaseSummary,
         taken: &[BTreeSet<u32>],
         (processes, seen): (Vec<Running>, Vec<Seen>),
     ) -> Result<Self> {
@@ -141,7 +141,7 @@ impl DemoResult {
 }
 
 /// The estimates of a release, from its table; what is missing is not a number.
-fn estimates(release: &Released) -> Result<Vec<f64>> {
+fn estimates(release: &ReleaseSummary) -> Result<Vec<f64>> {
     let dir = release.directory.as_deref().context("a release without files")?;
     let table = Path::new(dir).join(TABLE);
     let mut reader =

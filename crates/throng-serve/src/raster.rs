@@ -8,7 +8,7 @@ use throng_analyze::Picture;
 
 /// A picture, row by row.
 #[derive(Debug, Serialize)]
-pub struct Drawn {
+pub struct Raster {
     width: u32,
     height: u32,
     /// A byte for each pixel, 0 is black.
@@ -21,7 +21,7 @@ pub struct Drawn {
     missing: Option<String>,
 }
 
-impl Drawn {
+impl Raster {
     /// A picture, with what stands out of the noise.
     pub fn of(picture: &Picture, significant: Option<impl Iterator<Item = bool>>) -> Self {
         let bytes = |flags: &mut dyn Iterator<Item = bool>| flags.map(u8::from).collect::<Vec<u8>>();

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
 /// A stream that fails once nothing has moved for a while.
-pub(crate) struct Watched<S> {
+pub(crate) struct TimeoutStream<S> {
     stream: S,
     side: Side,
     limit: Duration,
@@ -32,7 +32,7 @@ pub(crate) enum Side {
     Client,
 }
 
-impl<S> Watched<S> {
+impl<S> TimeoutStream<S> {
     pub(crate) fn new(stream: S, side: Side, limit: Duration) -> Self {
         Self {
             stream,
@@ -60,7 +60,7 @@ impl<S> Watched<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Watched<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for TimeoutStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -75,7 +75,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Watched<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TimeoutStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(cx, bytes);
         self.watch(polled, cx)

@@ -18,10 +18,10 @@ use crate::studio::{RankPlot, Studio};
 use throng_account::rounding::at_most;
 use throng_analyze::Picture;
 
-/// A published release: what `release.json` holds, written and read by this one type. The names are stable. Counts and errors
+/// The summary of a release: what `release.json` holds, written and read by this one type. The names are stable. Counts and errors
 /// are in respondents.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Released {
+pub struct ReleaseSummary {
     /// The survey's hash.
     pub survey: String,
     /// Its name.
@@ -122,7 +122,7 @@ pub struct ReleasedValue {
 
 /// How a release is to be shown.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted {
+pub struct DisplayOptions {
     /// How many of the largest estimates.
     pub top: usize,
     /// The confidence of the intervals.
@@ -131,7 +131,7 @@ pub struct Wanted {
     pub liars: u64,
 }
 
-impl Default for Wanted {
+impl Default for DisplayOptions {
     fn default() -> Self {
         Self { top: 20, confidence: 0.95, liars: 0 }
     }
@@ -163,13 +163,13 @@ impl From<Rejected> for RejectedCounts {
     }
 }
 
-impl Released {
+impl ReleaseSummary {
     /// A release as it is shown. The names of its files are left to the caller.
     pub fn of(
         survey: &Survey,
         release: &Release,
         (population, budget): (&str, CentralGuarantee<Removal>),
-        Wanted { top, confidence, liars }: Wanted,
+        DisplayOptions { top, confidence, liars }: DisplayOptions,
     ) -> Result<Self> {
         let (crowd, estimates) = (release.crowd(), release.estimates());
         let hitters = estimates.heavy_hitters(BETA)?;
@@ -368,7 +368,7 @@ fn missing(survey: &Survey, release: &Release) -> Option<String> {
 }
 
 /// The text for a person.
-impl fmt::Display for Released {
+impl fmt::Display for ReleaseSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = self.top.iter().map(|line| line.name.chars().count()).max().unwrap_or(0).clamp(10, 40);
         if !self.top.is_empty() {

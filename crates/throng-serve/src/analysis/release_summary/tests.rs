@@ -4,11 +4,11 @@ use serde_json::Value;
 use throng_survey::{CentralPromise, CollusionPromise, LocalPromise};
 
 use super::*;
-use crate::analysis::lies::{DoubtShown, OneLiarJson, WithheldShown};
+use crate::analysis::lies::{DoubtJson, OneLiarJson, WithheldValue};
 
 /// A release with something in every field that is often empty, for tests.
-pub(crate) fn sample() -> Released {
-    Released {
+pub(crate) fn sample() -> ReleaseSummary {
+    ReleaseSummary {
         survey: "07".repeat(32),
         name: "colours".into(),
         question: "Which one?".into(),
@@ -63,9 +63,9 @@ pub(crate) fn sample() -> Released {
             noise_threshold_with_liars: 21.75,
             significant_with_liars: 0,
             false_alarm: 1e-6,
-            doubts: vec![DoubtShown { mark: "total-above".into(), reason: "Too many.".into() }],
+            doubts: vec![DoubtJson { mark: "total-above".into(), reason: "Too many.".into() }],
             withheld_values: 1,
-            withheld: vec![WithheldShown {
+            withheld: vec![WithheldValue {
                 value: 5,
                 name: "red".into(),
                 mark: Mark::Implausible,
@@ -99,7 +99,7 @@ fn a_release_is_read_by_the_type_that_wrote_it() {
     (sparse.instances_outside, sparse.instances_sealed) = (Vec::new(), Vec::new());
     for released in [full, sparse] {
         let text = serde_json::to_string_pretty(&released).unwrap();
-        let read: Released = serde_json::from_str(&text).unwrap();
+        let read: ReleaseSummary = serde_json::from_str(&text).unwrap();
         assert_eq!(read, released);
         assert_eq!(serde_json::to_string_pretty(&read).unwrap(), text);
     }
@@ -118,8 +118,8 @@ fn a_release_without_one_of_its_fields_is_not_read() {
     for name in whole.as_object().unwrap().keys() {
         let mut fields = whole.clone();
         fields.as_object_mut().unwrap().remove(name);
-        let read: Result<Released, _> = serde_json::from_value::<Released>(fields);
+        let read: Result<ReleaseSummary, _> = serde_json::from_value::<ReleaseSummary>(fields);
         assert_eq!(read.is_ok(), optional.contains(&name.as_str()), "{name}");
     }
-    assert!(serde_json::from_value::<Released>(Value::Array(Vec::new())).is_err());
+    assert!(serde_json::from_value::<ReleaseSummary>(Value::Array(Vec::new())).is_err());
 }

@@ -9,7 +9,7 @@ use hyper::body::{Body, Bytes, Frame, SizeHint};
 use tokio::io::{AsyncRead, ReadBuf};
 
 /// Bytes to be sent, from memory or from a reader. As many are sent as were promised, or the connection breaks.
-pub struct Outgoing {
+pub struct OutgoingBody {
     source: Source,
     left: u64,
 }
@@ -19,7 +19,7 @@ enum Source {
     Reader(Pin<Box<dyn AsyncRead + Send>>),
 }
 
-impl Outgoing {
+impl OutgoingBody {
     /// Nothing.
     pub fn empty() -> Self {
         Self::bytes(Bytes::new())
@@ -43,13 +43,13 @@ impl Outgoing {
     }
 }
 
-impl fmt::Debug for Outgoing {
+impl fmt::Debug for OutgoingBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Outgoing({} bytes, not shown)", self.left)
+        write!(f, "OutgoingBody({} bytes, not shown)", self.left)
     }
 }
 
-impl Body for Outgoing {
+impl Body for OutgoingBody {
     type Data = Bytes;
     type Error = io::Error;
 
@@ -92,7 +92,7 @@ impl Body for Outgoing {
 
 /// As an answer, it is `application/octet-stream`.
 #[cfg(feature = "server")]
-impl axum::response::IntoResponse for Outgoing {
+impl axum::response::IntoResponse for OutgoingBody {
     fn into_response(self) -> axum::response::Response {
         let mut response = hyper::Response::new(axum::body::Body::new(self));
         Self::describe(response.headers_mut());

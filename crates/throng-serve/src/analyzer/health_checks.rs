@@ -11,25 +11,25 @@ use throng_wire::{Address, Place, Route};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-use super::Analyzed;
+use super::SurveyAnalysis;
 use crate::error::Result;
 use crate::operate::contacts::Contacts;
 use crate::operate::reasons::{self, Reason};
 use throng_host::clock::{Clock, SystemClock};
-use throng_host::net::{Client, Outgoing, Problem, SendError, paths};
+use throng_host::net::{Client, OutgoingBody, Problem, SendError, paths};
 
 /// The questions to the earlier hops of one instance that are under way. They keep no batch waiting.
 #[derive(Debug, Default)]
-pub(super) struct Asking {
+pub(super) struct HealthChecks {
     running: Vec<JoinHandle<()>>,
     since: Option<Instant>,
 }
 
-impl Asking {
+impl HealthChecks {
     /// Asks them all again, once it is time to and nobody is still being asked.
     pub(super) fn round(
         &mut self,
-        (survey, instance): (&Analyzed, u32),
+        (survey, instance): (&SurveyAnalysis, u32),
         client: &Client,
         handle: &Handle,
         contacts: &Contacts,
@@ -64,7 +64,8 @@ impl Asking {
 /// Asks one hop. That it has not decided yet is the answer that is expected.
 async fn asked(client: &Client, to: &Address, route: &Route) -> Result<Result<(), Problem>, SendError> {
     let path = paths::path(route, "statement");
-    let reply = client.request(to, Method::GET, &path, HeaderMap::new(), Outgoing::bytes(Vec::new())).await?;
+    let reply =
+        client.request(to, Method::GET, &path, HeaderMap::new(), OutgoingBody::bytes(Vec::new())).await?;
     if reply.status.is_success() {
         // Its clock is ahead; the statement is not looked at.
         return reply.bytes().await.map(|_| Ok(()));

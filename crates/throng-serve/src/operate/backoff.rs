@@ -5,15 +5,15 @@ use std::hash::Hash;
 use std::time::{Duration, Instant};
 
 /// Until when each of several things waits before it is tried again.
-pub(crate) struct Waits<K>(HashMap<K, (Instant, Duration)>);
+pub(crate) struct Backoff<K>(HashMap<K, (Instant, Duration)>);
 
-impl<K> Default for Waits<K> {
+impl<K> Default for Backoff<K> {
     fn default() -> Self {
         Self(HashMap::new())
     }
 }
 
-impl<K: Eq + Hash> Waits<K> {
+impl<K: Eq + Hash> Backoff<K> {
     pub(crate) fn are_over(&self, what: &K) -> bool {
         self.0.get(what).is_none_or(|(until, _)| Instant::now() >= *until)
     }

@@ -11,12 +11,12 @@ use throng_wire::SignedSurvey;
 
 use super::{Files, Verdict};
 use crate::analysis::published::{EstimateLine, LEDGER, TABLE};
-use crate::analysis::{ReleaseLedger, Released, Wanted, promised};
+use crate::analysis::{DisplayOptions, ReleaseLedger, ReleaseSummary, promised};
 use crate::error::{Context, Error, Result};
 use throng_host::{bail, ensure};
 
 /// A release that was made again.
-pub(super) struct Rebuilt {
+pub(super) struct RebuiltRelease {
     /// All its fields, as JSON has them.
     pub(super) fields: Map<String, Value>,
     /// The lines of its table, as it has to be.
@@ -35,7 +35,7 @@ pub(super) fn rebuild(
     parts: &[InstanceTally],
     files: &Files,
     verdict: &mut Verdict,
-) -> Result<Option<Rebuilt>> {
+) -> Result<Option<RebuiltRelease>> {
     let made = || -> Result<_> {
         let crowd = Crowd::of(survey.survey(), parts)?;
         let (kept, entry) = promised(survey, &crowd)?;
@@ -135,8 +135,8 @@ pub(super) fn rebuild(
     let top = files.release.get("top").and_then(Value::as_array).map_or(0, Vec::len);
     let confidence = number("confidence").unwrap_or_default();
     let liars = files.release.get("liars").and_then(Value::as_u64).unwrap_or_default();
-    let wanted = Wanted { top, confidence, liars };
-    let mut made = match Released::of(survey.survey(), &release, (population, budget), wanted) {
+    let wanted = DisplayOptions { top, confidence, liars };
+    let mut made = match ReleaseSummary::of(survey.survey(), &release, (population, budget), wanted) {
         Ok(made) => made,
         Err(error) => {
             verdict.failed("errors", format!("{error:#}"));
@@ -175,7 +175,7 @@ pub(super) fn rebuild(
             crowd.present.len() + crowd.outside.len()
         ),
     );
-    Ok(Some(Rebuilt { fields, lines, published, promise: made.promise, is_sketch }))
+    Ok(Some(RebuiltRelease { fields, lines, published, promise: made.promise, is_sketch }))
 }
 
 /// The lines of the table, one for each value.
