@@ -23,7 +23,7 @@ mod curve;
 mod defaults;
 mod model;
 mod plan;
-mod pretrained;
+mod pretrained_network;
 mod run;
 mod safetensors;
 mod seen;
@@ -39,10 +39,11 @@ pub use curve::{curve_csv, curve_png};
 pub(crate) use defaults::Defaults;
 pub use model::ModelName;
 pub use plan::{HELD_OUT_ONE_IN, Plan};
-pub(crate) use pretrained::{
-    FEATURES, NetworkName, PICTURES_DIGEST, Pretrained, Progress, Public, STEPS, paper_network,
+pub(crate) use pretrained_network::{
+    FEATURES, NetworkName, PICTURES_DIGEST, PretrainedNetwork, Progress, PublicPictures, STEPS, paper_network,
 };
-pub use run::{Point, Run, Trained};
+pub use run::{Point, Run, TrainedModel};
 pub use safetensors::safetensors;
+pub(crate) use seen::TrainTestSplit;
 pub use source::Source;
-pub use statement::{CentralStatement, Grouped, Local, LocalStatement, Mode, Statement};
+pub use statement::{CentralStatement, GroupedGuarantee, LocalLosses, LocalStatement, Mode, Statement};

@@ -4,7 +4,7 @@ mod built_in;
 mod csv;
 pub mod drawing;
 mod generator;
-mod labelled;
+mod labelled_examples;
 mod picture;
 mod records;
 mod rows;
@@ -17,8 +17,8 @@ use anyhow::{Context, Result, ensure};
 use throng_analyze::Picture;
 
 pub use generator::Generator;
-pub use labelled::digest_of;
-pub use labelled::{Labelled, PictureSet};
+pub use labelled_examples::digest_of;
+pub use labelled_examples::{LabelledExamples, PictureSet};
 pub use records::Records;
 
 /// A histogram of true values: at least one value, and at least one respondent who holds it.

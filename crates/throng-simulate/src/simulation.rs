@@ -56,7 +56,7 @@ pub struct Simulation<'a> {
 
 /// What the analyzer knows at the end.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Simulated {
+pub struct SimulationOutcome {
     /// The estimated counts, with their errors.
     pub estimates: Estimates,
     /// How many fragments arrived.
@@ -65,7 +65,7 @@ pub struct Simulated {
 
 impl Simulation<'_> {
     /// Runs it. `progress` is told, from any thread, how much more of [`Simulation::steps`] is done.
-    pub fn run(&self, progress: impl Fn(u64) + Sync) -> Result<Simulated> {
+    pub fn run(&self, progress: impl Fn(u64) + Sync) -> Result<SimulationOutcome> {
         self.run_while(|more| {
             progress(more);
             Ok(())
@@ -74,7 +74,7 @@ impl Simulation<'_> {
 
     /// The same for as long as `progress` says so: it is also asked, with 0, before each piece of work, and where it fails
     /// nothing further is done.
-    pub fn run_while(&self, progress: impl Fn(u64) -> Result<()> + Sync) -> Result<Simulated> {
+    pub fn run_while(&self, progress: impl Fn(u64) -> Result<()> + Sync) -> Result<SimulationOutcome> {
         self.check()?;
         let (streams, progress) = (Streams::new(self.seed), &progress);
         on_threads(self.threads, || match (self.mode, self.mechanism.sketch()) {
@@ -154,7 +154,7 @@ pub fn sketches(
     seed: u64,
     threads: usize,
     progress: impl Fn(u64) + Sync,
-) -> Result<Vec<Simulated>> {
+) -> Result<Vec<SimulationOutcome>> {
     for mechanism in mechanisms {
         Simulation { mechanism, counts, mode: Mode::Aggregate, seed, threads }.check()?;
     }

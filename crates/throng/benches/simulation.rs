@@ -4,7 +4,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use std::hint::black_box;
 use throng_dp::{CountSketch, Epsilon, Mechanism, OneHot, SketchShape};
 use throng_simulate::dataset::{Dataset, Generator};
-use throng_simulate::simulation::{Mode, Simulated, Simulation};
+use throng_simulate::simulation::{Mode, Simulation, SimulationOutcome};
 
 const THREADS: [usize; 2] = [1, 2];
 
@@ -66,7 +66,7 @@ fn one_hot(domain: u64, local: f64) -> Mechanism {
     Mechanism::plain(OneHot::new(domain, epsilon(local)).expect("it is a constant of this bench"))
 }
 
-fn simulate(mechanism: &Mechanism, data: &Dataset, mode: Mode, threads: usize) -> Simulated {
+fn simulate(mechanism: &Mechanism, data: &Dataset, mode: Mode, threads: usize) -> SimulationOutcome {
     let simulation = Simulation { mechanism, counts: data.counts(), mode, seed: 1, threads };
     black_box(simulation.run(|_| ()).expect("the crowd is not too large"))
 }

@@ -214,13 +214,13 @@ pub struct AccountArgs {
     pub plot: Option<PathBuf>,
 
     /// What the plot shows epsilon_central against
-    #[arg(long, value_enum, default_value_t = Against::EpsilonLocal)]
-    pub against: Against,
+    #[arg(long, value_enum, default_value_t = TradeoffAxis::EpsilonLocal)]
+    pub against: TradeoffAxis,
 }
 
 /// The horizontal axis of the trade-off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Against {
+pub enum TradeoffAxis {
     /// What each report guarantees by itself
     EpsilonLocal,
     /// The standard deviation of a count

@@ -13,21 +13,21 @@ pub const FAILED: u8 = 2;
 
 /// The error of an audit that found a promise broken: a sentence that names the promise.
 #[derive(Debug)]
-pub struct Broken(pub String);
+pub struct BrokenPromise(pub String);
 
-impl fmt::Display for Broken {
+impl fmt::Display for BrokenPromise {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "broken: {}", self.0)
     }
 }
 
-impl std::error::Error for Broken {}
+impl std::error::Error for BrokenPromise {}
 
 /// The exit code of an error, whatever context was added to it.
 pub fn code(error: &anyhow::Error) -> u8 {
     let refused = |error: &(dyn std::error::Error + 'static)| {
         error.is::<Refusal>()
-            || error.is::<Broken>()
+            || error.is::<BrokenPromise>()
             || error.downcast_ref::<throng_host::Error>().is_some_and(|error| error.refusal().is_some())
             || error.downcast_ref::<throng_serve::Error>().is_some_and(|error| error.refusal().is_some())
             || error.downcast_ref::<throng_respondent::Error>().is_some_and(|error| error.refusal().is_some())
@@ -49,7 +49,10 @@ mod tests {
         assert_eq!(code(&anyhow::Error::new(typed()).context("the epoch was destroyed")), REFUSED);
         assert_eq!(code(&throng_host::Error::invalid("give at least 1").into()), FAILED);
         assert_eq!(code(&refusal().context("the epoch was destroyed")), REFUSED);
-        assert_eq!(code(&anyhow::Error::new(Broken("a report says more than it claims".into()))), REFUSED);
+        assert_eq!(
+            code(&anyhow::Error::new(BrokenPromise("a report says more than it claims".into()))),
+            REFUSED
+        );
         assert_eq!(code(&anyhow::anyhow!("the disk is full")), FAILED);
     }
 }

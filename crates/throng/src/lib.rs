@@ -84,4 +84,4 @@ pub use throng_survey::plan::Domain;
 pub use throng_survey::{Survey, SurveyPlan, Target, plan};
 #[cfg(feature = "lab")]
 pub use verbs::simulate;
-pub use verbs::{Bounded, Crowd, Error, account};
+pub use verbs::{BoundResult, Crowd, Error, account};

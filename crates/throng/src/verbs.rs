@@ -17,7 +17,7 @@ pub struct Crowd {
 
 /// What one bound says.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Bounded {
+pub struct BoundResult {
     /// Its name, the same everywhere: exact, fmt23, clones21, blanket, lemma, theorem.
     pub bound: &'static str,
     /// epsilon_central (removal), or why the bound does not apply.
@@ -25,9 +25,9 @@ pub struct Bounded {
 }
 
 /// What a crowd guarantees centrally, under every bound: the exact one first, the paper's simplest last.
-pub fn account(crowd: &Crowd) -> Result<Vec<Bounded>, Error> {
+pub fn account(crowd: &Crowd) -> Result<Vec<BoundResult>, Error> {
     let (local, delta) = (Epsilon::new(crowd.epsilon_local)?, Delta::new(crowd.delta)?);
-    let say = |bound: &throng_account::bound::Bound| Bounded {
+    let say = |bound: &throng_account::bound::Bound| BoundResult {
         bound: bound.name,
         epsilon_central: (bound.central)(crowd.respondents, local, delta).map(Epsilon::value),
     };

@@ -115,7 +115,9 @@ fn the_corpus_has_what_parsers_take() {
     taken("pictures", |bytes| throng_simulate::dataset::Dataset::open_picture(&file(bytes), 1.0).ok());
     taken("config_files", |bytes| throng_serve::ShufflerConfig::read(&file(bytes)).ok());
     taken("config_files", |bytes| throng_serve::AnalyzerConfig::read(&file(bytes)).ok());
-    taken("labelled", |bytes| throng_simulate::dataset::Labelled::open_csv(&file(bytes), "class").ok());
+    taken("labelled", |bytes| {
+        throng_simulate::dataset::LabelledExamples::open_csv(&file(bytes), "class").ok()
+    });
     taken("labelled", |bytes| throng_learn::CifarRecords::new(throng_learn::Cifar::Ten).read(bytes).ok());
     taken("labelled", |bytes| Some(throng_learn::IdxPictures::new(bytes.get(2..2 + 16 + 12)?).ok()?.count()));
     taken("checkpoint", |bytes| {

@@ -49,20 +49,20 @@ pub struct Questions {
 
 /// The findings at one δ.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Found {
+pub struct DeltaFindings {
     /// The δ.
     pub delta: f64,
     /// No smaller ε explains what was seen.
     pub lower: f64,
     /// What the survey itself claims; none at a δ that it says nothing about.
-    pub claim: Option<Claimed>,
+    pub claim: Option<ClaimVerdict>,
     /// What each bound claims there.
-    pub bounds: Vec<Claimed>,
+    pub bounds: Vec<ClaimVerdict>,
 }
 
 /// A claim beside what was found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Claimed {
+pub struct ClaimVerdict {
     /// By which bound; of a survey's own claim "claim".
     pub bound: &'static str,
     /// Its ε_central; none where it does not apply.
@@ -75,7 +75,7 @@ pub struct Claimed {
 
 impl Crowd {
     /// Plays the game, and compares with every bound and with what the survey claims.
-    pub fn audit(&self, questions: &Questions, stream: Stream) -> Result<Vec<Found>> {
+    pub fn audit(&self, questions: &Questions, stream: Stream) -> Result<Vec<DeltaFindings>> {
         ensure!(
             self.respondents >= 1 && self.holders <= self.others,
             "more holders than others in the crowd"
@@ -92,27 +92,27 @@ impl Crowd {
         let found = |&delta: &Delta| {
             let lower = tried.limits(&chosen.promising(delta, error), delta, error)?.lower;
             let claim = questions.claim.filter(|claim| delta >= claim.delta());
-            let claim = claim.map(|claim| Claimed::new("claim", Some(claim.epsilon()), lower));
+            let claim = claim.map(|claim| ClaimVerdict::new("claim", Some(claim.epsilon()), lower));
             let bounds = BOUNDS.iter().map(|bound| self.claimed(bound, delta, lower)).collect();
-            Ok(Found { delta: delta.value(), lower, claim, bounds })
+            Ok(DeltaFindings { delta: delta.value(), lower, claim, bounds })
         };
         deltas.iter().map(found).collect()
     }
 
-    fn claimed(&self, bound: &'static Bound, delta: Delta, lower: f64) -> Claimed {
+    fn claimed(&self, bound: &'static Bound, delta: Delta, lower: f64) -> ClaimVerdict {
         let terms = Terms { bound, ..self.terms.clone() };
-        Claimed::new(bound.name, terms.counts_epsilon(self.respondents, delta).ok(), lower)
+        ClaimVerdict::new(bound.name, terms.counts_epsilon(self.respondents, delta).ok(), lower)
     }
 }
 
-impl Found {
+impl DeltaFindings {
     /// Whether all that is claimed stands.
     pub fn verdict(&self) -> Verdict {
         Verdict::all(self.claim.iter().chain(&self.bounds).map(|claimed| claimed.verdict))
     }
 }
 
-impl Claimed {
+impl ClaimVerdict {
     fn new(bound: &'static str, claimed: Option<Epsilon>, lower: f64) -> Self {
         let claimed = claimed.map(Epsilon::value);
         let looseness = claimed.filter(|_| lower > 0.0).map(|claimed| claimed / lower);
@@ -162,11 +162,11 @@ mod tests {
         Questions { deltas: vec![Delta::new(0.01).unwrap()], claim: None, games, error: 1e-6 }
     }
 
-    fn found(crowd: &Crowd, games: u64) -> Found {
+    fn found(crowd: &Crowd, games: u64) -> DeltaFindings {
         crowd.audit(&questions(games), Stream { seed: 5, measurement: 0 }).unwrap().remove(0)
     }
 
-    fn claimed(found: &Found, bound: &str) -> f64 {
+    fn claimed(found: &DeltaFindings, bound: &str) -> f64 {
         found.bounds.iter().find(|claimed| claimed.bound == bound).unwrap().claimed.unwrap()
     }
 

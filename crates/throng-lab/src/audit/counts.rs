@@ -6,7 +6,7 @@ use throng_dp::{Coins, Fragments, Mechanism, Value};
 
 use super::central::Crowd;
 use super::game::{Game, Statistic, World};
-use super::reports::Own;
+use super::reports::ValueAttributes;
 use throng_simulate::simulation::Mode;
 use throng_simulate::simulation::binomial::Binomial;
 
@@ -15,9 +15,9 @@ use throng_simulate::simulation::binomial::Binomial;
 pub(super) struct Counts {
     mechanism: Mechanism,
     value: Value,
-    own: Own,
+    own: ValueAttributes,
     law: Law,
-    others: Others,
+    others: OtherRespondents,
     scale: Scale,
 }
 
@@ -33,7 +33,7 @@ struct Law {
 }
 
 /// Those who are there beside the one respondent.
-enum Others {
+enum OtherRespondents {
     /// Bits that are set and bits that are clear, counted at once; and how many of each are flipped.
     Bits { set: u64, clear: u64, lost: Binomial, gained: Binomial },
     /// The same, of which only those in the row that is looked at count.
@@ -52,7 +52,7 @@ struct Scale {
 
 impl Counts {
     pub(super) fn new(crowd: &Crowd) -> Result<Self> {
-        let (value, own) = Own::middle(&crowd.mechanism)?;
+        let (value, own) = ValueAttributes::middle(&crowd.mechanism)?;
         let law = Law::new(crowd.mechanism.coins());
         let (with, without) = (crowd.holders, crowd.others - crowd.holders);
         // Whoever holds the same record sets one of its bits.
@@ -61,13 +61,16 @@ impl Counts {
         let (others, scale) = match (crowd.mode, rows) {
             (Mode::Aggregate, None) => {
                 let (lost, gained) = (Binomial::new(with, law.backstop), Binomial::new(clear, law.backstop));
-                (Others::Bits { set: with, clear, lost, gained }, law.scale(with, clear))
+                (OtherRespondents::Bits { set: with, clear, lost, gained }, law.scale(with, clear))
             }
-            (Mode::Respondent, None) => (Others::Reports { with, without }, law.scale(with, clear)),
+            (Mode::Respondent, None) => (OtherRespondents::Reports { with, without }, law.scale(with, clear)),
             (Mode::Aggregate, Some(rows)) => {
                 let part = |number| Binomial::new(number, 1.0 / rows);
                 let members = crowd.others as f64 / rows;
-                (Others::InRow { set: part(with), clear: part(without) }, law.scale_of_shares(members))
+                (
+                    OtherRespondents::InRow { set: part(with), clear: part(without) },
+                    law.scale_of_shares(members),
+                )
             }
             (Mode::Respondent, Some(_)) => {
                 bail!("fragments of a sketch do not say who reports on which row; use --mode aggregate")
@@ -78,7 +81,7 @@ impl Counts {
 
     /// The number that is looked at, in one game.
     fn number(&self, value: Option<&Value>, fragments: &mut Fragments, rng: &mut ChaCha8Rng) -> Result<f64> {
-        if let Others::Reports { with, without } = self.others {
+        if let OtherRespondents::Reports { with, without } = self.others {
             let mut tally = self.mechanism.tally()?;
             let holders = (0..with).map(|_| Some(&self.value));
             let rest = (0..without).map(|_| None);
@@ -92,18 +95,18 @@ impl Counts {
         self.mechanism.randomize_into(value, fragments, rng)?;
         let own = self.own.count(fragments.attributes());
         Ok(match &self.others {
-            Others::InRow { set, clear } => {
+            OtherRespondents::InRow { set, clear } => {
                 let (set, clear) = (set.draw(rng), clear.draw(rng));
                 let flipped = |number| Binomial::new(number, self.law.backstop);
                 let ones = set - flipped(set).draw(rng) + flipped(clear).draw(rng);
                 let most = self.law.tau * (set + clear + 1);
                 (own + self.law.fragments(ones, set + clear - ones, rng)) as f64 / most as f64
             }
-            Others::Bits { set, clear, lost, gained } => {
+            OtherRespondents::Bits { set, clear, lost, gained } => {
                 let ones = set - lost.draw(rng) + gained.draw(rng);
                 (own + self.law.fragments(ones, set + clear - ones, rng)) as f64
             }
-            Others::Reports { .. } => own as f64,
+            OtherRespondents::Reports { .. } => own as f64,
         })
     }
 }

@@ -24,7 +24,7 @@ pub struct SignsOfFewSeeds {
 }
 
 /// A respondent's randomness, but for what is given: the seed of the direction, or the first coin.
-struct Given<'a> {
+struct PresetRng<'a> {
     seed: Option<Seed>,
     coin: Option<u64>,
     rng: &'a mut ChaCha8Rng,
@@ -69,7 +69,7 @@ impl SignsOfFewSeeds {
     }
 }
 
-impl TryRng for Given<'_> {
+impl TryRng for PresetRng<'_> {
     type Error = Infallible;
 
     fn try_next_u32(&mut self) -> Result<u32, Infallible> {
@@ -90,7 +90,7 @@ impl TryRng for Given<'_> {
     }
 }
 
-impl TryCryptoRng for Given<'_> {}
+impl TryCryptoRng for PresetRng<'_> {}
 
 impl Caps {
     /// A mechanism over [`Signs::DIMENSION`] parameters with a clipping norm of at most 1.
@@ -130,7 +130,7 @@ impl Game for SignsOfFewSeeds {
         for (_, &(seed, side)) in (0..games).zip(self.seeds.iter().cycle()) {
             let report = self
                 .mechanism
-                .randomize(Some(&gradient), &mut Given { seed: Some(seed), coin: None, rng })?;
+                .randomize(Some(&gradient), &mut PresetRng { seed: Some(seed), coin: None, rng })?;
             counts[0][usize::from(side == report.positive)] += 1;
         }
         Ok(())
@@ -194,7 +194,7 @@ impl Game for OtherCap {
         let (gradient, side, start) = (gradient(world), side(world), self.0.start());
         for _ in 0..games {
             // No threshold is above this.
-            let mut outside = Given { seed: None, coin: Some(u64::MAX), rng };
+            let mut outside = PresetRng { seed: None, coin: Some(u64::MAX), rng };
             let component = component(self.0.randomize(Some(&gradient), &mut outside)?);
             // Whatever the coin did: only of the others is asked where they are.
             if side * component <= start {

@@ -34,13 +34,13 @@ pub struct Promise {
 
 /// What is played, and how often it may be.
 pub(super) struct Trial {
-    pub(super) played: Played,
+    pub(super) played: EventSearch,
     /// More draws than this are not made in each world.
     pub(super) games_max: u64,
 }
 
 /// How a trial looks for an event that tells the worlds apart.
-pub(super) enum Played {
+pub(super) enum EventSearch {
     /// One game, in which events are looked for.
     Game(Box<dyn Game>),
     /// Two games with one event each, which has outcome 1: that a report is on the side of the respondent's own world; and that it is
@@ -52,18 +52,18 @@ pub(super) enum Played {
 impl Trial {
     /// One game.
     pub(super) fn game(game: impl Game + 'static, games_max: u64) -> Self {
-        Self { played: Played::Game(Box::new(game)), games_max }
+        Self { played: EventSearch::Game(Box::new(game)), games_max }
     }
 
     /// Two steps.
     pub(super) fn steps(own: impl Game + 'static, other: impl Game + 'static, games_max: u64) -> Self {
-        Self { played: Played::Steps { own: Box::new(own), other: Box::new(other) }, games_max }
+        Self { played: EventSearch::Steps { own: Box::new(own), other: Box::new(other) }, games_max }
     }
 }
 
 /// What a measurement found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Measured {
+pub struct LocalMeasurement {
     /// Whose promise it was.
     pub name: String,
     /// Which worlds were compared.
@@ -83,7 +83,7 @@ pub struct Measured {
     pub verdict: Verdict,
 }
 
-impl Measured {
+impl LocalMeasurement {
     /// Takes the limits that the event of a statistic gave into account.
     fn note(&mut self, limits: Limits, statistic: &'static str, spent: f64) {
         if self.statistic.is_empty() || limits.lower > self.lower {
@@ -97,8 +97,8 @@ impl Measured {
 
 impl Promise {
     /// Tries to break it. The verdict is wrong about a kept promise with probability `error` at most.
-    pub fn measure(&self, error: f64, stream: Stream) -> Result<Measured> {
-        let mut found = Measured {
+    pub fn measure(&self, error: f64, stream: Stream) -> Result<LocalMeasurement> {
+        let mut found = LocalMeasurement {
             name: self.name.clone(),
             neighbors: self.neighbors,
             claimed: self.claimed.value(),
@@ -112,10 +112,10 @@ impl Promise {
         for (number, trial) in (0..).zip(&self.trials) {
             let first_round = number * (ROUNDS + 1);
             match &trial.played {
-                Played::Game(game) => {
+                EventSearch::Game(game) => {
                     self.measure_by(game.as_ref(), trial.games_max, each, (stream, first_round), &mut found)?;
                 }
-                Played::Steps { own, other } => {
+                EventSearch::Steps { own, other } => {
                     let games = [own.as_ref(), other.as_ref()];
                     self.measure_by_steps(games, trial.games_max, each, (stream, first_round), &mut found)?;
                 }
@@ -135,7 +135,7 @@ impl Promise {
         games_max: u64,
         error: f64,
         (stream, first_round): (Stream, u32),
-        found: &mut Measured,
+        found: &mut LocalMeasurement,
     ) -> Result<()> {
         let statistics = game.statistics();
         let tried = error / f64::from(ROUNDS) / TRIED_ROUNDS.len() as f64;
@@ -180,7 +180,7 @@ impl Promise {
         games_max: u64,
         error: f64,
         (stream, first_round): (Stream, u32),
-        found: &mut Measured,
+        found: &mut LocalMeasurement,
     ) -> Result<()> {
         // Three probabilities, which limits of ε on both sides lean on, in each of two directions.
         let each = error / f64::from(ROUNDS) / 6.0;
@@ -348,7 +348,7 @@ mod tests {
     /// A kept promise is called broken with a chance of at most 1e-4 each; the seeds are fixed.
     const ERROR: f64 = 1e-4;
 
-    fn measured(promise: &Promise, measurement: u32) -> Measured {
+    fn measured(promise: &Promise, measurement: u32) -> LocalMeasurement {
         promise.measure(ERROR, Stream { seed: 1, measurement }).unwrap()
     }
 

@@ -13,11 +13,11 @@ use throng_learn::{Examples, Randomness};
 use super::Verdict;
 use crate::learning::attack::{Attack, Questions};
 use crate::learning::{Choices, Plan, ProtocolName, Run};
-use throng_simulate::dataset::{Labelled, PictureSet};
+use throng_simulate::dataset::{LabelledExamples, PictureSet};
 
 /// The result of the attack on one model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Attacked {
+pub struct ModelAttack {
     /// What was learned from.
     pub data: String,
     /// How many examples were trained on; there are as many others.
@@ -39,18 +39,19 @@ pub struct Attacked {
 /// Trains on a random half of the training examples and attacks the model. With `noiseless` gradients reach the server as
 /// they are, whatever is promised.
 pub fn audit(
-    data: Labelled,
+    data: LabelledExamples,
     set: Option<PictureSet>,
     choices: &Choices,
     confidence: f64,
     noiseless: bool,
     seed: u64,
-) -> Result<Attacked> {
+) -> Result<ModelAttack> {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     let (members, others) = data.training.halves(&mut rng);
-    let half = Labelled { training: members, ..data.clone() };
+    let half = LabelledExamples { training: members, ..data.clone() };
     let plan = Plan::of(half.clone(), set, choices)?;
-    let (others, _) = plan.model.prepare(set, Labelled { test: others.clone(), training: others, ..data })?;
+    let (others, _) =
+        plan.model.prepare(set, LabelledExamples { test: others.clone(), training: others, ..data })?;
     let train = |plan: &Plan| -> Result<_> {
         let trained = Run::start(plan, Randomness::numbered(seed))?.to_end(|_| ())?;
         Ok((trained, plan.settings.steps))
@@ -66,7 +67,7 @@ pub fn audit(
     let members = &plan.data.training;
     let attack = Attack::on(&plan.network, &trained.model, members, &others.training, &questions, &mut rng)?;
     let epsilon_central = plan.statement.epsilon_central().unwrap_or(f64::INFINITY);
-    Ok(Attacked {
+    Ok(ModelAttack {
         data: plan.data.name.clone(),
         members: members.len(),
         steps,
@@ -84,7 +85,7 @@ pub fn judge(attack: &Attack, epsilon_central: f64) -> Verdict {
 }
 
 /// Examples with nothing to learn: labels are tosses of a coin, so that whoever is right about them remembers.
-pub fn unlearnable(seed: u64) -> Result<Labelled> {
+pub fn unlearnable(seed: u64) -> Result<LabelledExamples> {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     let mut drawn = |count: usize| -> Result<Examples> {
         let inputs =
@@ -95,7 +96,7 @@ pub fn unlearnable(seed: u64) -> Result<Labelled> {
     };
     let (training, test) = (drawn(UNLEARNABLE)?, drawn(UNLEARNABLE / 10)?);
     let classes = vec!["tails".into(), "heads".into()];
-    Ok(Labelled { name: "coins that only memory can know".into(), training, test, classes })
+    Ok(LabelledExamples { name: "coins that only memory can know".into(), training, test, classes })
 }
 
 const RELABELLINGS: u32 = 999;

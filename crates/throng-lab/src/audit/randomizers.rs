@@ -174,13 +174,13 @@ mod tests {
     use super::*;
     use crate::audit::Verdict;
     use crate::audit::game::Stream;
-    use crate::audit::local::{Measured, RESOLUTION};
+    use crate::audit::local::{LocalMeasurement, RESOLUTION};
 
     /// A kept promise is called broken with a chance of at most 1e-4 each; the seeds are fixed.
     const ERROR: f64 = 1e-4;
     const SEEDS: std::ops::Range<u64> = 1..4;
 
-    fn measured(promise: &Promise, seed: u64, measurement: u32) -> Measured {
+    fn measured(promise: &Promise, seed: u64, measurement: u32) -> LocalMeasurement {
         promise.measure(ERROR, Stream { seed, measurement }).unwrap()
     }
 
@@ -258,7 +258,7 @@ mod tests {
             assert_eq!(found.verdict, verdict, "{found:?}");
             assert!(found.resolved || verdict == Verdict::Broken, "{found:?}");
             let large = RandomizerName::PrivUnit.promise(epsilon(13.0), excess).unwrap();
-            assert!(matches!(large.trials[1].played, crate::audit::local::Played::Steps { .. }));
+            assert!(matches!(large.trials[1].played, crate::audit::local::EventSearch::Steps { .. }));
         }
     }
 

@@ -18,7 +18,7 @@ use super::game::{Game, Statistic, World};
 pub struct Reports {
     mechanism: Mechanism,
     value: Value,
-    own: Own,
+    own: ValueAttributes,
     epochs: Epochs,
     elsewhere: Scale,
     places: Places,
@@ -51,7 +51,7 @@ pub enum Epochs {
 
 /// Which attributes belong to a value.
 #[derive(Debug)]
-pub(super) enum Own {
+pub(super) enum ValueAttributes {
     /// These.
     Bits(Vec<u32>),
     /// One cell in every row of a sketch.
@@ -76,7 +76,7 @@ struct Scale {
 impl Reports {
     /// Reports on a value in the middle of the domain; of records, of every attribute's.
     pub fn new(mechanism: Mechanism, epochs: Epochs) -> Result<Self> {
-        let (value, own) = Own::middle(&mechanism)?;
+        let (value, own) = ValueAttributes::middle(&mechanism)?;
         let times = epochs.times();
         let draws = u64::from(mechanism.coins().draws()) * u64::from(times);
         let own_max = (draws * own.bits()).min(OUTCOMES_MAX as u64) as usize;
@@ -205,7 +205,7 @@ impl Epochs {
     }
 }
 
-impl Own {
+impl ValueAttributes {
     /// A value in the middle of the domain (of records, of every attribute's), and the attributes that belong to it.
     pub(super) fn middle(mechanism: &Mechanism) -> Result<(Value, Self)> {
         Ok(match (mechanism.sketch(), mechanism.record()) {
@@ -308,7 +308,7 @@ mod tests {
     use super::*;
     use crate::audit::Verdict;
     use crate::audit::game::Stream;
-    use crate::audit::local::{Measured, Promise, Trial};
+    use crate::audit::local::{LocalMeasurement, Promise, Trial};
 
     /// Respondents whose value decides on which row of the sketch they report, where they should draw it.
     struct RowOfTheValue(Reports);
@@ -341,7 +341,7 @@ mod tests {
         }
     }
 
-    fn measured(reports: Reports, trial: fn(Reports) -> Trial) -> Measured {
+    fn measured(reports: Reports, trial: fn(Reports) -> Trial) -> LocalMeasurement {
         let (epsilon, trials) = (Epsilon::new(EPSILON).unwrap(), vec![trial(reports)]);
         let (name, neighbors, claimed, spent) = ("sketch".into(), Removal::NAME, epsilon, EPSILON);
         let promise = Promise { name, neighbors, claimed, spent, trials };

@@ -71,7 +71,7 @@ pub struct Views {
 
 /// What came of one sight.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Judged {
+pub struct SightVerdict {
     /// Whose, and of what.
     #[serde(flatten)]
     pub sight: Sight,
@@ -90,7 +90,7 @@ impl Views {
 
     /// Judges every sight. The probability that one which is alike is called broken is below `error`. Where there are so few
     /// numbers that any would pass, nothing is judged.
-    pub fn judge(&self, error: f64) -> Result<Vec<Judged>> {
+    pub fn judge(&self, error: f64) -> Result<Vec<SightVerdict>> {
         let alike = self.seen.keys().filter(|sight| sight.rule != Rule::Same).count();
         self.seen.iter().map(|(sight, numbers)| judge(sight, numbers, share(alike, error))).collect()
     }
@@ -112,7 +112,7 @@ fn allowed(size: usize, error: f64) -> f64 {
     ((1.0 - error.ln()) / size.max(1) as f64).sqrt()
 }
 
-fn judge(sight: &Sight, numbers: &[Vec<u64>; 3], error: f64) -> Result<Judged> {
+fn judge(sight: &Sight, numbers: &[Vec<u64>; 3], error: f64) -> Result<SightVerdict> {
     let (broken, shown) = match sight.rule {
         Rule::Same => same(numbers),
         Rule::Alike if !equally_often(numbers) => (true, ranges(numbers)),
@@ -128,7 +128,7 @@ fn judge(sight: &Sight, numbers: &[Vec<u64>; 3], error: f64) -> Result<Judged> {
             alike(numbers, error)
         }
     };
-    Ok(Judged { sight: sight.clone(), verdict: Verdict::of(broken), shown })
+    Ok(SightVerdict { sight: sight.clone(), verdict: Verdict::of(broken), shown })
 }
 
 fn same(numbers: &[Vec<u64>; 3]) -> (bool, String) {

@@ -20,14 +20,14 @@ use throng_host::net::{Problem, paths};
 pub struct Examiner {
     rehearsal: Rehearsal,
     epoch: Option<u64>,
-    taken: BTreeMap<u32, Taken>,
+    taken: BTreeMap<u32, TakenBody>,
     findings: Vec<Finding>,
     progress: Vec<String>,
 }
 
 /// The body that a hop has of the one respondent.
 #[derive(Debug)]
-struct Taken {
+struct TakenBody {
     bytes: Vec<u8>,
     opened: OpenedBody,
     tries: u32,
@@ -130,7 +130,7 @@ impl Examiner {
             self.wrong(instance, Rule::Retry, what.into());
         }
         self.check_bodies();
-        let seen = |(&instance, taken): (&u32, &Taken)| {
+        let seen = |(&instance, taken): (&u32, &TakenBody)| {
             let mut fragments = taken.opened.fragments.clone();
             fragments.sort_unstable();
             SeenBody {
@@ -310,7 +310,7 @@ impl Examiner {
         }
         let bytes = body.to_vec();
         let taken =
-            Taken { bytes, opened, tries: 1, first_ms: now_ms, answered_ms: now_ms, acknowledged: false };
+            TakenBody { bytes, opened, tries: 1, first_ms: now_ms, answered_ms: now_ms, acknowledged: false };
         self.taken.insert(instance, taken);
         Ok(())
     }

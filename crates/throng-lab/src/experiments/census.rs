@@ -27,7 +27,7 @@ pub(super) fn run(lab: &Lab) -> Result<Section> {
 fn run_on(lab: &Lab, census: &Census) -> Result<Section> {
     let mut piece = 0..;
     let mut compare = |budget: f64, sample: Epsilon, split: Epsilon| -> Result<Pair> {
-        let mut measure = |spend, epsilon| -> Result<Measured> {
+        let mut measure = |spend, epsilon| -> Result<MechanismErrors> {
             let first = piece.next().unwrap_or(0) * RUNS;
             census.measure(lab, spend, epsilon, first..first + RUNS)
         };
@@ -92,7 +92,7 @@ enum Kind {
 }
 
 /// One mechanism on the whole census, several times.
-struct Measured {
+struct MechanismErrors {
     epsilon: f64,
     errors: Errors,
     expected: Errors,
@@ -109,8 +109,8 @@ struct Errors {
 /// Both ways to spend one budget.
 struct Pair {
     budget: f64,
-    sample: Measured,
-    split: Measured,
+    sample: MechanismErrors,
+    split: MechanismErrors,
 }
 
 impl Census {
@@ -148,7 +148,13 @@ impl Census {
     }
 
     /// Everyone reports, once for each piece of randomness.
-    fn measure(&self, lab: &Lab, spend: Spend, epsilon: Epsilon, pieces: Range<u64>) -> Result<Measured> {
+    fn measure(
+        &self,
+        lab: &Lab,
+        spend: Spend,
+        epsilon: Epsilon,
+        pieces: Range<u64>,
+    ) -> Result<MechanismErrors> {
         let (size, slots) = (self.attributes.size(), self.attributes.count());
         let mechanism = SetValued::new(size, slots, spend, epsilon)?;
         let collect = |piece| {
@@ -172,7 +178,7 @@ impl Census {
             let counts = self.counts.iter().filter(move |&&count| self.is_of(count, kind));
             root_mean(counts.map(|&count| spread.variance(count as f64)))
         };
-        Ok(Measured {
+        Ok(MechanismErrors {
             epsilon: epsilon.value(),
             errors: Errors::of(squares),
             expected: Errors::of(variances),

@@ -6,13 +6,13 @@ use throng_account::gaussian::sigma_as_paper;
 use throng_dp::fragmenting::{exposed_epsilon, fragment_epsilon, fragment_epsilon_as_paper};
 use throng_dp::{Delta, Epsilon};
 
-use super::lab::{Data, Lab, Measured, exact_local, gaussian_sigma, on_paper_grid, one_hot};
+use super::lab::{Data, Lab, Reconstruction, exact_local, gaussian_sigma, on_paper_grid, one_hot};
 use super::{Figure, Image, Row, Section};
 use throng_plot::plot::{Axis, Plot, Series, Style};
 use throng_simulate::dataset::Dataset;
 
 /// One row as the paper printed it.
-pub(super) struct Printed {
+pub(super) struct FragmentsRow {
     /// epsilon_central.
     pub central: f64,
     /// The noise of the trusted party, and its RMSE.
@@ -32,7 +32,7 @@ pub(super) fn section(
     lab: &Lab,
     data: Data,
     table: &'static str,
-    printed: &[Printed],
+    printed: &[FragmentsRow],
     factor: f64,
 ) -> Result<Section> {
     let dataset = data.load()?;
@@ -90,13 +90,13 @@ struct Cells<'a> {
     data: Data,
     dataset: &'a Dataset,
     table: &'static str,
-    row: &'a Printed,
+    row: &'a FragmentsRow,
     factor: f64,
 }
 
 impl Cells<'_> {
     /// The trusted party: by the paper's sigma, which is too small for its promise, and by the right one.
-    fn gaussian(&self, section: &mut Section) -> Result<(f64, Measured)> {
+    fn gaussian(&self, section: &mut Section) -> Result<(f64, Reconstruction)> {
         let (row, delta) = (self.row, self.data.delta());
         let central = Epsilon::new(row.central)?;
         let at = |what: &str| format!("epsilon_central {}, trusted party: {what}", row.central);
@@ -124,8 +124,8 @@ impl Cells<'_> {
         section: &mut Section,
         tau: u32,
         (all, one, rmse): (f64, f64, f64),
-        baseline: &Measured,
-    ) -> Result<(Measured, Measured)> {
+        baseline: &Reconstruction,
+    ) -> Result<(Reconstruction, Reconstruction)> {
         let (row, delta) = (self.row, self.data.delta());
         let at = |what: &str| format!("epsilon_central {}, tau {tau}: {what}", row.central);
         let n = self.dataset.respondents();
@@ -203,7 +203,7 @@ fn push_picture(
     dataset: &Dataset,
     name: &str,
     caption: &str,
-    measured: Option<&Measured>,
+    measured: Option<&Reconstruction>,
 ) {
     let Some(canvas) = dataset.canvas() else { return };
     let picture =
@@ -227,7 +227,7 @@ fn rmse_plot(data: Data, curves: [Vec<(f64, f64)>; 4]) -> Plot {
     }
 }
 
-fn story(data: Data, printed: &[Printed], curves: &[Vec<(f64, f64)>; 4]) -> Vec<String> {
+fn story(data: Data, printed: &[FragmentsRow], curves: &[Vec<(f64, f64)>; 4]) -> Vec<String> {
     let last = |curve: &[(f64, f64)]| curve.last().map_or(f64::NAN, |point| point.1);
     let [_, paper, throng, gaussian] = curves.each_ref().map(|curve| last(curve));
     let central = printed.last().map_or(f64::NAN, |row| row.central);

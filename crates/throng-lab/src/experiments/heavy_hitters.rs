@@ -10,7 +10,7 @@ use throng_dp::{Epsilon, Estimates, Mechanism, SketchShape};
 
 use super::conclusion::concluded;
 use super::fragments::{Floors, TAUS, on_grid_note};
-use super::lab::{Data, Lab, Measured, exact_local, gaussian_sigma, on_paper_grid, one_hot, sketch};
+use super::lab::{Data, Lab, Reconstruction, exact_local, gaussian_sigma, on_paper_grid, one_hot, sketch};
 use super::unified::{HASH_SEED, SKETCH_THEORY};
 use super::{Figure, Image, Row, Section};
 use throng_analyze::{log_spaced, ranks};
@@ -168,8 +168,8 @@ fn sketch_row(
     by_rule: f64,
     ours: f64,
     one_hot: f64,
-    paper: &Measured,
-    throng: &Measured,
+    paper: &Reconstruction,
+    throng: &Reconstruction,
 ) -> Row {
     Row::order(TABLE, cell, ours.max(by_rule) <= one_hot, "no more than with one bit per value")
         .rule(by_rule)
@@ -259,7 +259,7 @@ fn found_plot(found: [Vec<(f64, f64)>; 5]) -> Figure {
 /// True against estimated counts by rank, as the paper draws them.
 fn scatter(
     dataset: &Dataset,
-    sketched: &Measured,
+    sketched: &Reconstruction,
     lab: &Lab,
     floors: &Floors,
     domain: u64,
@@ -295,7 +295,7 @@ fn scatter(
 }
 
 /// A row of the table as printed.
-struct Printed {
+struct HeavyHittersRow {
     central: f64,
     sigma: f64,
     local: f64,
@@ -309,36 +309,36 @@ const TABLE: &str = "real-1-crowd";
 const TOP: usize = 10_000;
 
 /// From its second row on, the table prints one epsilon_infinity for all tau.
-const PRINTED: [Printed; 5] = [
-    Printed {
+const PRINTED: [HeavyHittersRow; 5] = [
+    HeavyHittersRow {
         central: 0.0025,
         sigma: 1821.02,
         local: 1.78,
         exposed: [(1.45, 0.47), (1.50, 0.13), (1.52, 0.01)],
         bits: (256_589.00, 9457.76),
     },
-    Printed {
+    HeavyHittersRow {
         central: 0.01,
         sigma: 455.34,
         local: 4.07,
         exposed: [(4.07, 2.47), (4.07, 1.30), (4.07, 0.11)],
         bits: (29_856.75, 1101.36),
     },
-    Printed {
+    HeavyHittersRow {
         central: 0.05,
         sigma: 91.16,
         local: 7.235,
         exposed: [(7.235, 5.63), (7.235, 4.40), (7.235, 1.72)],
         bits: (1281.93, 48.21),
     },
-    Printed {
+    HeavyHittersRow {
         central: 0.25,
         sigma: 18.32,
         local: 10.40,
         exposed: [(10.40, 8.79), (10.40, 7.56), (10.40, 4.85)],
         bits: (55.11, 2.99),
     },
-    Printed {
+    HeavyHittersRow {
         central: 1.0,
         sigma: 4.66,
         local: 12.99,

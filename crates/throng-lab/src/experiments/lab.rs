@@ -43,7 +43,7 @@ pub(super) enum Data {
 
 /// One reconstruction, compared with the truth.
 #[derive(Clone, Debug)]
-pub(super) struct Measured {
+pub(super) struct Reconstruction {
     /// The unbiased estimates.
     pub estimates: Estimates,
     /// Their error.
@@ -82,11 +82,11 @@ impl Data {
 
 impl Lab {
     /// Runs one mechanism on a crowd.
-    pub(super) fn measure(&self, data: &Dataset, mechanism: &Mechanism) -> Result<Measured> {
+    pub(super) fn measure(&self, data: &Dataset, mechanism: &Mechanism) -> Result<Reconstruction> {
         let counts = data.counts();
         let mode = Mode::Aggregate;
         let simulation = Simulation { mechanism, counts, mode, seed: self.seed, threads: self.threads };
-        Ok(Measured::new(simulation.run(|_| self.progress.tick())?.estimates, mechanism, counts))
+        Ok(Reconstruction::new(simulation.run(|_| self.progress.tick())?.estimates, mechanism, counts))
     }
 
     /// Runs one mechanism on one of several crowds, each of which has noise of its own.
@@ -95,12 +95,12 @@ impl Lab {
         counts: &[u64],
         mechanism: &Mechanism,
         crowd: u64,
-    ) -> Result<Measured> {
+    ) -> Result<Reconstruction> {
         // The first crowd has the seed of the lab, and seeds of neighbors are far apart.
         let seed = self.seed ^ crowd.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mode = Mode::Aggregate;
         let simulation = Simulation { mechanism, counts, mode, seed, threads: self.threads };
-        Ok(Measured::new(simulation.run(|_| self.progress.tick())?.estimates, mechanism, counts))
+        Ok(Reconstruction::new(simulation.run(|_| self.progress.tick())?.estimates, mechanism, counts))
     }
 
     /// Randomness for what an experiment draws itself: one stream for each piece of its work.
@@ -117,20 +117,20 @@ impl Lab {
         &self,
         data: &Dataset,
         mechanisms: &[&Mechanism],
-    ) -> Result<Vec<Measured>> {
+    ) -> Result<Vec<Reconstruction>> {
         let tick = |_| self.progress.tick();
         let all = simulation::sketches(mechanisms, data.counts(), self.seed, self.threads, tick)?;
-        let measured = |(mechanism, one): (&&Mechanism, simulation::Simulated)| {
-            Measured::new(one.estimates, mechanism, data.counts())
+        let measured = |(mechanism, one): (&&Mechanism, simulation::SimulationOutcome)| {
+            Reconstruction::new(one.estimates, mechanism, data.counts())
         };
         Ok(mechanisms.iter().zip(all).map(measured).collect())
     }
 
     /// What a trusted party gives with this noise.
-    pub(super) fn measure_gaussian(&self, data: &Dataset, sigma: f64) -> Measured {
+    pub(super) fn measure_gaussian(&self, data: &Dataset, sigma: f64) -> Reconstruction {
         let estimates = simulation::gaussian(data.counts(), sigma, self.seed);
         let accuracy = Accuracy::of(&estimates, data.counts(), &estimates.spread());
-        Measured { estimates, accuracy }
+        Reconstruction { estimates, accuracy }
     }
 
     /// Says what is being worked on.
@@ -140,7 +140,7 @@ impl Lab {
     }
 }
 
-impl Measured {
+impl Reconstruction {
     fn new(estimates: Estimates, mechanism: &Mechanism, truth: &[u64]) -> Self {
         let accuracy = Accuracy::of(&estimates, truth, &mechanism.spread_of(truth));
         Self { estimates, accuracy }

@@ -3,6 +3,7 @@
 //! Each part says which trainings it needs, all of them are run, each once, and then each part writes its section. Finished
 //! runs are kept in the directory for results, so that hours of work go on after a stop.
 
+mod augmented_training;
 mod baselines;
 mod bench;
 mod cifar;
@@ -20,7 +21,6 @@ mod source;
 mod table;
 mod targets;
 mod tuning;
-mod varied;
 
 use std::path::Path;
 use std::time::Instant;
@@ -32,7 +32,7 @@ use self::job::Job;
 use self::source::Place;
 use super::lab::people;
 use super::{Agreement, Lab, Row, Section};
-use crate::learning::Public;
+use crate::learning::PublicPictures;
 use throng_simulate::dataset::PictureSet;
 
 throng_simulate::choices! {
@@ -83,12 +83,12 @@ struct Scale {
     examples: u64,
     /// How many respondents are left for a network that was trained before, and on what it was.
     learned_respondents: u64,
-    learned_from: Option<Public>,
+    learned_from: Option<PublicPictures>,
 }
 
 /// What was measured.
 #[derive(Clone, Debug)]
-pub struct Measured {
+pub struct LearningResults {
     /// One for each part.
     pub sections: Vec<Section>,
     /// How long all trainings took that it is made of, whenever they were run.
@@ -101,7 +101,7 @@ pub const NAME: &str = "learning";
 pub const ABOUT: &str = "training by LDP-SGD: table, curves, membership, convex case (hours; not in all)";
 
 /// Measures some parts. `out` is where finished runs are kept.
-pub fn run(lab: &Lab, options: &Options, out: Option<&Path>) -> Result<Measured> {
+pub fn run(lab: &Lab, options: &Options, out: Option<&Path>) -> Result<LearningResults> {
     ensure!(options.runs != Some(0), "no runs make no mean; give --runs 1 or more");
     ensure!(
         (1..=2_000).contains(&options.examples) && 2_000 % options.examples == 0,
@@ -124,7 +124,7 @@ pub fn run(lab: &Lab, options: &Options, out: Option<&Path>) -> Result<Measured>
         short_runs: options.runs(10),
         quick: options.quick,
         examples: options.examples,
-        learned_respondents: public.map_or(50_000, Public::respondents_left),
+        learned_respondents: public.map_or(50_000, PublicPictures::respondents_left),
         learned_from: public,
     };
     let jobs: Vec<Vec<Job>> = parts.iter().map(|part| part.jobs(&scale)).collect::<Result<_>>()?;
@@ -146,7 +146,7 @@ pub fn run(lab: &Lab, options: &Options, out: Option<&Path>) -> Result<Measured>
             section.text.insert(0, QUICK.into());
         }
     }
-    Ok(Measured { sections, training_seconds: results.seconds() })
+    Ok(LearningResults { sections, training_seconds: results.seconds() })
 }
 
 impl Options {
@@ -197,11 +197,13 @@ impl Scale {
     /// What a set is called where CIFAR-10 is seen through learned features: with what they are learned from.
     fn title(&self, set: PictureSet) -> String {
         match (set, self.learned_from) {
-            (PictureSet::Cifar10, Some(Public::StandIn)) => format!(
+            (PictureSet::Cifar10, Some(PublicPictures::StandIn)) => format!(
                 "CIFAR-10 stand-in (features of data_batch_5, n = {})",
                 people(self.learned_respondents as f64)
             ),
-            (PictureSet::Cifar10, Some(Public::Cifar100)) => "CIFAR-10 (features of CIFAR-100)".into(),
+            (PictureSet::Cifar10, Some(PublicPictures::Cifar100)) => {
+                "CIFAR-10 (features of CIFAR-100)".into()
+            }
             (set, _) => paper::title(set).into(),
         }
     }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::fragments::{Printed, section};
+use super::fragments::{FragmentsRow, section};
 use super::lab::{Data, Lab, exact_local, one_hot};
 use super::{Figure, Image, Row, Section};
 
@@ -58,36 +58,36 @@ pub(super) fn location(lab: &Lab) -> Result<Section> {
     Ok(section)
 }
 
-const PRINTED: [Printed; 5] = [
-    Printed {
+const PRINTED: [FragmentsRow; 5] = [
+    FragmentsRow {
         central: 0.05,
         gaussian: (91.16, 62.08),
         local: 7.385,
         local_printed: 7.39,
         fragments: [(7.39, 7.39, 150.54), (7.39, 5.78, 160.02), (7.39, 4.55, 160.19), (7.39, 1.86, 161.85)],
     },
-    Printed {
+    FragmentsRow {
         central: 0.25,
         gaussian: (18.32, 14.80),
         local: 10.555,
         local_printed: 10.56,
         fragments: [(10.56, 10.56, 83.01), (10.56, 8.95, 97.15), (10.56, 7.72, 97.24), (10.56, 5.01, 97.28)],
     },
-    Printed {
+    FragmentsRow {
         central: 0.5,
         gaussian: (9.21, 7.83),
         local: 11.88,
         local_printed: 11.88,
         fragments: [(11.88, 11.88, 67.31), (11.88, 10.27, 73.74), (11.88, 9.04, 73.76), (11.88, 6.33, 73.75)],
     },
-    Printed {
+    FragmentsRow {
         central: 0.75,
         gaussian: (6.18, 5.39),
         local: 12.63,
         local_printed: 12.63,
         fragments: [(12.63, 12.63, 63.00), (12.63, 11.02, 66.79), (12.63, 9.79, 66.79), (12.63, 7.08, 66.80)],
     },
-    Printed {
+    FragmentsRow {
         central: 1.0,
         gaussian: (4.66, 4.13),
         local: 13.14,

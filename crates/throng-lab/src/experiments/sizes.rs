@@ -52,10 +52,11 @@ fn run_on(lab: &Lab, crowds: &[Crowd], deployed: Size) -> Result<Section> {
                 Way::Planned(crowd.planned(central)?),
                 Way::Deployed(deployed),
             ];
-            let measured: Vec<Measured> =
+            let measured: Vec<EncodingMeasurement> =
                 ways.into_iter().map(|way| crowd.measure(lab, central, way)).collect::<Result<_>>()?;
             if let [one_hot, sketches @ ..] = &measured[..] {
-                let is_worse = |one: &Measured| one.rmse > one_hot.rmse && one.fragments > one_hot.fragments;
+                let is_worse =
+                    |one: &EncodingMeasurement| one.rmse > one_hot.rmse && one.fragments > one_hot.fragments;
                 gains_nothing &= sketches.iter().all(is_worse);
             }
             if let [_, Way::Smallest(smallest), Way::Planned(planned), _] = ways {
@@ -115,7 +116,7 @@ enum Way {
 }
 
 /// One way, measured.
-struct Measured {
+struct EncodingMeasurement {
     way: Way,
     epsilon_local: f64,
     rmse: f64,
@@ -215,7 +216,7 @@ impl Crowd {
         }
     }
 
-    fn measure(&self, lab: &Lab, central: f64, way: Way) -> Result<Measured> {
+    fn measure(&self, lab: &Lab, central: f64, way: Way) -> Result<EncodingMeasurement> {
         let mechanism = way.mechanism(&self.data, central)?;
         let counts = self.data.counts();
         let measured = lab.measure(&self.data, &mechanism)?;
@@ -224,7 +225,7 @@ impl Crowd {
             None => 0.0,
             Some(_) => root_mean(counts.iter().map(|&count| spread.variance(count as f64) - spread.noise)),
         };
-        Ok(Measured {
+        Ok(EncodingMeasurement {
             way,
             epsilon_local: mechanism.guarantee().epsilon().value(),
             rmse: measured.accuracy.rmse,
@@ -236,7 +237,7 @@ impl Crowd {
         })
     }
 
-    fn text(&self, cells: &[(f64, Vec<Measured>)]) -> String {
+    fn text(&self, cells: &[(f64, Vec<EncodingMeasurement>)]) -> String {
         let mut text = format!(
             "{}: {} {} over {} values.",
             capital(self.name),
@@ -245,7 +246,7 @@ impl Crowd {
             people(self.data.domain() as f64)
         );
         for (central, measured) in cells {
-            let one = |one: &Measured| {
+            let one = |one: &EncodingMeasurement| {
                 format!(
                     "{}: error {:.1}, {} fragments per respondent, {} of the top {TOP} found",
                     one.way.name(),
@@ -261,7 +262,12 @@ impl Crowd {
     }
 
     /// What theory expects of sketches of all sizes, at one guarantee.
-    fn figure(&self, central: f64, locals: &[(u32, Epsilon)], measured: &[Measured]) -> Result<Figure> {
+    fn figure(
+        &self,
+        central: f64,
+        locals: &[(u32, Epsilon)],
+        measured: &[EncodingMeasurement],
+    ) -> Result<Figure> {
         let mut series = Vec::new();
         for cells in self.fewer_than_values(&CELLS_DRAWN) {
             let mut points = Vec::new();
@@ -311,7 +317,7 @@ impl Crowd {
     }
 }
 
-impl Measured {
+impl EncodingMeasurement {
     /// The cells, each claimed to be worse than those of the ways before.
     fn rows(&self, crowd: &Crowd, central: f64, better: &[Self]) -> Vec<Row> {
         let cell =

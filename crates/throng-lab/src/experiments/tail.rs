@@ -5,7 +5,7 @@ use throng_account::amplification::exact;
 use throng_account::bound::Bound;
 use throng_dp::{Delta, Epsilon, SketchShape};
 
-use super::lab::{Data, Lab, Measured, exact_local, gaussian_sigma, one_hot, sketch};
+use super::lab::{Data, Lab, Reconstruction, exact_local, gaussian_sigma, one_hot, sketch};
 use super::unified::HASH_SEED;
 use super::{Figure, Image, Row, Section};
 use throng_analyze::{log_spaced, ranks};
@@ -52,7 +52,7 @@ pub(super) fn run(lab: &Lab) -> Result<Section> {
         let mut shares = Vec::new();
         let (mut series, mut masses) = (Vec::new(), Vec::new());
         for (name, local, measured) in &ways {
-            let recovered = Recovered::of(measured, truth, &order)?;
+            let recovered = Recovery::of(measured, truth, &order)?;
             let cell = |what: &str| format!("epsilon_central {central}, {name}: {what}");
             let best = shares.get(1).copied().unwrap_or(f64::INFINITY);
             let fragments_win = *name == "trusted party" || recovered.mass <= best + 1e-12;
@@ -114,7 +114,7 @@ fn whole_report_generic(n: u64, central: Epsilon, delta: Delta) -> Result<Epsilo
 }
 
 /// What stands out of the noise.
-struct Recovered {
+struct Recovery {
     /// The share of the values that somebody holds.
     values: f64,
     /// The share of the respondents who hold them.
@@ -125,8 +125,8 @@ struct Recovered {
     mass_to_rank: Vec<(f64, f64)>,
 }
 
-impl Recovered {
-    fn of(measured: &Measured, truth: &[u64], order: &[usize]) -> Result<Self> {
+impl Recovery {
+    fn of(measured: &Reconstruction, truth: &[u64], order: &[usize]) -> Result<Self> {
         let threshold = measured.estimates.heavy_hitters(0.001)?.threshold;
         let seen = |value: usize| measured.estimates.counts()[value] > threshold && truth[value] > 0;
         let held: Vec<usize> = order.iter().copied().filter(|&value| truth[value] > 0).collect();

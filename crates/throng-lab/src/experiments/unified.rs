@@ -5,7 +5,7 @@ use throng_account::amplification::{exact, lemma};
 use throng_dp::{Epsilon, SketchShape};
 
 use super::conclusion::concluded;
-use super::lab::{Data, Lab, Measured, exact_local, gaussian_sigma, one_hot, sketch};
+use super::lab::{Data, Lab, Reconstruction, exact_local, gaussian_sigma, one_hot, sketch};
 use super::{Figure, Image, Row, Section};
 use throng_simulate::dataset::Dataset;
 
@@ -50,7 +50,7 @@ pub(super) fn run(lab: &Lab) -> Result<Section> {
 }
 
 /// A column of the table as printed.
-struct Printed {
+struct UnifiedColumn {
     data: Data,
     /// Row 1: epsilon_central, RMSE, bits.
     low: (f64, f64, f64),
@@ -63,7 +63,7 @@ struct Printed {
 
 struct Column<'a> {
     lab: &'a Lab,
-    printed: &'a Printed,
+    printed: &'a UnifiedColumn,
     dataset: &'a Dataset,
 }
 
@@ -186,7 +186,7 @@ impl Column<'_> {
         Ok(())
     }
 
-    fn push_picture(&self, section: &mut Section, name: &str, caption: &str, measured: &Measured) {
+    fn push_picture(&self, section: &mut Section, name: &str, caption: &str, measured: &Reconstruction) {
         let Some(canvas) = self.dataset.canvas() else { return };
         section.figures.push(Figure {
             name: format!("unified-{}-{}", self.printed.data.name(), name.replace('.', "-")),
@@ -206,29 +206,29 @@ const THEORY: f64 = 0.02;
 /// Collisions with a few large values do not average out as noise does.
 pub(super) const SKETCH_THEORY: f64 = 0.05;
 
-const PRINTED: [Printed; 4] = [
-    Printed {
+const PRINTED: [UnifiedColumn; 4] = [
+    UnifiedColumn {
         data: Data::Map,
         low: (0.0011, 182.17, 333_234.91),
         strict: (7.385, 150.54, 1734.52),
         weak: (13.14, 61.31, 6.49),
         sketch: (79.73, 1.13),
     },
-    Printed {
+    UnifiedColumn {
         data: Data::Horse,
         low: (0.0111, 129.13, 10_452.47),
         strict: (2.94, 118.40, 4403.42),
         weak: (8.55, 12.96, 17.97),
         sketch: (13.25, 13.68),
     },
-    Printed {
+    UnifiedColumn {
         data: Data::Child,
         low: (0.0023, 138.06, 42_715.58),
         strict: (5.95, 121.81, 932.34),
         weak: (11.7, 20.13, 3.97),
         sketch: (34.54, 1.54),
     },
-    Printed {
+    UnifiedColumn {
         data: Data::Heavy,
         low: (0.0012, 3565.88, 211_957.86),
         strict: (7.235, 234.28, 1281.93),

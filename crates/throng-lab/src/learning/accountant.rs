@@ -7,7 +7,7 @@ use throng_dp::{CentralGuarantee, Delta, Epsilon, Replacement};
 use throng_learn::{Mechanism, Protocol, Settings};
 
 use super::Mode;
-use super::statement::{CentralStatement, Grouped, Local, LocalStatement, Statement};
+use super::statement::{CentralStatement, GroupedGuarantee, LocalLosses, LocalStatement, Statement};
 
 /// Accounts for a training.
 #[derive(Clone, Debug)]
@@ -15,11 +15,12 @@ pub(crate) struct Accountant {
     respondents: u64,
     examples: u64,
     delta: Delta,
-    what: What,
+    protocol: AccountedProtocol,
 }
 
+/// A protocol, with the composition that accounts for it.
 #[derive(Clone, Debug)]
-enum What {
+enum AccountedProtocol {
     Nothing,
     Central(DpSgd<Replacement>),
     Local(Box<Reports>),
@@ -48,10 +49,10 @@ impl Accountant {
         delta: Delta,
     ) -> Result<Self> {
         let examples = settings.examples_each_step as u64;
-        let what = match settings.protocol {
-            Protocol::Plain => What::Nothing,
+        let protocol = match settings.protocol {
+            Protocol::Plain => AccountedProtocol::Nothing,
             Protocol::Central { noise, .. } => {
-                What::Central(DpSgd::new(respondents, examples, noise, settings.steps)?)
+                AccountedProtocol::Central(DpSgd::new(respondents, examples, noise, settings.steps)?)
             }
             Protocol::Local { mechanism, epsilon, clip, reports_each, .. } => {
                 let mechanism = Mechanism::new(mechanism, dimension, clip, epsilon)?;
@@ -73,21 +74,21 @@ impl Accountant {
                     }
                 };
                 let each = reports_each;
-                What::Local(Box::new(Reports { mechanism, each, mode, cover, sampled, grouped }))
+                AccountedProtocol::Local(Box::new(Reports { mechanism, each, mode, cover, sampled, grouped }))
             }
         };
-        Ok(Self { respondents, examples, delta, what })
+        Ok(Self { respondents, examples, delta, protocol })
     }
 
     /// epsilon_central after each of these numbers of steps; none if nothing is promised.
     pub(crate) fn epsilons(&self, steps: &[u64]) -> Result<Vec<Option<f64>>> {
-        Ok(match &self.what {
-            What::Nothing => vec![None; steps.len()],
-            What::Central(training) => {
+        Ok(match &self.protocol {
+            AccountedProtocol::Nothing => vec![None; steps.len()],
+            AccountedProtocol::Central(training) => {
                 let noise = training.noise_multiplier();
                 steps.iter().map(|&steps| self.central(noise, steps).map(Some)).collect::<Result<_>>()?
             }
-            What::Local(reports) => {
+            AccountedProtocol::Local(reports) => {
                 let epsilons = reports.claimed().epsilons(steps, self.delta)?;
                 epsilons.into_iter().map(|epsilon| Some(epsilon.value())).collect()
             }
@@ -96,23 +97,23 @@ impl Accountant {
 
     /// The largest number of steps that cost no more; none if nothing is promised.
     pub(super) fn steps_within(&self, epsilon: Epsilon) -> Result<Option<u64>> {
-        Ok(match &self.what {
-            What::Nothing => None,
-            What::Central(training) => {
+        Ok(match &self.protocol {
+            AccountedProtocol::Nothing => None,
+            AccountedProtocol::Central(training) => {
                 let target = CentralGuarantee::new(epsilon, self.delta);
                 // One step that costs more is no failure.
                 Some(training.longest(target).map_or(0, |training| training.steps()))
             }
-            What::Local(reports) => Some(reports.claimed().steps_within(epsilon, self.delta)?),
+            AccountedProtocol::Local(reports) => Some(reports.claimed().steps_within(epsilon, self.delta)?),
         })
     }
 
     /// All that is promised about a training of `steps` steps.
     pub(super) fn statement(&self, steps: u64) -> Result<Statement> {
         let delta = self.delta.value();
-        match &self.what {
-            What::Nothing => Ok(Statement::Plain),
-            What::Central(training) => Ok(Statement::Central(CentralStatement {
+        match &self.protocol {
+            AccountedProtocol::Nothing => Ok(Statement::Plain),
+            AccountedProtocol::Central(training) => Ok(Statement::Central(CentralStatement {
                 neighbors: "replacement",
                 epsilon_central: self.central(training.noise_multiplier(), steps)?,
                 delta,
@@ -122,14 +123,14 @@ impl Accountant {
                 sampling_rate: self.examples as f64 / self.respondents as f64,
                 steps,
             })),
-            What::Local(reports) => {
+            AccountedProtocol::Local(reports) => {
                 let epsilon = |training: LdpSgd| -> Result<f64> {
                     Ok(training.epsilons(&[steps], self.delta)?[0].value())
                 };
                 let (sampled, unsampled) =
                     (epsilon(reports.sampled)?, epsilon(reports.sampled.without_sampling())?);
                 let grouped = (reports.mode == Mode::SimulateBatch && reports.each > 1).then(|| {
-                    Ok::<_, anyhow::Error>(Grouped {
+                    Ok::<_, anyhow::Error>(GroupedGuarantee {
                         respondents: self.examples,
                         epsilon_step: reports.mechanism.epsilon().value() * f64::from(reports.each),
                         epsilon_central_sampled: epsilon(reports.grouped)?,
@@ -161,7 +162,7 @@ impl Accountant {
                     epsilon_central_unsampled: unsampled,
                     epsilon_central_as_paper: as_paper.ok().map(|said| said.epsilon().value()),
                     grouped: grouped.transpose()?,
-                    local: Local {
+                    local: LocalLosses {
                         step: local.step.epsilon().value(),
                         epoch_if_asked_once: local.epoch_if_asked_once.epsilon().value(),
                         epoch_worst: local.epoch_worst.epsilon().value(),

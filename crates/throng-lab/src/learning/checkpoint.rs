@@ -178,21 +178,21 @@ impl std::fmt::Debug for Checkpoint {
 struct Header {
     identity: BTreeMap<String, String>,
     seeds: Vec<String>,
-    done: Vec<Vec<Exact>>,
-    curve: Vec<Exact>,
+    done: Vec<Vec<PointBits>>,
+    curve: Vec<PointBits>,
     step: Option<u64>,
     lengths: [usize; 4],
 }
 
 /// A point whose numbers are bits: decimal digits might not give the same ones back.
-type Exact = (u64, u64, u64, Option<u64>);
+type PointBits = (u64, u64, u64, Option<u64>);
 
-fn exact(point: &Point) -> Exact {
+fn exact(point: &Point) -> PointBits {
     let bits = f64::to_bits;
     (point.step, bits(point.accuracy), bits(point.loss), point.epsilon_central.map(bits))
 }
 
-fn point(&(step, accuracy, loss, epsilon): &Exact) -> Point {
+fn point(&(step, accuracy, loss, epsilon): &PointBits) -> Point {
     let number = f64::from_bits;
     Point { step, accuracy: number(accuracy), loss: number(loss), epsilon_central: epsilon.map(number) }
 }

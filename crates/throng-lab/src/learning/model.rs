@@ -5,7 +5,7 @@ use serde::Serialize;
 use throng_learn::{Curve, Network};
 
 use super::FEATURES;
-use throng_simulate::dataset::{Labelled, PictureSet};
+use throng_simulate::dataset::{LabelledExamples, PictureSet};
 
 throng_simulate::choices! {
     /// The name of a model.
@@ -37,7 +37,11 @@ impl ModelName {
     }
 
     /// The data as this model reads them, and its network; `set` says which pictures they are.
-    pub fn prepare(self, set: Option<PictureSet>, data: Labelled) -> Result<(Labelled, Network)> {
+    pub fn prepare(
+        self,
+        set: Option<PictureSet>,
+        data: LabelledExamples,
+    ) -> Result<(LabelledExamples, Network)> {
         let classes = data.training.classes();
         match (self, set) {
             // What such a network sees is made where the pictures are opened.
@@ -64,7 +68,7 @@ impl ModelName {
                     examples.map(hog.len(), |pixels, out| hog.fill(pixels, out))
                 };
                 let (training, test) = (seen(&data.training), seen(&data.test));
-                Ok((Labelled { training, test, ..data }, Network::linear(hog.len(), classes)))
+                Ok((LabelledExamples { training, test, ..data }, Network::linear(hog.len(), classes)))
             }
             (Self::Cnn | Self::CnnStride2, Some(PictureSet::Mnist | PictureSet::FashionMnist)) => {
                 let stride = if self == Self::Cnn { 1 } else { 2 };

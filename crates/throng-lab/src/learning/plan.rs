@@ -10,13 +10,13 @@ use super::accountant::Accountant;
 use super::defaults::Defaults;
 use super::{Choices, Mode, ModelName, ProtocolName, Source, Statement};
 use throng_account::Refusal;
-use throng_simulate::dataset::{Labelled, PictureSet};
+use throng_simulate::dataset::{LabelledExamples, PictureSet};
 
 /// What is trained on what, how, and what that guarantees.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The examples, as the model reads them. Accuracy is measured on `data.test`.
-    pub data: Labelled,
+    pub data: LabelledExamples,
     /// The model.
     pub model: ModelName,
     /// Its layers.
@@ -39,7 +39,7 @@ impl Plan {
     }
 
     /// The same for data that were opened already; `set` says which pictures they are.
-    pub fn of(data: Labelled, set: Option<PictureSet>, choices: &Choices) -> Result<Self> {
+    pub fn of(data: LabelledExamples, set: Option<PictureSet>, choices: &Choices) -> Result<Self> {
         choices.check()?;
         let model = choices.model.unwrap_or_else(|| ModelName::suited(set));
         let (mut data, network) = model.prepare(set, data)?;

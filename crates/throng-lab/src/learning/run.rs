@@ -29,7 +29,7 @@ pub struct Point {
 
 /// A training that is done.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Trained {
+pub struct TrainedModel {
     /// The model.
     pub model: Vec<f32>,
     /// From the start to the end; never empty.
@@ -70,7 +70,7 @@ impl<'a> Run<'a> {
     }
 
     /// All steps that are left.
-    pub fn to_end(mut self, mut at_point: impl FnMut(&Point)) -> Result<Trained> {
+    pub fn to_end(mut self, mut at_point: impl FnMut(&Point)) -> Result<TrainedModel> {
         while !self.is_done() {
             if let Some(point) = self.step()? {
                 at_point(&point);
@@ -90,8 +90,8 @@ impl<'a> Run<'a> {
     }
 
     /// What there is of it.
-    pub fn trained(self) -> Trained {
-        Trained { model: self.training.state().model().to_vec(), curve: self.curve }
+    pub fn trained(self) -> TrainedModel {
+        TrainedModel { model: self.training.state().model().to_vec(), curve: self.curve }
     }
 
     /// Adds a point to the curve if it has one here.
@@ -106,7 +106,7 @@ impl<'a> Run<'a> {
     }
 }
 
-impl Trained {
+impl TrainedModel {
     /// The last point of the curve: how good the model is.
     pub fn last(&self) -> Option<&Point> {
         self.curve.last()

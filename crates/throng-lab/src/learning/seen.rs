@@ -14,10 +14,14 @@ use throng_wire::Digest;
 use throng_host::out_dir::OutDir;
 
 /// Examples to train on, and others to test with.
-pub(crate) type Both = (Examples, Examples);
+pub(crate) type TrainTestSplit = (Examples, Examples);
 
 /// What is in a file, if it was made from what `origin` is the hash of and is whole; otherwise it is made, and kept there.
-pub(crate) fn seen(path: &Path, origin: Digest, make: impl FnOnce() -> Result<Both>) -> Result<Both> {
+pub(crate) fn seen(
+    path: &Path,
+    origin: Digest,
+    make: impl FnOnce() -> Result<TrainTestSplit>,
+) -> Result<TrainTestSplit> {
     if let Some(both) = fs::read(path).ok().and_then(|bytes| parse(&bytes, origin)) {
         return Ok(both);
     }
@@ -37,7 +41,7 @@ fn keep(path: &Path, bytes: Vec<u8>) {
     }
 }
 
-fn bytes((training, test): &Both, origin: Digest) -> Vec<u8> {
+fn bytes((training, test): &TrainTestSplit, origin: Digest) -> Vec<u8> {
     let mut bytes = [MAGIC, origin.as_bytes()].concat();
     for examples in [training, test] {
         for number in [examples.len(), examples.width(), examples.classes()] {
@@ -54,7 +58,7 @@ fn bytes((training, test): &Both, origin: Digest) -> Vec<u8> {
 }
 
 /// None if the file is damaged, cut short, or of something else.
-fn parse(bytes: &[u8], origin: Digest) -> Option<Both> {
+fn parse(bytes: &[u8], origin: Digest) -> Option<TrainTestSplit> {
     let (content, hash) = bytes.split_last_chunk::<32>()?;
     let mut rest = content.strip_prefix(MAGIC)?.strip_prefix(origin.as_bytes())?;
     if Digest::of(content).as_bytes() != hash {
@@ -84,7 +88,7 @@ const MAGIC: &[u8] = b"throng seen 1\n";
 mod tests {
     use super::*;
 
-    fn both(first: f32) -> Both {
+    fn both(first: f32) -> TrainTestSplit {
         let training = Examples::new(vec![first, 0.1, -0.0, 1e-9, 5.0, 6.0], 3, vec![1, 0], 2).unwrap();
         (training, Examples::new(vec![0.5, 0.25, 0.125, 3.0], 2, vec![1, 0], 2).unwrap())
     }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use super::Pretrained;
-use throng_simulate::dataset::{Labelled, PictureSet};
+use super::PretrainedNetwork;
+use throng_simulate::dataset::{LabelledExamples, PictureSet};
 
 /// Data to learn from, every example of which is one respondent's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,12 +37,12 @@ pub enum Source {
 
 impl Source {
     /// Reads the examples.
-    pub fn open(&self) -> Result<Labelled> {
+    pub fn open(&self) -> Result<LabelledExamples> {
         match self {
-            Self::Census => Labelled::census(),
-            Self::Pictures { set, data } => Labelled::open_pictures(data, *set),
-            Self::Seen { data, network } => Pretrained::open(network)?.cifar_10(data),
-            Self::Csv { path, target } => Labelled::open_csv(path, target),
+            Self::Census => LabelledExamples::census(),
+            Self::Pictures { set, data } => LabelledExamples::open_pictures(data, *set),
+            Self::Seen { data, network } => PretrainedNetwork::open(network)?.cifar_10(data),
+            Self::Csv { path, target } => LabelledExamples::open_csv(path, target),
         }
     }
 

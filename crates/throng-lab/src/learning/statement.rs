@@ -67,14 +67,14 @@ pub struct LocalStatement {
     /// What the paper's theorems would say; none where they do not apply.
     pub epsilon_central_as_paper: Option<f64>,
     /// With all reports about one example as one respondent's, where the mode takes them for those of several.
-    pub grouped: Option<Grouped>,
+    pub grouped: Option<GroupedGuarantee>,
     /// What one respondent's reports guarantee, to whoever sees them with their sender.
-    pub local: Local,
+    pub local: LocalLosses,
 }
 
 /// A training in which all reports about one example are one respondent's.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Grouped {
+pub struct GroupedGuarantee {
     /// How many respondents a step asks.
     pub respondents: u64,
     /// What all reports of one of them in one step guarantee by themselves.
@@ -87,7 +87,7 @@ pub struct Grouped {
 
 /// What the reports of one respondent guarantee by themselves, without any shuffling.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Local {
+pub struct LocalLosses {
     /// In one step.
     pub step: f64,
     /// In an epoch, if it asked everybody once, as the paper assumes. Steps here draw anew, and do not.

@@ -5,13 +5,13 @@ use rayon::prelude::*;
 
 use super::cells::CellNoise;
 use super::streams::{Purpose, Streams};
-use super::{Simulated, Simulation};
+use super::{Simulation, SimulationOutcome};
 
 pub(super) fn run(
     simulation: &Simulation,
     streams: &Streams,
     progress: &(impl Fn(u64) -> Result<()> + Sync),
-) -> Result<Simulated> {
+) -> Result<SimulationOutcome> {
     let respondents = simulation.respondents();
     let sums: Vec<Vec<u64>> = simulation
         .counts
@@ -33,7 +33,7 @@ pub(super) fn run(
         fragments += sum;
     }
     tally.add_respondents(respondents);
-    Ok(Simulated { estimates: simulation.mechanism.estimate(&tally)?, fragments })
+    Ok(SimulationOutcome { estimates: simulation.mechanism.estimate(&tally)?, fragments })
 }
 
 /// Values that share a stream. Part of what a seed means.

@@ -10,13 +10,13 @@ use anyhow::{Context, Result};
 use throng_dp::{Fragments, Tally, Value};
 
 use super::streams::{Purpose, Streams};
-use super::{Simulated, Simulation};
+use super::{Simulation, SimulationOutcome};
 
 pub(super) fn run(
     simulation: &Simulation,
     streams: &Streams,
     progress: &(impl Fn(u64) -> Result<()> + Sync),
-) -> Result<Simulated> {
+) -> Result<SimulationOutcome> {
     let mechanism = simulation.mechanism;
     let crowd = Crowd::new(simulation.counts);
     let total = Mutex::new(None);
@@ -60,7 +60,7 @@ pub(super) fn run(
     };
     rayon::broadcast(|context| work(context.index())).into_iter().collect::<Result<()>>()?;
     let tally = total.into_inner().unwrap_or_else(PoisonError::into_inner).context("nobody answered")?;
-    Ok(Simulated { estimates: mechanism.estimate(&tally)?, fragments: tally.counts().sum() })
+    Ok(SimulationOutcome { estimates: mechanism.estimate(&tally)?, fragments: tally.counts().sum() })
 }
 
 /// The respondents in the order of their values, found by number.

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use chacha20::ChaCha8Rng;
 use throng_dp::{BitRandomizer, CountSketch, Mechanism, RowCells, SketchSums};
 
-use super::Simulated;
+use super::SimulationOutcome;
 use super::binomial::Binomial;
 use super::cells::CellNoise;
 use super::streams::{Purpose, Streams};
@@ -23,7 +23,7 @@ pub(super) fn run(
     mechanisms: &[&Mechanism],
     streams: &Streams,
     progress: &(impl Fn(u64) -> Result<()> + Sync),
-) -> Result<Vec<Simulated>> {
+) -> Result<Vec<SimulationOutcome>> {
     let sketch = mechanisms.first().and_then(|mechanism| mechanism.sketch()).context("no sketch")?;
     let per_report = sketch.differing_bits();
     let alike = |other: &CountSketch| other.shape() == sketch.shape() && other.differing_bits() == per_report;
@@ -45,7 +45,7 @@ pub(super) fn run(
         }
     }
     let respondents = counts.iter().sum();
-    let simulated = |(mechanism, result): (&&Mechanism, &PartResult)| Simulated {
+    let simulated = |(mechanism, result): (&&Mechanism, &PartResult)| SimulationOutcome {
         estimates: result.sums.estimates(respondents, per_report, &mechanism.coins().noise()),
         fragments: result.fragments,
     };

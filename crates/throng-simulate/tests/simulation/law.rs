@@ -161,7 +161,7 @@ fn large_counts_have_the_binomial_law() {
     }
 }
 
-fn draws(run: impl Fn(u64) -> throng_simulate::simulation::Simulated) -> HashMap<Shown, u64> {
+fn draws(run: impl Fn(u64) -> throng_simulate::simulation::SimulationOutcome) -> HashMap<Shown, u64> {
     let mut seen = HashMap::new();
     for seed in 0..DRAWS {
         let simulated = run(seed);

@@ -13,7 +13,7 @@ mod seeds;
 mod statistics;
 
 use throng_dp::{CountSketch, Epsilon, Mechanism, OneHot, SketchShape};
-use throng_simulate::simulation::{Mode, Simulated, Simulation};
+use throng_simulate::simulation::{Mode, Simulation, SimulationOutcome};
 
 const MODES: [Mode; 2] = [Mode::Aggregate, Mode::Respondent];
 
@@ -75,6 +75,6 @@ fn in_one_pool(test: impl FnOnce() + Send) {
     rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(test);
 }
 
-fn simulate(mechanism: &Mechanism, counts: &[u64], mode: Mode, seed: u64) -> Simulated {
+fn simulate(mechanism: &Mechanism, counts: &[u64], mode: Mode, seed: u64) -> SimulationOutcome {
     Simulation { mechanism, counts, mode, seed, threads: 1 }.run(|_| ()).unwrap()
 }

@@ -14,7 +14,7 @@ use throng_respondent::{Answer, PersonalLedger};
 use throng_serve::analysis::{DataKey, ReleaseLedger, SealedFiles};
 use throng_serve::verify::verify;
 use throng_serve::{AnalyzerConfig, ShufflerConfig};
-use throng_simulate::dataset::{Dataset, Labelled, Records};
+use throng_simulate::dataset::{Dataset, LabelledExamples, Records};
 use throng_wire::{Digest, Route, SigningKey, SurveyHash};
 
 use super::Target;
@@ -183,7 +183,7 @@ pub(crate) fn erased_check(content: &[u8], route: &Route) -> String {
 /// What is learned from: a table; pictures in the IDX form, whose length the first two bytes say, with their labels; and CIFAR.
 fn labelled(bytes: &[u8]) {
     let file = File::new("labelled.csv", bytes);
-    if let Ok(table) = Labelled::open_csv(&file.0, "class") {
+    if let Ok(table) = LabelledExamples::open_csv(&file.0, "class") {
         assert!(table.training.len() + table.test.len() > 0);
     }
     for set in [Cifar::Ten, Cifar::Hundred] {

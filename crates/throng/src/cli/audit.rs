@@ -61,7 +61,7 @@ pub enum AuditCommand {
 
 /// What all audits share.
 #[derive(Args, Clone, Copy, Debug)]
-pub struct Sureness {
+pub struct ConfidenceArgs {
     /// How sure to be before a promise is called broken, for all that this run looks at together
     #[arg(long, value_name = "P", default_value_t = 0.999, allow_negative_numbers = true)]
     pub confidence: f64,
@@ -114,7 +114,7 @@ pub struct LocalArgs {
 
     /// How sure, and from which seed.
     #[command(flatten)]
-    pub sureness: Sureness,
+    pub sureness: ConfidenceArgs,
 }
 
 /// The arguments of `throng audit central`.
@@ -180,7 +180,7 @@ pub struct CentralArgs {
 
     /// How sure, and from which seed.
     #[command(flatten)]
-    pub sureness: Sureness,
+    pub sureness: ConfidenceArgs,
 }
 
 /// The arguments of `throng audit wire`.
@@ -212,7 +212,7 @@ pub struct WireArgs {
 
     /// How sure, and from which seed.
     #[command(flatten)]
-    pub sureness: Sureness,
+    pub sureness: ConfidenceArgs,
 }
 
 /// The arguments of `throng audit membership`.
@@ -238,5 +238,5 @@ pub struct MembershipArgs {
 
     /// How sure, and from which seed.
     #[command(flatten)]
-    pub sureness: Sureness,
+    pub sureness: ConfidenceArgs,
 }

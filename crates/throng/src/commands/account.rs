@@ -23,7 +23,7 @@ use throng_dp::{Absence, CentralGuarantee, Coins, Delta, Epsilon, Neighbors, Rem
 use throng_survey::StatedGuarantee;
 
 use super::{Format, print};
-use crate::cli::{AccountArgs, Against};
+use crate::cli::{AccountArgs, TradeoffAxis};
 use throng_account::rounding::{at_most, at_most_to};
 
 /// Answers one question, or a file of them.
@@ -31,7 +31,7 @@ pub fn run(args: &AccountArgs, format: Format) -> Result<()> {
     if let Some(path) = &args.rows {
         return rows::run(path);
     }
-    let asked = Asked::check(args)?;
+    let asked = AccountRequest::check(args)?;
     if let Some(path) = &args.plot {
         plot(&asked, args.against, path)?;
     }
@@ -44,7 +44,7 @@ pub fn run(args: &AccountArgs, format: Format) -> Result<()> {
 
 /// Draws the trade-off.
 #[cfg(feature = "lab")]
-fn plot(asked: &Asked, against: Against, path: &Path) -> Result<()> {
+fn plot(asked: &AccountRequest, against: TradeoffAxis, path: &Path) -> Result<()> {
     curve::plot(asked, against)?.write(path)?;
     eprintln!("wrote {}", path.display());
     Ok(())
@@ -52,14 +52,14 @@ fn plot(asked: &Asked, against: Against, path: &Path) -> Result<()> {
 
 /// Says that it cannot.
 #[cfg(not(feature = "lab"))]
-fn plot(_: &Asked, _: Against, _: &Path) -> Result<()> {
+fn plot(_: &AccountRequest, _: TradeoffAxis, _: &Path) -> Result<()> {
     bail!(
         "this program draws no plots: leave out --plot, or use one that was built with its default features"
     )
 }
 
 /// The flags, checked.
-struct Asked {
+struct AccountRequest {
     respondents: u64,
     honest: u64,
     delta: Delta,
@@ -78,7 +78,7 @@ enum Side {
     Central(Epsilon),
 }
 
-impl Asked {
+impl AccountRequest {
     fn check(args: &AccountArgs) -> Result<Self> {
         let respondents =
             args.respondents.context("give --respondents, or --rows for a file of questions")?;
@@ -126,7 +126,7 @@ impl Asked {
     }
 }
 
-impl Asked {
+impl AccountRequest {
     /// Whether the fragments of a bit are counted by several instances, perhaps over different people.
     fn is_spread(&self) -> bool {
         self.fragments > 1 && self.instances > 1
@@ -242,7 +242,7 @@ struct Compromise {
 }
 
 impl Account {
-    fn of(asked: &Asked) -> Result<Self> {
+    fn of(asked: &AccountRequest) -> Result<Self> {
         let answers: Vec<Answer> = BOUNDS
             .iter()
             .map(|bound| {
@@ -390,7 +390,7 @@ fn labelled_crowd(kept: u64, deletion: &Deletion) -> String {
 }
 
 /// The standard deviation of a count, in respondents, with the noise of report fragments if there are any.
-fn count_error(asked: &Asked, local: Epsilon) -> Result<f64> {
+fn count_error(asked: &AccountRequest, local: Epsilon) -> Result<f64> {
     if asked.fragments == 1 {
         return Ok(noise_std(asked.respondents, local)?);
     }
@@ -403,7 +403,7 @@ fn count_error(asked: &Asked, local: Epsilon) -> Result<f64> {
 }
 
 /// What the exact bound's parameters say under replacement and under absence.
-fn others(asked: &Asked, exact: &Answer) -> Result<Vec<StatedGuarantee>> {
+fn others(asked: &AccountRequest, exact: &Answer) -> Result<Vec<StatedGuarantee>> {
     let (Some(local), Some(central)) = (exact.epsilon_local, exact.epsilon_central) else {
         return Ok(vec![]);
     };
@@ -433,7 +433,7 @@ fn others(asked: &Asked, exact: &Answer) -> Result<Vec<StatedGuarantee>> {
     Ok(vec![StatedGuarantee::kept(CentralGuarantee::<Replacement>::from(removal)), absent])
 }
 
-fn compromises(asked: &Asked, floor: Epsilon) -> Result<Vec<Compromise>> {
+fn compromises(asked: &AccountRequest, floor: Epsilon) -> Result<Vec<Compromise>> {
     let fragments = match (asked.fragments, asked.epsilon_fragment) {
         (1, _) => None,
         (tau, Some(epsilon)) => Some((epsilon, tau)),

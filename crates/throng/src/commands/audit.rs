@@ -12,8 +12,8 @@ use getrandom::rand_core::Rng;
 use serde::Serialize;
 
 use super::{Format, print};
-use crate::cli::audit::{AuditArgs, AuditCommand, Sureness};
-use crate::exit::Broken;
+use crate::cli::audit::{AuditArgs, AuditCommand, ConfidenceArgs};
+use crate::exit::BrokenPromise;
 use throng_host::entropy::system_rng;
 use throng_lab::audit::Verdict;
 use throng_lab::audit::verdict::percent;
@@ -30,13 +30,13 @@ pub fn run(args: &AuditArgs, format: Format) -> Result<()> {
 
 /// The arguments that all audits share, checked.
 #[derive(Clone, Copy, Debug)]
-struct Sure {
+struct AuditSettings {
     confidence: f64,
     seed: u64,
 }
 
-impl Sure {
-    fn check(args: &Sureness) -> Result<Self> {
+impl AuditSettings {
+    fn check(args: &ConfidenceArgs) -> Result<Self> {
         ensure!(
             args.confidence >= 0.5 && args.confidence <= 1.0 - 1e-9,
             "--confidence is {}; give at least 0.5 and less than 1, for example 0.999",
@@ -67,11 +67,11 @@ fn conclude(
         Format::Json => print(&(serde_json::to_string_pretty(result)? + "\n"))?,
         Format::Text => print(&text())?,
     }
-    if verdict.is_broken() { Err(Broken(broken.to_owned()).into()) } else { Ok(()) }
+    if verdict.is_broken() { Err(BrokenPromise(broken.to_owned()).into()) } else { Ok(()) }
 }
 
 /// The last lines of a result.
-fn verdict_line(verdict: Verdict, sure: Sure, kept: &str, broken: &str) -> String {
+fn verdict_line(verdict: Verdict, sure: AuditSettings, kept: &str, broken: &str) -> String {
     let confidence = percent(sure.confidence);
     let sentence = match verdict {
         Verdict::Kept => format!(

@@ -15,7 +15,7 @@ use tokio::time::interval;
 use super::stop::stop_signal;
 use super::{Format, print};
 use crate::cli::conform::ConformArgs;
-use crate::exit::Broken;
+use crate::exit::BrokenPromise;
 use throng_host::clock::{Clock, SystemClock, rfc3339};
 use throng_host::entropy::system_rng;
 use throng_host::net::server::Limits;
@@ -35,8 +35,9 @@ pub fn run(args: &ConformArgs, format: Format) -> Result<()> {
     }
     match verdict.findings.len() {
         0 => Ok(()),
-        1 => Err(Broken("the client does one thing that is not as docs/wire-format.md has it".into()).into()),
-        wrong => Err(Broken(format!(
+        1 => Err(BrokenPromise("the client does one thing that is not as docs/wire-format.md has it".into())
+            .into()),
+        wrong => Err(BrokenPromise(format!(
             "the client does {wrong} things that are not as docs/wire-format.md has them"
         ))
         .into()),

@@ -18,13 +18,13 @@ use throng_simulate::dataset::drawing;
 use throng_wire::{Place, Survey};
 
 use super::deployment::Deployment;
-pub use super::deployment::Running;
-use super::stop::Stop;
+pub use super::deployment::PartyProcess;
+use super::stop::StopSignal;
 use super::{Format, print};
 use crate::cli::DemoArgs;
 use crate::progress;
 use ground::Ground;
-pub use result::{DemoResult, Seen};
+pub use result::{DemoResult, PartyView};
 use throng_account::Refusal;
 use throng_account::rounding::at_most;
 use throng_analyze::Picture;
@@ -35,13 +35,13 @@ use throng_host::out_dir::OutDir;
 use throng_plot::Png;
 use throng_plot::terminal::Canvas;
 use throng_serve::analysis::{EpochDelivery, ReleaseSummary, TallyFiles};
-use timing::{Busy, SAMPLED, Speed, Timing, Work};
+use timing::{BusyMachine, SAMPLED, Speed, Timing, Work};
 
 /// Plans a survey, deploys it, has respondents answer it, releases it, and shows the result beside the truth.
 pub fn run(args: &DemoArgs, format: Format) -> Result<()> {
     let started = Instant::now();
     let demo = Demo::check(args)?;
-    let stop = Stop::on_signal("stopped; no process of the demo is left, and no temporary file")?;
+    let stop = StopSignal::on_signal("stopped; no process of the demo is left, and no temporary file")?;
     let mut ground = if args.keep { Ground::kept(&demo.out)? } else { Ground::temporary()? };
     let (deployment, mut result) = demo.survey(&ground, &stop).inspect_err(|_| {
         if stop.asked() {
@@ -91,13 +91,13 @@ impl Demo {
 
     /// Everything from the plan to the release. If this machine is so busy that too few can send while the epoch lasts, once
     /// more from the beginning with a longer one: its length is in the survey, which all parties sign.
-    fn survey(&self, ground: &Ground, stop: &Stop) -> Result<(Deployment, DemoResult)> {
+    fn survey(&self, ground: &Ground, stop: &StopSignal) -> Result<(Deployment, DemoResult)> {
         let mut times = 1;
         loop {
             let mut deployment = Deployment::new(ground.clear()?)?;
             match self.deploy(&mut deployment, times, stop) {
                 Ok(result) => return Ok((deployment, result)),
-                Err(error) if times < TIMES_MAX && error.is::<Busy>() => {
+                Err(error) if times < TIMES_MAX && error.is::<BusyMachine>() => {
                     say(&format!("late       {:#}", error.root_cause()));
                     say("again      from the beginning, with an epoch that is longer");
                     times *= 3;
@@ -108,7 +108,7 @@ impl Demo {
     }
 
     /// Everything once, with epochs that are `times` as long as they would have to be.
-    fn deploy(&self, deployment: &mut Deployment, times: u64, stop: &Stop) -> Result<DemoResult> {
+    fn deploy(&self, deployment: &mut Deployment, times: u64, stop: &StopSignal) -> Result<DemoResult> {
         let (work, draft) = self.plan(deployment, times, stop)?;
         let bar = progress::bar(2 * draft.places().count() as u64, "keys and signatures made")?;
         let step = || {
@@ -156,7 +156,7 @@ impl Demo {
         deployment: &mut Deployment,
         bundle: &Bundle,
         work: &Work,
-        stop: &Stop,
+        stop: &StopSignal,
     ) -> Result<(u64, Vec<Vec<Body>>)> {
         let survey = bundle.survey().survey();
         // The first of them, for nothing but the time that they take now and here.
@@ -193,11 +193,11 @@ impl Demo {
         deployment: &mut Deployment,
         survey: &Survey,
         bar: &ProgressBar,
-        stop: &Stop,
+        stop: &StopSignal,
     ) -> Result<()> {
         deployment.enrol(self.values.len())?;
         deployment.start(survey, || stop.check())?;
-        for Running { role, pid, address, .. } in deployment.processes() {
+        for PartyProcess { role, pid, address, .. } in deployment.processes() {
             let address = if address.is_empty() { "comes for its batches" } else { &address };
             bar.suspend(|| say(&format!("process    {role:<17} pid {pid:<8} {address}")));
         }
@@ -206,7 +206,7 @@ impl Demo {
 
     /// Plans the survey with `throng plan`, for a crowd that is reached even if some cannot answer, and an epoch that begins
     /// when everyone is ready.
-    fn plan(&self, deployment: &mut Deployment, times: u64, stop: &Stop) -> Result<(Work, Survey)> {
+    fn plan(&self, deployment: &mut Deployment, times: u64, stop: &StopSignal) -> Result<(Work, Survey)> {
         let waiting = progress::waiting("planning, and measuring how fast this machine is")?;
         let crowd = (self.values.len() as f64 * CROWD_SHARE).floor().to_string();
         let domain = self.truth.domain();
@@ -262,7 +262,7 @@ impl Demo {
         bundle: &Arc<Bundle>,
         epoch: u64,
         answers: Vec<Vec<Body>>,
-        stop: &Stop,
+        stop: &StopSignal,
     ) -> Result<(Vec<BTreeSet<u32>>, Option<SendError>)> {
         let folder = deployment.path("enrolment/respondents");
         let credentials = respondents::credentials(&folder, self.values.len())?;
@@ -294,7 +294,7 @@ impl Demo {
         let sent = |instance: u32| taken.iter().filter(|taken| taken.contains(&instance)).count() as u64;
         let fewest = there.map(sent).min().unwrap_or(u64::MAX);
         if fewest < survey.crowd.respondents_min {
-            bail!(Busy(format!(
+            bail!(BusyMachine(format!(
                 "{} of {} respondents could send to every instance while the epoch lasted, which was {} s long{}",
                 HumanCount(fewest),
                 HumanCount(taken.len() as u64),
@@ -312,7 +312,7 @@ impl Demo {
         survey: &Survey,
         bundle: &Bundle,
         epoch: u64,
-        stop: &Stop,
+        stop: &StopSignal,
     ) -> Result<()> {
         let data = deployment.path("analyzer/data");
         let bar = progress::bar(u64::from(survey.delivery.instances), "instances have delivered")?;
@@ -328,7 +328,8 @@ impl Demo {
         })?;
         bar.finish_and_clear();
         let (came, of, within) = (bar.position(), survey.delivery.instances, BATCHES_MAX.as_secs());
-        let late = || Busy(format!("{came} of {of} batches came within {within} s of the end of the epoch"));
+        let late =
+            || BusyMachine(format!("{came} of {of} batches came within {within} s of the end of the epoch"));
         // Once is long enough.
         ensure!(all, "{}", late());
         Ok(())
@@ -392,7 +393,7 @@ impl Demo {
 }
 
 /// Waits for a time.
-fn until(time_ms: u64, noun: &str, stop: &Stop) -> Result<()> {
+fn until(time_ms: u64, noun: &str, stop: &StopSignal) -> Result<()> {
     let left_s = || time_ms.saturating_sub(SystemClock.now_ms()).div_ceil(1000);
     let all_s = left_s();
     let bar = progress::bar(all_s, noun)?;

@@ -31,7 +31,7 @@ pub(super) struct Deployment {
     held: BTreeMap<Place, TcpListener>,
     /// Where others reach a party, if not where it listens.
     fronts: BTreeMap<Place, u16>,
-    processes: Vec<(Running, Child)>,
+    processes: Vec<(PartyProcess, Child)>,
     /// Where the analyzer's dashboard is.
     dashboard: Option<String>,
     /// The commands so far, as one would type them.
@@ -40,7 +40,7 @@ pub(super) struct Deployment {
 
 /// A process of the deployment.
 #[derive(Clone, Debug, Serialize)]
-pub struct Running {
+pub struct PartyProcess {
     /// What it is: analyzer, or instance-I-hop-H.
     pub role: String,
     /// Its number.
@@ -154,7 +154,7 @@ impl Deployment {
             let stdout = child.stdout.take().context("a process without output")?;
             let pid = child.id();
             let address = if place == Place::Analyzer { String::new() } else { self.url(place) };
-            self.processes.push((Running { role: role.clone(), pid, address, place }, child));
+            self.processes.push((PartyProcess { role: role.clone(), pid, address, place }, child));
             BufReader::new(stdout).read_line(&mut line)?;
             let log = || fs::read_to_string(self.path(format!("{role}/log"))).unwrap_or_default();
             ensure!(!line.is_empty(), "{role} did not start: {}", log().trim());
@@ -173,7 +173,7 @@ impl Deployment {
     }
 
     /// All processes that were started.
-    pub(super) fn processes(&self) -> Vec<Running> {
+    pub(super) fn processes(&self) -> Vec<PartyProcess> {
         self.processes.iter().map(|(running, _)| running.clone()).collect()
     }
 

@@ -74,7 +74,7 @@ pub fn run(args: &ExperimentArgs, format: Format) -> Result<()> {
         out.write(&report.files()?)?;
     }
     match format {
-        Format::Json => print(&(serde_json::to_string_pretty(&Printed::of(&report))? + "\n"))?,
+        Format::Json => print(&(serde_json::to_string_pretty(&ExperimentOutput::of(&report))? + "\n"))?,
         Format::Text => print(&text(&report, args))?,
     }
     verdict(&report)
@@ -119,14 +119,14 @@ fn verdict(report: &Report) -> Result<()> {
 
 /// What is printed for a program.
 #[derive(Serialize)]
-struct Printed<'a> {
+struct ExperimentOutput<'a> {
     seed: u64,
     rows: Vec<&'a Row>,
     seconds: f64,
     peak_rss_bytes: u64,
 }
 
-impl<'a> Printed<'a> {
+impl<'a> ExperimentOutput<'a> {
     fn of(report: &'a Report) -> Self {
         let rows = report.sections.iter().flat_map(|section| &section.rows).collect();
         Self { seed: report.seed, rows, seconds: report.seconds, peak_rss_bytes: report.peak_rss_bytes }

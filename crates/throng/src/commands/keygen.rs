@@ -37,9 +37,9 @@ pub fn run(args: &KeygenArgs, format: Format) -> Result<()> {
 }
 
 /// What is printed: as JSON, and for a person.
-type Printed = (Value, String);
+type Printout = (Value, String);
 
-fn identity(args: &IdentityArgs) -> Result<Printed> {
+fn identity(args: &IdentityArgs) -> Result<Printout> {
     let out = args.out.as_deref().context("--out is missing: where should the keys be?")?;
     let operator = line(args.operator.as_deref(), "--operator", "who runs it")?;
     let jurisdiction = line(args.jurisdiction.as_deref(), "--jurisdiction", "whose law it is under")?;
@@ -65,7 +65,7 @@ fn identity(args: &IdentityArgs) -> Result<Printed> {
     Ok((json, text))
 }
 
-fn sign(args: &SignArgs) -> Result<Printed> {
+fn sign(args: &SignArgs) -> Result<Printout> {
     let (survey, party) = read(&args.place)?;
     let place = args.place.place;
     let schedule = schedule(&args.schedule, &survey)?;
@@ -92,7 +92,7 @@ fn sign(args: &SignArgs) -> Result<Printed> {
     Ok((json, text))
 }
 
-fn rotate(args: &RotateArgs) -> Result<Printed> {
+fn rotate(args: &RotateArgs) -> Result<Printout> {
     let (survey, party) = read(&args.place)?;
     let place = args.place.place;
     let schedule = schedule(&args.schedule, &survey)?;
@@ -109,7 +109,7 @@ fn rotate(args: &RotateArgs) -> Result<Printed> {
     Ok((json!({ "out": args.place.out, "key_list": list }), text))
 }
 
-fn address(args: &AddressArgs) -> Result<Printed> {
+fn address(args: &AddressArgs) -> Result<Printout> {
     let (survey, party) = read(&args.place)?;
     let place = args.place.place;
     let address = Signer::new(&party, &survey, place)?.readdress(&args.place.out, &args.url)?;
@@ -117,7 +117,7 @@ fn address(args: &AddressArgs) -> Result<Printed> {
     Ok((json!({ "out": args.place.out, "address": address }), text))
 }
 
-fn bundled(args: &BundleArgs) -> Result<Printed> {
+fn bundled(args: &BundleArgs) -> Result<Printout> {
     let survey = survey(&args.survey)?;
     let bundle = bundle(&args.survey, &args.parties, survey.epoch_at(SystemClock.now_s()))?;
     let warnings: Vec<String> = bundle.warnings().iter().map(ToString::to_string).collect();
@@ -135,7 +135,7 @@ fn bundled(args: &BundleArgs) -> Result<Printed> {
     Ok((json, text))
 }
 
-fn enrol(args: &EnrolArgs) -> Result<Printed> {
+fn enrol(args: &EnrolArgs) -> Result<Printout> {
     let survey = survey(&args.survey)?;
     let lists = enrolled(&survey, args.place, &args.handed_in, &args.out)?;
     let mut text = String::new();
@@ -161,7 +161,7 @@ fn enrol(args: &EnrolArgs) -> Result<Printed> {
     Ok((json!({ "out": args.out, "lists": counts }), text))
 }
 
-fn draw_all(args: &CredentialsArgs) -> Result<Printed> {
+fn draw_all(args: &CredentialsArgs) -> Result<Printout> {
     let survey = survey(&args.survey)?;
     credentials(&survey, args.count, &args.out, &mut system_rng()?)?;
     eprintln!(

@@ -13,7 +13,7 @@ pub use result::LearnResult;
 use study::Study;
 pub(super) use study::source;
 
-use super::stop::Stop;
+use super::stop::StopSignal;
 use super::{Format, print};
 use crate::cli::learn::LearnArgs;
 use crate::memory::peak_rss_bytes;
@@ -25,7 +25,7 @@ use throng_lab::learning::{
 
 /// Trains, writes the files where asked to, and prints the result.
 pub fn run(args: &LearnArgs, format: Format) -> Result<()> {
-    let stop = Stop::on_signal("stopped")?;
+    let stop = StopSignal::on_signal("stopped")?;
     let start = Instant::now();
     let study = Study::check(args)?;
     let done = train(&study, &stop)?;
@@ -42,7 +42,7 @@ pub fn run(args: &LearnArgs, format: Format) -> Result<()> {
 }
 
 /// All runs that are not done yet, from where they were.
-fn train(study: &Study, stop: &Stop) -> Result<Checkpoint> {
+fn train(study: &Study, stop: &StopSignal) -> Result<Checkpoint> {
     let plan = &study.plan;
     let mut at = study.resumed()?;
     let runs = at.seeds.len();

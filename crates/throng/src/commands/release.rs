@@ -44,7 +44,7 @@ pub fn run(args: &ReleaseArgs, format: Format) -> Result<()> {
     options.check(survey)?;
     let channel = Channel { label, epoch };
     wait(until, u64::from(survey.delivery.instances), || Ok(analyzer.instances_done(&bundle, channel)?))?;
-    let mut opening = Opening::begin();
+    let mut opening = OpeningProgress::begin();
     let (released, picture) =
         analyzer.release_with(&bundle, channel, &options, &mut |read, all| opening.note(read, all))?;
     opening.end();
@@ -70,12 +70,12 @@ fn survey(args: &ReleaseArgs, analyzer: &Analyzer) -> Result<Bundle> {
 }
 
 /// How far what waited sealed is opened, shown where that takes more than a moment.
-struct Opening {
+struct OpeningProgress {
     since: Instant,
     bar: Option<ProgressBar>,
 }
 
-impl Opening {
+impl OpeningProgress {
     fn begin() -> Self {
         Self { since: Instant::now(), bar: None }
     }

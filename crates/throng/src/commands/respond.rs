@@ -100,7 +100,7 @@ pub fn run(args: &RespondArgs, format: Format) -> Result<()> {
         Some(answer) if !args.show => vec![respondent.show_answer(answer, now_ms)?],
         _ => respondent.show(now_ms)?,
     };
-    let result = Responded {
+    let result = RespondResult {
         answers,
         epsilon_spent: respondent.ledger().spent()?.value(),
         epsilon_limit: respondent.ledger().epsilon_limit(),
@@ -311,7 +311,7 @@ fn check(respondent: &Respondent, files: &[PathBuf], format: Format) -> Result<(
 
 /// What `throng respond` prints.
 #[derive(Debug, Serialize)]
-struct Responded {
+struct RespondResult {
     answers: Vec<AnswerStatus>,
     /// What all answers to all surveys spent together (local, removal).
     epsilon_spent: f64,

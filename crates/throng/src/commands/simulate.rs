@@ -22,7 +22,7 @@ use crate::progress;
 use throng_host::out_dir::OutDir;
 use throng_plot::terminal::Canvas;
 use throng_simulate::dataset::Dataset;
-use throng_simulate::simulation::{Simulated, Simulation};
+use throng_simulate::simulation::{Simulation, SimulationOutcome};
 
 /// Runs the survey, writes its files where asked to, and prints its result.
 pub fn run(args: &SimulateArgs, format: Format) -> Result<()> {
@@ -111,7 +111,10 @@ impl Study {
 }
 
 /// The estimates as a picture, where the truth is one.
-fn drawn(study: &Study, simulated: &Simulated) -> Option<(throng_analyze::Picture, throng_analyze::Picture)> {
+fn drawn(
+    study: &Study,
+    simulated: &SimulationOutcome,
+) -> Option<(throng_analyze::Picture, throng_analyze::Picture)> {
     let canvas = study.data.canvas()?;
     Some((canvas.picture.clone(), canvas.draw(simulated.estimates.counts())))
 }

@@ -16,12 +16,12 @@ use crate::exit::FAILED;
 
 /// Whether somebody has asked to stop.
 #[derive(Clone)]
-pub(super) struct Stop {
+pub(super) struct StopSignal {
     asked: Arc<AtomicBool>,
     message: &'static str,
 }
 
-impl Stop {
+impl StopSignal {
     /// Listens for the rest of the process's life; `message` says what is left once it was heard.
     pub(super) fn on_signal(message: &'static str) -> Result<Self> {
         let stop = Self { asked: Arc::default(), message };

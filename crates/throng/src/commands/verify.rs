@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::{Format, print};
 use crate::cli::verify::VerifyArgs;
-use crate::exit::Broken;
+use crate::exit::BrokenPromise;
 use throng_serve::verify;
 
 /// Checks a release, prints every check, and fails if one of them does not hold.
@@ -20,5 +20,5 @@ pub fn run(args: &VerifyArgs, format: Format) -> Result<()> {
         Format::Text => print(&verdict.to_string())?,
     }
     let failed: Vec<&str> = verdict.failures().map(|check| check.what.as_str()).collect();
-    if failed.is_empty() { Ok(()) } else { Err(Broken(failed.join(", ")).into()) }
+    if failed.is_empty() { Ok(()) } else { Err(BrokenPromise(failed.join(", ")).into()) }
 }

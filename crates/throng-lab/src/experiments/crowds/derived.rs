@@ -85,7 +85,7 @@ impl Split {
             });
         }
         let epsilon_id = Epsilon::new(total * share)?;
-        let labelled = Labelled::collect(lab, flights, bits, &mechanism, id_flip(epsilon_id)?)?;
+        let labelled = LabelledReports::collect(lab, flights, bits, &mechanism, id_flip(epsilon_id)?)?;
         let (rmse, expected) = labelled.errors(flights, bits, &report);
         // The crowd is those with the same ID, and the ID has only its own coin.
         let crowd = labelled.sizes[0].min(labelled.sizes[1]) as u64;
@@ -133,7 +133,7 @@ fn id_flip(epsilon: Epsilon) -> Result<Bernoulli> {
 }
 
 /// The reports of a crowd by their randomized IDs.
-struct Labelled {
+struct LabelledReports {
     flip: f64,
     /// How many reports have each ID.
     sizes: [f64; 2],
@@ -141,7 +141,7 @@ struct Labelled {
     estimates: [Vec<f64>; 2],
 }
 
-impl Labelled {
+impl LabelledReports {
     fn collect(
         lab: &Lab,
         flights: &Dataset,

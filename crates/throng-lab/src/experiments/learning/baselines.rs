@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 
+use super::augmented_training::MOVED;
 use super::bench::Results;
 use super::cost::Cost;
 use super::curves;
@@ -9,7 +10,6 @@ use super::job::{Job, Mean};
 use super::paper::{QUOTED, title};
 use super::recipes::{self, LONG, PLAIN_CIFAR_PASSES};
 use super::source::Features;
-use super::varied::MOVED;
 use super::{Scale, accuracy};
 use crate::experiments::{Row, Section};
 use throng_simulate::dataset::PictureSet;

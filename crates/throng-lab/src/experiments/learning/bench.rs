@@ -12,11 +12,11 @@ use throng_dp::Delta;
 use throng_learn::{Examples, Randomness, Training};
 use throng_wire::Digest;
 
-use super::job::{Done, Job, Model, Point};
+use super::augmented_training::AugmentedTraining;
+use super::job::{FinishedRun, Job, Model, Point};
 use super::paper::DELTA;
 use super::run_log::{Identity, RunLog};
 use super::source::{Data, Origin, Place, Question};
-use super::varied::Varied;
 use crate::experiments::Lab;
 use crate::learning::attack::{Attack, Questions};
 
@@ -31,13 +31,13 @@ pub(super) struct Bench<'a> {
 /// The results of all jobs.
 #[derive(Debug, Default)]
 pub(super) struct Results {
-    done: Vec<(Job, Vec<Done>)>,
+    done: Vec<(Job, Vec<FinishedRun>)>,
     /// Those that were left out, and why.
     missing: Vec<(Job, String)>,
 }
 
 /// A job that can be run, or was.
-struct Wanted {
+struct JobRequest {
     job: Job,
     /// The hash of what its features are made of.
     data: Digest,
@@ -53,7 +53,7 @@ impl<'a> Bench<'a> {
     pub(super) fn run(&self, jobs: Vec<Job>) -> Result<Results> {
         let mut results = Results::default();
         let mut origins = BTreeMap::new();
-        let mut wanted: Vec<Wanted> = Vec::new();
+        let mut wanted: Vec<JobRequest> = Vec::new();
         for job in jobs {
             if let Some(reason) = self.place.missing(job.source) {
                 results.missing.push((job, reason));
@@ -63,7 +63,7 @@ impl<'a> Bench<'a> {
             if !self.place.quick {
                 job.check_size(self.place.respondents(job.source, origin.training))?;
             }
-            let one = Wanted { data: origin.digest, job };
+            let one = JobRequest { data: origin.digest, job };
             if !self.place.can_open(one.job.source) && !self.is_done(&one)? {
                 results.missing.push((one.job, NO_NETWORK.into()));
                 continue;
@@ -98,7 +98,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Whether all runs of a job were made before.
-    fn is_done(&self, wanted: &Wanted) -> Result<bool> {
+    fn is_done(&self, wanted: &JobRequest) -> Result<bool> {
         for run in 0..wanted.job.runs {
             if self.found(wanted, run)?.is_none() {
                 return Ok(false);
@@ -107,12 +107,12 @@ impl<'a> Bench<'a> {
         Ok(true)
     }
 
-    fn found(&self, wanted: &Wanted, run: u64) -> Result<Option<Done>> {
+    fn found(&self, wanted: &JobRequest, run: u64) -> Result<Option<FinishedRun>> {
         self.kept.find(&file(&wanted.job, run), &self.identity(wanted, run))
     }
 
     /// Says how much there is to do, not counting what was done before.
-    fn announce(&self, all: &[Wanted]) -> Result<()> {
+    fn announce(&self, all: &[JobRequest]) -> Result<()> {
         let mut work = 0;
         for wanted in all {
             for run in 0..wanted.job.runs {
@@ -126,7 +126,11 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    fn all_runs(&self, wanted: &Wanted, opened: &mut Option<(Examples, Examples)>) -> Result<Vec<Done>> {
+    fn all_runs(
+        &self,
+        wanted: &JobRequest,
+        opened: &mut Option<(Examples, Examples)>,
+    ) -> Result<Vec<FinishedRun>> {
         let job = &wanted.job;
         let mut runs = Vec::new();
         let mut divided = None;
@@ -156,14 +160,14 @@ impl<'a> Bench<'a> {
         Ok(runs)
     }
 
-    fn one_run(&self, job: &Job, data: &Data, run: u64) -> Result<Done> {
+    fn one_run(&self, job: &Job, data: &Data, run: u64) -> Result<FinishedRun> {
         let begun = Instant::now();
         let quick = self.place.quick;
         let settings = if quick { job.quick_settings(data.training.len()) } else { job.settings };
         let network = job.model.network(data.training.width(), data.training.classes());
         if job.model == Model::Cifar {
             let pictures = &data.training;
-            let training = Varied { network: &network, pictures, settings, seed: self.seed(run) };
+            let training = AugmentedTraining { network: &network, pictures, settings, seed: self.seed(run) };
             let path = self.half_trained(job, run);
             let work = job.work(quick) / settings.steps;
             let trained = training.run(path.as_deref(), |step, loss| {
@@ -171,7 +175,11 @@ impl<'a> Bench<'a> {
                 self.lab.say(format!("{}, step {step} of {}, loss {loss:.3}", job.name(), settings.steps));
             })?;
             let point = Point::of(job.settings.steps, &training.judge(&trained, &data.judged)?);
-            return Ok(Done { points: vec![point], attacks: None, seconds: begun.elapsed().as_secs_f64() });
+            return Ok(FinishedRun {
+                points: vec![point],
+                attacks: None,
+                seconds: begun.elapsed().as_secs_f64(),
+            });
         }
         let randomness = Randomness::numbered(self.seed(run));
         let mut training = Training::new(&network, &data.training, settings, randomness)?;
@@ -208,7 +216,7 @@ impl<'a> Bench<'a> {
             }
             _ => None,
         };
-        Ok(Done { points, attacks, seconds: begun.elapsed().as_secs_f64() })
+        Ok(FinishedRun { points, attacks, seconds: begun.elapsed().as_secs_f64() })
     }
 
     /// Where a long run is kept while it goes on.
@@ -217,7 +225,7 @@ impl<'a> Bench<'a> {
         Some(out.join(format!("half-trained-{}-seed{}.bin", file(job, run), self.seed(run))))
     }
 
-    fn identity(&self, Wanted { job, data }: &Wanted, run: u64) -> Identity {
+    fn identity(&self, JobRequest { job, data }: &JobRequest, run: u64) -> Identity {
         let network = self.place.network.as_ref().filter(|_| job.source.is_learned());
         Identity {
             training: job.in_words(self.seed(run), self.place.quick),
@@ -234,7 +242,7 @@ impl<'a> Bench<'a> {
 
 impl Results {
     /// The runs of a job, if it could be run.
-    pub(super) fn of(&self, job: &Job) -> Option<&[Done]> {
+    pub(super) fn of(&self, job: &Job) -> Option<&[FinishedRun]> {
         let found = self.done.iter().find(|(known, _)| known.is_like(job))?;
         Some(&found.1[..found.1.len().min(job.runs as usize)])
     }

@@ -11,7 +11,7 @@ use super::recipes::{self, EPSILON_LOCAL_CIFAR as EPSILON_LOCAL, LEARNED_LONG};
 use super::source::Features;
 use crate::experiments::lab::people;
 use crate::experiments::{Row, Section};
-use crate::learning::Public;
+use crate::learning::PublicPictures;
 use throng_simulate::dataset::PictureSet;
 
 pub(super) fn jobs(scale: &Scale) -> Result<Vec<Job>> {
@@ -67,7 +67,7 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
     }
     let plain = recipes::plain_linear(scale, PictureSet::Cifar10, Features::Edges)?;
     named(&mut section.rows, "no public data, edges and colours without privacy", &plain, None, 55.0)?;
-    let public = scale.learned_from.map_or("public pictures", Public::title);
+    let public = scale.learned_from.map_or("public pictures", PublicPictures::title);
     for (name, job) in learned(scale)? {
         named(&mut section.rows, &format!("trained before on {public}, {name}"), &job, Some(BEST), BEST)?;
     }

@@ -44,7 +44,7 @@ struct Sweep {
 }
 
 /// What was measured in a cell.
-struct Measured {
+struct CellResult {
     cell: Cell,
     /// With the printed learning rate, and with the proof's.
     printed: Mean,
@@ -70,7 +70,7 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
         Section::new("learning-convex", "A convex model, and how fast a theorem says it is learned");
     section.text = text(scale);
     for sweep in sweeps() {
-        let all: Vec<Measured> =
+        let all: Vec<CellResult> =
             sweep.cells.iter().map(|cell| cell.measured(scale, results)).collect::<Result<_>>()?;
         let rows = all.iter().map(|one| one.row(scale)).collect::<Vec<_>>();
         // A cell of two sweeps is shown once.
@@ -188,7 +188,7 @@ impl Cell {
         }
     }
 
-    fn measured(&self, scale: &Scale, results: &Results) -> Result<Measured> {
+    fn measured(&self, scale: &Scale, results: &Results) -> Result<CellResult> {
         let risks = |job: &Job| -> Result<Mean> {
             let runs = results.of(job).context("a convex run is missing")?;
             Ok(Mean::at(runs, job.settings.steps, |point| point.loss))
@@ -198,7 +198,7 @@ impl Cell {
         let least = risks(&self.optimum()?)?.mean;
         let excess = |risk: Mean| Mean { mean: risk.mean - least, ..risk };
         let convergence = self.convergence()?;
-        Ok(Measured {
+        Ok(CellResult {
             cell: *self,
             printed: excess(printed),
             proved: excess(proved),
@@ -209,7 +209,7 @@ impl Cell {
     }
 }
 
-impl Measured {
+impl CellResult {
     fn row(&self, scale: &Scale) -> Row {
         let Cell { problem, epsilon_local } = self.cell;
         let cell = format!(
@@ -234,8 +234,8 @@ impl Measured {
 }
 
 impl Sweep {
-    fn exponent(&self, scale: &Scale, all: &[Measured]) -> Row {
-        let of = |value: &dyn Fn(&Measured) -> f64| {
+    fn exponent(&self, scale: &Scale, all: &[CellResult]) -> Row {
+        let of = |value: &dyn Fn(&CellResult) -> f64| {
             slope(all.iter().map(|one| ((self.quantity)(&one.cell), value(one).max(1e-9))))
         };
         let ours = of(&|one| one.proved.mean);
@@ -250,8 +250,8 @@ impl Sweep {
         Row { paper: Some(theorem), ..row }.rule(of(&|one| one.printed.mean)).throng(ours)
     }
 
-    fn figure(&self, all: &[Measured]) -> Figure {
-        let curve = |name: &str, style, value: &dyn Fn(&Measured) -> f64| Series {
+    fn figure(&self, all: &[CellResult]) -> Figure {
+        let curve = |name: &str, style, value: &dyn Fn(&CellResult) -> f64| Series {
             name: name.into(),
             points: all.iter().map(|one| ((self.quantity)(&one.cell), value(one))).collect(),
             style,

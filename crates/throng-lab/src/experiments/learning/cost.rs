@@ -22,19 +22,19 @@ pub(super) struct Cost {
     /// as many distinct examples.
     pub(super) sampled: f64,
     /// What else can be said where respondents report themselves.
-    local: Option<Local>,
+    local: Option<LocalCost>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Local {
+struct LocalCost {
     /// Without that credit: for someone who is known to be asked in every step.
     unsampled: f64,
     /// All reports of one example as one respondent's; none where there is one of each anyway.
-    grouped: Option<Grouped>,
+    grouped: Option<GroupedCost>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Grouped {
+struct GroupedCost {
     respondents: u64,
     reports_each: u32,
     sampled: f64,
@@ -67,11 +67,13 @@ impl Cost {
         } else {
             let both = deployed(&job.settings, true)?.into_iter().zip(deployed(&job.settings, false)?);
             let respondents = job.settings.examples_each_step as u64;
-            both.map(|(sampled, unsampled)| Some(Grouped { respondents, reports_each, sampled, unsampled }))
-                .collect()
+            both.map(|(sampled, unsampled)| {
+                Some(GroupedCost { respondents, reports_each, sampled, unsampled })
+            })
+            .collect()
         };
         let locals = unsampled.into_iter().zip(grouped);
-        let locals = locals.map(|(unsampled, grouped)| Some(Local { unsampled, grouped }));
+        let locals = locals.map(|(unsampled, grouped)| Some(LocalCost { unsampled, grouped }));
         Ok(claimed.into_iter().zip(locals).map(|(sampled, local)| Self { sampled, local }).collect())
     }
 
@@ -85,7 +87,7 @@ impl Cost {
         format!("{}: {self}", weaker(self.certified()))
     }
 
-    fn grouped(&self) -> Option<Grouped> {
+    fn grouped(&self) -> Option<GroupedCost> {
         self.local.and_then(|local| local.grouped)
     }
 
@@ -111,8 +113,8 @@ impl Cost {
 /// The readings that are not the one in the cell.
 impl fmt::Display for Cost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(Local { unsampled, grouped }) = self.local else { return Ok(()) };
-        let Some(Grouped { respondents, reports_each, unsampled: all_at_once, .. }) = grouped else {
+        let Some(LocalCost { unsampled, grouped }) = self.local else { return Ok(()) };
+        let Some(GroupedCost { respondents, reports_each, unsampled: all_at_once, .. }) = grouped else {
             return write!(f, "with credit for sampling; without {}", weaker(unsampled));
         };
         write!(
@@ -161,7 +163,7 @@ mod tests {
         let job = recipes::cnn(&scale, PictureSet::Mnist, 10_000, 200).unwrap();
         let costs = Cost::after(&job, &[50, 200]).unwrap();
         assert!(costs[0].sampled < costs[1].sampled);
-        let Local { unsampled, grouped } = costs[1].local.unwrap();
+        let LocalCost { unsampled, grouped } = costs[1].local.unwrap();
         let grouped = grouped.unwrap();
         assert!(costs[1].sampled < unsampled && unsampled < grouped.unsampled, "{costs:?}");
         assert!(costs[1].sampled < grouped.sampled && grouped.sampled < grouped.unsampled, "{costs:?}");

@@ -5,7 +5,7 @@ use throng_learn::{Average, MechanismName};
 
 use super::bench::Results;
 use super::cost::Cost;
-use super::job::{Done, Job, Mean};
+use super::job::{FinishedRun, Job, Mean};
 use super::paper::{QUOTED, RES};
 use super::recipes::{self, EPSILON_LOCAL, EPSILON_LOCAL_CIFAR, LEARNED_LONG, LONG};
 use super::source::Features;
@@ -102,7 +102,7 @@ pub(super) fn section(scale: &Scale, results: &Results) -> Result<Section> {
 }
 
 /// A curve with its spread: two dashed lines beside it.
-fn drawn(job: &Job, runs: &[Done]) -> [Series; 2] {
+fn drawn(job: &Job, runs: &[FinishedRun]) -> [Series; 2] {
     let reports = people(job.settings.reports() as f64);
     let means: Vec<(f64, Mean)> =
         job.checkpoints.iter().map(|&step| (step as f64, Mean::accuracy(runs, step))).collect();

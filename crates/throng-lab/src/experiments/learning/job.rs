@@ -40,7 +40,7 @@ pub(super) enum Model {
 
 /// One run.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub(super) struct Done {
+pub(super) struct FinishedRun {
     /// How the model did, at each checkpoint.
     pub(super) points: Vec<Point>,
     /// The attack on the last model: against others of the same pool, and against the test set.
@@ -160,11 +160,11 @@ impl Mean {
     }
 
     /// Of the accuracy of some runs at a step that they were judged at.
-    pub(super) fn accuracy(runs: &[Done], step: u64) -> Self {
+    pub(super) fn accuracy(runs: &[FinishedRun], step: u64) -> Self {
         Self::at(runs, step, |point| point.accuracy)
     }
 
-    pub(super) fn at(runs: &[Done], step: u64, of: impl Fn(&Point) -> f64) -> Self {
+    pub(super) fn at(runs: &[FinishedRun], step: u64, of: impl Fn(&Point) -> f64) -> Self {
         let points = runs.iter().flat_map(|run| run.points.iter().filter(|point| point.step == step));
         Self::of(points.map(of))
     }

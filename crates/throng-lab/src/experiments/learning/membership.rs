@@ -6,8 +6,8 @@ use throng_learn::{Average, MechanismName};
 use super::Scale;
 use super::bench::Results;
 use super::cost::Cost;
-use super::job::{Done, Job, Mean};
-use super::paper::{Attacked, MEMBERSHIP};
+use super::job::{FinishedRun, Job, Mean};
+use super::paper::{MEMBERSHIP, MembershipColumn};
 use super::recipes::{self, EPSILON_LOCAL_CIFAR, LEARNED_LONG, LONG};
 use super::source::{Features, Question};
 use crate::experiments::{Figure, Image, Row, Section};
@@ -71,7 +71,13 @@ fn trusted(scale: &Scale, set: PictureSet, epsilon: f64) -> Result<Job> {
     Ok(Job { question: Question::Membership, ..job })
 }
 
-fn rows(scale: &Scale, name: &str, runs: &[Done], printed: &Attacked, cost: &Cost) -> Vec<Row> {
+fn rows(
+    scale: &Scale,
+    name: &str,
+    runs: &[FinishedRun],
+    printed: &MembershipColumn,
+    cost: &Cost,
+) -> Vec<Row> {
     let upper = cost.certified();
     let same = |of: &dyn Fn(&Attack) -> f64| {
         Mean::of(runs.iter().filter_map(|run| Some(of(&run.attacks.as_ref()?.0))))
@@ -125,7 +131,7 @@ fn rows(scale: &Scale, name: &str, runs: &[Done], printed: &Attacked, cost: &Cos
 }
 
 /// The curve of the first run, and only one: an average of curves is none.
-fn curve(name: &str, runs: &[Done]) -> Option<Series> {
+fn curve(name: &str, runs: &[FinishedRun]) -> Option<Series> {
     let (same, _) = runs.first()?.attacks.as_ref()?;
     Some(Series { name: name.into(), points: same.roc.clone(), style: Style::Line })
 }

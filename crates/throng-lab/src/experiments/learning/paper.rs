@@ -3,7 +3,7 @@
 use throng_simulate::dataset::PictureSet;
 
 /// A data set of Table res.
-pub(super) struct Printed {
+pub(super) struct PrintedAccuracies {
     pub(super) set: PictureSet,
     pub(super) epsilon_local: f64,
     pub(super) batches: [Batch; 3],
@@ -17,7 +17,7 @@ pub(super) struct Batch {
 }
 
 /// Another accuracy that the paper quotes, in %.
-pub(super) struct Quoted {
+pub(super) struct QuotedAccuracies {
     pub(super) set: PictureSet,
     /// Of this architecture without privacy.
     pub(super) plain: f64,
@@ -28,7 +28,7 @@ pub(super) struct Quoted {
 }
 
 /// A column of Table membership_inference: a measured TPR − FPR with its deviation, and the two bounds of epsilon.
-pub(super) struct Attacked {
+pub(super) struct MembershipColumn {
     pub(super) advantage: (f64, f64),
     pub(super) upper: f64,
     pub(super) lower: f64,
@@ -40,8 +40,8 @@ pub(super) const CENTRAL: [f64; 3] = [5.0, 10.0, 18.0];
 /// The paper prints no delta; with this one its accounting gives the pattern of its table.
 pub(super) const DELTA: f64 = 1e-5;
 
-pub(super) const RES: [Printed; 3] = [
-    Printed {
+pub(super) const RES: [PrintedAccuracies; 3] = [
+    PrintedAccuracies {
         set: PictureSet::Cifar10,
         epsilon_local: 1.8,
         batches: [
@@ -50,7 +50,7 @@ pub(super) const RES: [Printed; 3] = [
             Batch { reports: 25_000, fragments: 5, accuracies: [(58.1, 0.8), (64.0, 0.7), (66.6, 0.4)] },
         ],
     },
-    Printed {
+    PrintedAccuracies {
         set: PictureSet::Mnist,
         epsilon_local: 1.9,
         batches: [
@@ -59,7 +59,7 @@ pub(super) const RES: [Printed; 3] = [
             Batch { reports: 10_000, fragments: 5, accuracies: [(80.5, 2.2), (91.2, 0.7), (93.9, 0.4)] },
         ],
     },
-    Printed {
+    PrintedAccuracies {
         set: PictureSet::FashionMnist,
         epsilon_local: 1.9,
         batches: [
@@ -70,28 +70,28 @@ pub(super) const RES: [Printed; 3] = [
     },
 ];
 
-pub(super) const QUOTED: [Quoted; 3] = [
-    Quoted { set: PictureSet::Cifar10, plain: 86.0, saturated: 70.0, trusted: (73.0, 8.0) },
-    Quoted { set: PictureSet::Mnist, plain: 99.0, saturated: 95.0, trusted: (98.0, 3.0) },
-    Quoted { set: PictureSet::FashionMnist, plain: 89.0, saturated: 78.0, trusted: (86.0, 3.0) },
+pub(super) const QUOTED: [QuotedAccuracies; 3] = [
+    QuotedAccuracies { set: PictureSet::Cifar10, plain: 86.0, saturated: 70.0, trusted: (73.0, 8.0) },
+    QuotedAccuracies { set: PictureSet::Mnist, plain: 99.0, saturated: 95.0, trusted: (98.0, 3.0) },
+    QuotedAccuracies { set: PictureSet::FashionMnist, plain: 89.0, saturated: 78.0, trusted: (86.0, 3.0) },
 ];
 
 /// Of LDP-SGD and of a trusted party's DP-SGD.
-pub(super) const MEMBERSHIP: [(PictureSet, Attacked, Attacked); 3] = [
+pub(super) const MEMBERSHIP: [(PictureSet, MembershipColumn, MembershipColumn); 3] = [
     (
         PictureSet::Mnist,
-        Attacked { advantage: (0.0017, 0.0014), upper: 27.0, lower: 0.00171 },
-        Attacked { advantage: (0.0017, 0.0016), upper: 9.5, lower: 0.00166 },
+        MembershipColumn { advantage: (0.0017, 0.0014), upper: 27.0, lower: 0.00171 },
+        MembershipColumn { advantage: (0.0017, 0.0016), upper: 9.5, lower: 0.00166 },
     ),
     (
         PictureSet::FashionMnist,
-        Attacked { advantage: (0.0130, 0.0024), upper: 27.0, lower: 0.01306 },
-        Attacked { advantage: (0.0122, 0.0012), upper: 9.5, lower: 0.01228 },
+        MembershipColumn { advantage: (0.0130, 0.0024), upper: 27.0, lower: 0.01306 },
+        MembershipColumn { advantage: (0.0122, 0.0012), upper: 9.5, lower: 0.01228 },
     ),
     (
         PictureSet::Cifar10,
-        Attacked { advantage: (0.0097, 0.0014), upper: 71.4, lower: 0.00970 },
-        Attacked { advantage: (0.0095, 0.0005), upper: 9.0, lower: 0.00957 },
+        MembershipColumn { advantage: (0.0097, 0.0014), upper: 71.4, lower: 0.00970 },
+        MembershipColumn { advantage: (0.0095, 0.0005), upper: 9.0, lower: 0.00957 },
     ),
 ];
 

@@ -5,12 +5,12 @@ use indicatif::ProgressStyle;
 use rayon::ThreadPoolBuilder;
 use throng_learn::{Evaluation, Examples};
 
+use super::augmented_training::{AugmentedTraining, MOVED, settings};
 use super::source::Place;
-use super::varied::{MOVED, Varied, settings};
 use crate::experiments::lab::people;
 use crate::experiments::{Lab, Row, Section};
-use crate::learning::{Public, paper_network};
-use throng_simulate::dataset::{Labelled, PictureSet};
+use crate::learning::{PublicPictures, paper_network};
+use throng_simulate::dataset::{LabelledExamples, PictureSet};
 
 /// Trains, or goes on, until the network is complete.
 pub(super) fn section(lab: &Lab, place: &Place) -> Result<Section> {
@@ -18,12 +18,12 @@ pub(super) fn section(lab: &Lab, place: &Place) -> Result<Section> {
     ensure!(!place.quick, "a smoke run has no public pictures; leave --quick or the part pretrain out");
     let data = place.data.as_deref().context("name the folder with data (--data or THRONG_DATASETS)")?;
     let out = place.out.as_deref().context("name the directory to keep the network in (--out)")?;
-    let public = Public::in_directory(data);
+    let public = PublicPictures::in_directory(data);
     lab.say("reading public pictures");
     let pictures = public.open(data)?;
     let network = paper_network(public.classes());
     let settings = settings(pictures.len(), BATCH, PASSES);
-    let training = Varied { network: &network, pictures: &pictures, settings, seed: lab.seed };
+    let training = AugmentedTraining { network: &network, pictures: &pictures, settings, seed: lab.seed };
     let threads = ThreadPoolBuilder::new().num_threads(lab.threads).build()?;
     let steps = settings.steps;
     lab.progress.set_length(steps);
@@ -50,8 +50,8 @@ pub(super) fn section(lab: &Lab, place: &Place) -> Result<Section> {
     let row =
         |cell: &str, accuracy: f64| Row::order("pretrain", cell, true, "for the reader").throng(accuracy);
     section.rows.push(row("accuracy on the public pictures in %", right(&pictures)?));
-    if public == Public::StandIn {
-        let test = Labelled::open_pictures(data, PictureSet::Cifar10)?.test;
+    if public == PublicPictures::StandIn {
+        let test = LabelledExamples::open_pictures(data, PictureSet::Cifar10)?.test;
         section
             .rows
             .push(row("accuracy on the test pictures of CIFAR-10, without privacy, in %", right(&test)?));

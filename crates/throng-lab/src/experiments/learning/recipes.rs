@@ -9,10 +9,10 @@ use throng_dp::{CentralGuarantee, Delta, Epsilon};
 use throng_learn::{Average, Mechanism, MechanismName, Network, Protocol, Rate, Settings, Simulation};
 
 use super::Scale;
+use super::augmented_training;
 use super::job::{Job, Model};
 use super::paper::DELTA;
 use super::source::{Features, Question, Source};
-use super::varied;
 use crate::learning::{Defaults, ModelName};
 use throng_simulate::dataset::PictureSet;
 
@@ -165,7 +165,7 @@ pub(super) fn plain_cnn(scale: &Scale, set: PictureSet) -> Result<Job> {
 pub(super) fn plain_cifar(scale: &Scale) -> Result<Job> {
     let set = PictureSet::Cifar10;
     let pictures = training_examples(set) as usize;
-    let settings = varied::settings(pictures, PLAIN_CIFAR_BATCH, PLAIN_CIFAR_PASSES);
+    let settings = augmented_training::settings(pictures, PLAIN_CIFAR_BATCH, PLAIN_CIFAR_PASSES);
     let steps = settings.steps;
     Ok(Job { model: Model::Cifar, settings, checkpoints: vec![steps], runs: 1, ..plain_cnn(scale, set)? })
 }

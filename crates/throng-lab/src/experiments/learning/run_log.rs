@@ -114,7 +114,7 @@ pub(super) const RUNS: &str = "runs.jsonl";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::learning::Public;
+    use crate::learning::PublicPictures;
 
     fn identity() -> Identity {
         Identity { training: "one".into(), data: Digest::of(b"pictures"), numerics: 1, network: None }
@@ -128,8 +128,10 @@ mod tests {
         assert_eq!(kept.find::<Vec<f64>>("a", &one).unwrap(), None);
         kept.keep("a", &one, &[0.5, 0.1 + 0.2]).unwrap();
         assert_eq!(kept.find::<Vec<f64>>("a", &one).unwrap().unwrap(), [0.5, 0.1 + 0.2]);
-        let network =
-            |weights: &[u8]| NetworkName { public: Public::StandIn, weights: Some(Digest::of(weights)) };
+        let network = |weights: &[u8]| NetworkName {
+            public: PublicPictures::StandIn,
+            weights: Some(Digest::of(weights)),
+        };
         for other in [
             Identity { training: "two".into(), ..one.clone() },
             Identity { data: Digest::of(b"other pictures"), ..one.clone() },

@@ -11,11 +11,8 @@ use throng_wire::Digest;
 use super::drawn::drawn;
 use super::run_log::RunLog;
 use super::{convex, paper};
-use crate::learning::{FEATURES, Pretrained};
-use throng_simulate::dataset::{Labelled, PictureSet, digest_of};
-
-/// Examples to train on, and others to test with.
-type Both = (Examples, Examples);
+use crate::learning::{FEATURES, PretrainedNetwork, TrainTestSplit};
+use throng_simulate::dataset::{LabelledExamples, PictureSet, digest_of};
 
 /// What a run learns from.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,7 +57,7 @@ pub(super) struct Place {
     /// Whether small drawn pictures stand for all sets.
     pub(super) quick: bool,
     /// The network that learned features come from, if there is one.
-    pub(super) network: Option<Pretrained>,
+    pub(super) network: Option<PretrainedNetwork>,
 }
 
 /// What the features of a source are made of.
@@ -154,10 +151,10 @@ impl Place {
     /// they are of.
     pub(super) fn find_network(&mut self) -> Result<()> {
         let Some(out) = self.out.as_deref().filter(|_| !self.quick) else { return Ok(()) };
-        self.network = match Pretrained::best_in(out)? {
+        self.network = match PretrainedNetwork::best_in(out)? {
             Some(network) => Some(network),
             None => match RunLog::new(Some(out)).networks()?[..] {
-                [name] => Some(Pretrained::remembered(name)),
+                [name] => Some(PretrainedNetwork::remembered(name)),
                 _ => None,
             },
         };
@@ -166,7 +163,7 @@ impl Place {
 
     /// Whether examples of a source can be had, and not only runs that have learned from them.
     pub(super) fn can_open(&self, source: Source) -> bool {
-        self.quick || !source.is_learned() || self.network.as_ref().is_some_and(Pretrained::is_at_hand)
+        self.quick || !source.is_learned() || self.network.as_ref().is_some_and(PretrainedNetwork::is_at_hand)
     }
 
     /// What the features of a source are made of.
@@ -190,7 +187,7 @@ impl Place {
     }
 
     /// Training examples and those to test with.
-    pub(super) fn open(&self, source: Source) -> Result<Both> {
+    pub(super) fn open(&self, source: Source) -> Result<TrainTestSplit> {
         match source {
             Source::Drawn(problem) => {
                 let examples = problem.examples()?;
@@ -207,7 +204,7 @@ impl Place {
                         let (Some(data), Some(network)) = (&self.data, &self.network) else {
                             bail!("there is no network that was trained on public pictures")
                         };
-                        let Labelled { training, test, .. } = network.cifar_10(data)?;
+                        let LabelledExamples { training, test, .. } = network.cifar_10(data)?;
                         Ok((training, test))
                     }
                 }
@@ -215,11 +212,11 @@ impl Place {
         }
     }
 
-    fn pixels(&self, set: PictureSet) -> Result<Both> {
+    fn pixels(&self, set: PictureSet) -> Result<TrainTestSplit> {
         if self.quick {
             return drawn(set);
         }
-        let labelled = Labelled::open_pictures(self.data.as_deref().unwrap_or(Path::new(".")), set)?;
+        let labelled = LabelledExamples::open_pictures(self.data.as_deref().unwrap_or(Path::new(".")), set)?;
         Ok((labelled.training, labelled.test))
     }
 }
@@ -252,7 +249,7 @@ impl Question {
     }
 }
 
-fn edges(set: PictureSet, (training, test): Both) -> Result<Both> {
+fn edges(set: PictureSet, (training, test): TrainTestSplit) -> Result<TrainTestSplit> {
     let hog = set.hog();
     let features = |examples: &Examples| examples.map(hog.len(), |pixels, out| hog.fill(pixels, out));
     Ok((features(&training), features(&test)))

@@ -10,13 +10,13 @@ use super::bench::Results;
 use super::cost::Cost;
 use super::curves;
 use super::job::{Job, Mean};
-use super::paper::{Batch, CENTRAL, DELTA, Printed, QUOTED, RES, title};
+use super::paper::{Batch, CENTRAL, DELTA, PrintedAccuracies, QUOTED, RES, title};
 use super::recipes::{self, LONG};
 use super::source::Features;
 use super::{Scale, accuracy};
 use crate::experiments::lab::people;
 use crate::experiments::{Row, Section};
-use crate::learning::Public;
+use crate::learning::PublicPictures;
 use throng_simulate::dataset::PictureSet;
 
 pub(super) fn jobs(scale: &Scale) -> Result<Vec<Job>> {
@@ -134,7 +134,7 @@ fn distinct_rows(scale: &Scale, results: &Results) -> Result<Vec<Row>> {
 
 /// A training of each set with every report of another example, once; of CIFAR-10 all trainings are.
 fn distinct(scale: &Scale) -> Result<Vec<Option<Job>>> {
-    let job = |printed: &Printed| match printed.set {
+    let job = |printed: &PrintedAccuracies| match printed.set {
         PictureSet::Cifar10 => Ok(None),
         set => Ok(Some(Job { runs: 1, ..recipes::simulated_cnn(scale, set, DISTINCT, LONG, 1)? })),
     };
@@ -145,7 +145,7 @@ fn distinct(scale: &Scale) -> Result<Vec<Option<Job>>> {
 const DISTINCT: u64 = 10_000;
 
 /// What a batch is, and how it was run beside how the paper did.
-fn name(scale: &Scale, printed: &Printed, batch: &Batch, job: &Job) -> String {
+fn name(scale: &Scale, printed: &PrintedAccuracies, batch: &Batch, job: &Job) -> String {
     let number = |count: u64| people(count as f64);
     let examples = job.settings.examples_each_step as u64;
     format!(
@@ -160,7 +160,7 @@ fn name(scale: &Scale, printed: &Printed, batch: &Batch, job: &Job) -> String {
 }
 
 /// One run from which all three columns are read.
-fn read(scale: &Scale, printed: &Printed, batch: &Batch) -> Result<Job> {
+fn read(scale: &Scale, printed: &PrintedAccuracies, batch: &Batch) -> Result<Job> {
     let steps = steps(scale, printed, batch)?.map(|steps| steps.clamp(1, LONG));
     let job = match printed.set {
         PictureSet::Cifar10 => recipes::linear(
@@ -177,7 +177,7 @@ fn read(scale: &Scale, printed: &Printed, batch: &Batch) -> Result<Job> {
 }
 
 /// The steps that the paper's accounting allows for each of its epsilons.
-fn steps(scale: &Scale, printed: &Printed, batch: &Batch) -> Result<[u64; 3]> {
+fn steps(scale: &Scale, printed: &PrintedAccuracies, batch: &Batch) -> Result<[u64; 3]> {
     let training = training(scale, printed, batch)?;
     let mut steps = [0; 3];
     for (steps, central) in steps.iter_mut().zip(CENTRAL) {
@@ -186,7 +186,7 @@ fn steps(scale: &Scale, printed: &Printed, batch: &Batch) -> Result<[u64; 3]> {
     Ok(steps)
 }
 
-fn training(scale: &Scale, printed: &Printed, batch: &Batch) -> Result<LdpSgd> {
+fn training(scale: &Scale, printed: &PrintedAccuracies, batch: &Batch) -> Result<LdpSgd> {
     let respondents = match printed.set {
         PictureSet::Cifar10 => scale.learned_respondents,
         set => recipes::training_examples(set),
@@ -223,13 +223,13 @@ fn text(scale: &Scale) -> Vec<String> {
             people(DISTINCT as f64)
         ),
         match scale.learned_from {
-            Some(Public::StandIn) => format!(
+            Some(PublicPictures::StandIn) => format!(
                 "The paper learns its features for CIFAR-10 from CIFAR-100. Here they are learned from {}, and {} respondents are left: \
                  an easier task, so that these cells stand in for the paper's and do not repeat it.",
-                Public::StandIn.title(),
+                PublicPictures::StandIn.title(),
                 people(scale.learned_respondents as f64)
             ),
-            Some(Public::Cifar100) => {
+            Some(PublicPictures::Cifar100) => {
                 "The features for CIFAR-10 are learned from CIFAR-100, as in the paper.".into()
             }
             None => {

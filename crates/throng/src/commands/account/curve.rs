@@ -6,12 +6,12 @@ use throng_account::amplification::noise_std;
 use throng_account::bound::BOUNDS;
 use throng_dp::Epsilon;
 
-use super::Asked;
-use crate::cli::Against;
+use super::AccountRequest;
+use crate::cli::TradeoffAxis;
 use throng_plot::plot::{Axis, Plot, Scale, Series, Style};
 
 /// epsilon_central under every bound, against epsilon_local or against the error of a count.
-pub(super) fn plot(asked: &Asked, against: Against) -> Result<Plot> {
+pub(super) fn plot(asked: &AccountRequest, against: TradeoffAxis) -> Result<Plot> {
     let mut series: Vec<Series> = Vec::new();
     let bar = ProgressBar::new(BOUNDS.len() as u64 * u64::from(STEPS));
     for bound in &BOUNDS {
@@ -22,8 +22,8 @@ pub(super) fn plot(asked: &Asked, against: Against) -> Result<Plot> {
             // Where a bound does not apply its line ends.
             if let Ok(central) = (bound.central)(asked.honest, local, asked.delta) {
                 let x = match against {
-                    Against::EpsilonLocal => local.value(),
-                    Against::Error => noise_std(asked.respondents, local)?,
+                    TradeoffAxis::EpsilonLocal => local.value(),
+                    TradeoffAxis::Error => noise_std(asked.respondents, local)?,
                 };
                 points.push((x, central.value()));
             }
@@ -36,8 +36,8 @@ pub(super) fn plot(asked: &Asked, against: Against) -> Result<Plot> {
     bar.finish_and_clear();
     ensure!(!series.is_empty(), "no bound applies anywhere: raise --respondents or --delta");
     let (label, scale) = match against {
-        Against::EpsilonLocal => ("epsilon_local", Scale::Linear),
-        Against::Error => ("error of a count (standard deviation, respondents)", Scale::Log),
+        TradeoffAxis::EpsilonLocal => ("epsilon_local", Scale::Linear),
+        TradeoffAxis::Error => ("error of a count (standard deviation, respondents)", Scale::Log),
     };
     Ok(Plot {
         title: format!("{} honest respondents, delta {:e}", asked.honest, asked.delta.value()),

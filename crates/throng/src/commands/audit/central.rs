@@ -13,16 +13,16 @@ use throng_survey::CentralPromise;
 use throng_wire::Survey;
 use throng_wire::survey::Encoding;
 
-use super::{Sure, conclude, verdict_line};
+use super::{AuditSettings, conclude, verdict_line};
 use crate::cli::audit::CentralArgs;
 use crate::commands::Format;
 use throng_account::rounding::{at_least, at_most};
 use throng_lab::audit::Verdict;
-use throng_lab::audit::central::{Claimed, Crowd, Found, Questions};
+use throng_lab::audit::central::{ClaimVerdict, Crowd, DeltaFindings, Questions};
 use throng_lab::audit::game::Stream;
 
 pub(super) fn run(args: &CentralArgs, format: Format) -> Result<()> {
-    let sure = Sure::check(&args.sureness)?;
+    let sure = AuditSettings::check(&args.sureness)?;
     let (crowd, claim) = crowd(args)?;
     let (claim, promise) = claim.unzip();
     let deltas = args.at_delta.iter().map(|&delta| {
@@ -32,7 +32,7 @@ pub(super) fn run(args: &CentralArgs, format: Format) -> Result<()> {
     let deltas = deltas.collect::<Result<_>>()?;
     let questions = Questions { deltas, claim, games: args.games, error: sure.error() };
     let found = crowd.audit(&questions, Stream { seed: sure.seed, measurement: 0 })?;
-    let verdict = Verdict::all(found.iter().map(Found::verdict));
+    let verdict = Verdict::all(found.iter().map(DeltaFindings::verdict));
     let result = CentralResult {
         respondents: crowd.respondents,
         holders: crowd.holders,
@@ -60,7 +60,7 @@ struct CentralResult {
     confidence: f64,
     seed: u64,
     verdict: Verdict,
-    found: Vec<Found>,
+    found: Vec<DeltaFindings>,
 }
 
 impl CentralResult {
@@ -139,7 +139,7 @@ fn narrow(mut survey: Survey) -> Survey {
     survey
 }
 
-fn text(result: &CentralResult, sure: Sure) -> String {
+fn text(result: &CentralResult, sure: AuditSettings) -> String {
     let mut text = format!(
         "{} respondents, {} others hold the value; epsilon_local {:.4}, {} neighbors, {} games in each world\n",
         HumanCount(result.respondents),
@@ -168,7 +168,7 @@ fn text(result: &CentralResult, sure: Sure) -> String {
 }
 
 /// What is claimed by one bound, or by the survey.
-fn line(one: &Claimed) -> String {
+fn line(one: &ClaimVerdict) -> String {
     let Some(claimed) = one.claimed else { return format!("  {:<12}{:>10}\n", one.bound, "none here") };
     let looseness = one.looseness.map_or_else(String::new, |looseness| format!("{looseness:.2}"));
     format!("  {:<12}{:>10.4}{looseness:>22}  {}\n", one.bound, at_most(claimed), one.verdict.word())

@@ -12,12 +12,12 @@ use anyhow::{Context, Result, ensure};
 /// Hands on connections, and counts their bytes.
 pub(super) struct Front {
     port: u16,
-    shared: Arc<Shared>,
+    shared: Arc<FrontState>,
 }
 
 /// One connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Passed {
+pub(super) struct ConnectionBytes {
     /// Bytes to the party, without the alert that closes a connection: whether that is still sent depends on who closes first.
     pub(super) up: u64,
     /// Bytes from it.
@@ -25,10 +25,10 @@ pub(super) struct Passed {
 }
 
 #[derive(Default)]
-struct Shared {
+struct FrontState {
     to: AtomicU16,
     open: AtomicUsize,
-    passed: Mutex<Vec<Passed>>,
+    passed: Mutex<Vec<ConnectionBytes>>,
 }
 
 impl Front {
@@ -36,14 +36,14 @@ impl Front {
     pub(super) fn start() -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").context("no port is free")?;
         let port = listener.local_addr()?.port();
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(FrontState::default());
         let accepting = Arc::clone(&shared);
         let accept = move || {
             for client in listener.incoming().flatten() {
                 accepting.open.fetch_add(1, Ordering::SeqCst);
                 let shared = Arc::clone(&accepting);
                 thread::spawn(move || {
-                    let passed = shared.pass(&client).unwrap_or(Passed { up: 0, down: 0 });
+                    let passed = shared.pass(&client).unwrap_or(ConnectionBytes { up: 0, down: 0 });
                     shared.passed.lock().unwrap_or_else(PoisonError::into_inner).push(passed);
                     shared.open.fetch_sub(1, Ordering::SeqCst);
                 });
@@ -64,7 +64,7 @@ impl Front {
     }
 
     /// The connections since the last time, once all of them are closed.
-    pub(super) fn take(&self) -> Result<Vec<Passed>> {
+    pub(super) fn take(&self) -> Result<Vec<ConnectionBytes>> {
         let until = Instant::now() + CLOSED_WITHIN;
         while self.shared.open.load(Ordering::SeqCst) > 0 {
             ensure!(Instant::now() < until, "a connection to a first hop is not closed");
@@ -74,9 +74,9 @@ impl Front {
     }
 }
 
-impl Shared {
+impl FrontState {
     /// Copies both ways until both sides are done.
-    fn pass(&self, client: &TcpStream) -> std::io::Result<Passed> {
+    fn pass(&self, client: &TcpStream) -> std::io::Result<ConnectionBytes> {
         let server = TcpStream::connect(("127.0.0.1", self.to.load(Ordering::SeqCst)))?;
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;
@@ -85,7 +85,7 @@ impl Shared {
             scope.spawn(|| copy(client, &server, |bytes| up.extend_from_slice(bytes)));
             copy(&server, client, |bytes| down += bytes.len() as u64);
         });
-        Ok(Passed { up: before_closing(&up), down })
+        Ok(ConnectionBytes { up: before_closing(&up), down })
     }
 }
 
@@ -166,7 +166,7 @@ mod tests {
             client.read_to_end(&mut answer).unwrap();
             assert!(answer.len() == size + 1 && answer[..size].iter().all(|&byte| byte == 7));
             drop(client);
-            assert_eq!(front.take().unwrap(), [Passed { up: size as u64, down: size as u64 + 1 }]);
+            assert_eq!(front.take().unwrap(), [ConnectionBytes { up: size as u64, down: size as u64 + 1 }]);
         }
         answering.join().unwrap();
         assert!(front.take().unwrap().is_empty());

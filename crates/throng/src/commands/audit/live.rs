@@ -13,12 +13,12 @@ use throng_encode::{Body, EpochChoice, Schedule, answer};
 use throng_wire::peel::{open_body, open_fragment, peel};
 use throng_wire::{
     Address, AnalyzerContent, Channel, ForwardedCount, HopContent, LayerKeys, Layout, Outcome, Place, Route,
-    Stop as WireStop, Survey, Token,
+    Stop, Survey, Token,
 };
 
 use super::front::Front;
 use crate::commands::deployment::{Deployment, outcomes};
-use crate::commands::stop::Stop;
+use crate::commands::stop::StopSignal;
 use throng_host::bundle::Bundle;
 use throng_host::clock::{Clock, SystemClock};
 use throng_host::keygen::read_layer_keys;
@@ -39,7 +39,7 @@ pub(super) struct Town {
 pub(super) type Latencies = [Vec<u64>; 3];
 
 /// What one upload showed to hop 1.
-struct Sent {
+struct UploadTrace {
     instance: u32,
     path_len: u64,
     body: Vec<u8>,
@@ -53,7 +53,7 @@ struct Recorder {
     sender: Sender,
     /// Whether bodies for all instances but the first are kept back.
     lazy: bool,
-    sent: Mutex<Vec<Sent>>,
+    sent: Mutex<Vec<UploadTrace>>,
 }
 
 impl Town {
@@ -62,7 +62,7 @@ impl Town {
         mut deployment: Deployment,
         respondents: u64,
         epoch_s: u64,
-        stop: &Stop,
+        stop: &StopSignal,
     ) -> Result<Self> {
         let line = format!(
             "plan --epsilon-central 2 --delta 1e-6 --respondents {respondents} --domain {DOMAIN} --encoding one-hot \
@@ -97,7 +97,13 @@ impl Town {
 
     /// Makes answers under an injected clock, without sending them: times, their order, and places in a body. Returns how
     /// long one takes, in seconds.
-    pub(super) fn see_answers(&self, answers: u64, seed: u64, views: &mut Views, stop: &Stop) -> Result<f64> {
+    pub(super) fn see_answers(
+        &self,
+        answers: u64,
+        seed: u64,
+        views: &mut Views,
+        stop: &StopSignal,
+    ) -> Result<f64> {
         let survey = self.bundle.survey().survey();
         let mechanism = survey.mechanism()?;
         let epoch = survey.epoch_at(SystemClock.now_s()) + 1;
@@ -141,7 +147,7 @@ impl Town {
         seed: u64,
         lazy: bool,
         views: &mut Views,
-        stop: &Stop,
+        stop: &StopSignal,
     ) -> Result<Latencies> {
         let survey = self.bundle.survey().survey();
         let ready_s = 3.0 + (respondents * 3) as f64 * (answer_s + FILES_S);
@@ -208,18 +214,18 @@ impl Town {
     }
 
     /// What the network and the first hops see of one respondent.
-    fn see_upload(&self, sent: &[Sent], case: Case, views: &mut Views) -> Result<()> {
+    fn see_upload(&self, sent: &[UploadTrace], case: Case, views: &mut Views) -> Result<()> {
         let layout = Layout::of(self.bundle.survey().survey());
         for (instance, front) in (1..).zip(&self.fronts) {
             let passed = front.take()?;
             let network = format!("network, instance {instance}");
-            let sum = |of: fn(&super::front::Passed) -> u64| passed.iter().map(of).sum();
+            let sum = |of: fn(&super::front::ConnectionBytes) -> u64| passed.iter().map(of).sum();
             views.see(&network, "connections", Rule::Same, case, passed.len() as u64);
             views.see(&network, "bytes sent, with TLS", Rule::Same, case, sum(|passed| passed.up));
             // A hop's signatures have no fixed length.
             views.see(&network, "bytes answered, with TLS", Rule::Alike, case, sum(|passed| passed.down));
             let hop = format!("instance {instance}, hop 1");
-            let here: Vec<&Sent> = sent.iter().filter(|sent| sent.instance == instance).collect();
+            let here: Vec<&UploadTrace> = sent.iter().filter(|sent| sent.instance == instance).collect();
             views.see(&hop, "requests", Rule::Same, case, here.len() as u64);
             for sent in here {
                 views.see(&hop, "length of the path", Rule::Same, case, sent.path_len);
@@ -254,7 +260,7 @@ impl Town {
         epoch: u64,
         (case, reached): (Case, &BTreeSet<u32>),
         views: &mut Views,
-        stop: &Stop,
+        stop: &StopSignal,
     ) -> Result<usize> {
         let mut all = Vec::new();
         let hops = self.bundle.survey().survey().delivery.hops;
@@ -299,7 +305,7 @@ impl Town {
         let envelopes =
             open_body(route, &layout, self.key(Place::hop(instance, 1))?, body).ok().context(wrong)?;
         let mut lowest = None;
-        for (place, envelope) in (0..).zip(envelopes.chunks_exact(layout.envelope_len(WireStop::Hop(2)))) {
+        for (place, envelope) in (0..).zip(envelopes.chunks_exact(layout.envelope_len(Stop::Hop(2)))) {
             let peeled =
                 peel(route, &layout, 2, self.key(Place::hop(instance, 2))?, envelope).ok().context(wrong)?;
             let HopContent::Envelope(inner) = peeled else { continue };
@@ -329,7 +335,7 @@ impl Transport for Recorder {
         }
         let start = Instant::now();
         let receipt = self.sender.send(to, route, token, body)?;
-        self.sent.lock().unwrap_or_else(PoisonError::into_inner).push(Sent {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner).push(UploadTrace {
             instance: route.instance,
             path_len: paths::path(route, "body").len() as u64,
             body: body.to_vec(),
@@ -343,7 +349,7 @@ impl Transport for Recorder {
 
 /// Sends all that one respondent has for an epoch, by a clock that says that it is due. What a first hop refused, or was not sent, is
 /// missing, and whoever looks on sees that. A hop that could not be reached is no fault of respondents: then there is nothing to judge.
-fn send(one: &mut Respondent, lazy: bool, now_ms: u64, rng: &mut ChaCha20Rng) -> Result<Vec<Sent>> {
+fn send(one: &mut Respondent, lazy: bool, now_ms: u64, rng: &mut ChaCha20Rng) -> Result<Vec<UploadTrace>> {
     // Nobody shares a connection with anybody.
     let sender = Sender::new(Limits { idle_connections_max: 0, ..Limits::default() })?;
     let recorder = Recorder { sender, lazy, sent: Mutex::default() };

@@ -10,18 +10,18 @@ use serde::Serialize;
 use throng_dp::Epsilon;
 use throng_wire::Survey;
 
-use super::{Sure, conclude, verdict_line};
+use super::{AuditSettings, conclude, verdict_line};
 use crate::cli::audit::LocalArgs;
 use crate::commands::{Format, print};
 use crate::progress;
 use throng_account::rounding::{at_least, at_most};
 use throng_lab::audit::Verdict;
 use throng_lab::audit::game::Stream;
-use throng_lab::audit::local::{Measured, Promise, RESOLUTION};
+use throng_lab::audit::local::{LocalMeasurement, Promise, RESOLUTION};
 use throng_lab::audit::randomizers::RandomizerName;
 
 pub(super) fn run(args: &LocalArgs, format: Format) -> Result<()> {
-    let sure = Sure::check(&args.sureness)?;
+    let sure = AuditSettings::check(&args.sureness)?;
     let promises = |excess: f64| promises(args, excess);
     if let Some(seeds) = args.self_check {
         return self_check(&promises, seeds, sure, format);
@@ -39,7 +39,7 @@ struct LocalResult {
     confidence: f64,
     seed: u64,
     verdict: Verdict,
-    randomizers: Vec<Measured>,
+    randomizers: Vec<LocalMeasurement>,
 }
 
 /// What is to be audited, as typed.
@@ -67,7 +67,7 @@ fn promises(args: &LocalArgs, excess: f64) -> Result<Vec<Promise>> {
 }
 
 /// All of them, with an error probability that they share.
-fn measure(promises: &[Promise], error: f64, seed: u64) -> Result<Vec<Measured>> {
+fn measure(promises: &[Promise], error: f64, seed: u64) -> Result<Vec<LocalMeasurement>> {
     let each = error / promises.len().max(1) as f64;
     let bar = progress::bar(promises.len() as u64, "randomizers")?;
     let found = (0..).zip(promises).map(|(measurement, promise)| {
@@ -80,7 +80,7 @@ fn measure(promises: &[Promise], error: f64, seed: u64) -> Result<Vec<Measured>>
     found
 }
 
-fn text(result: &LocalResult, sure: Sure) -> String {
+fn text(result: &LocalResult, sure: AuditSettings) -> String {
     let mut text = format!(
         "{:<26}{:<13}{:>10}{:>13}{:>9}{:>15}  {}\n",
         "randomizer", "neighbors", "claimed", "lower bound", "share", "reports", ""
@@ -109,7 +109,7 @@ fn text(result: &LocalResult, sure: Sure) -> String {
 
 /// How the audit does on right randomizers and on broken ones.
 #[derive(Debug, Serialize)]
-struct Checked {
+struct SelfCheck {
     name: String,
     claimed: f64,
     seeds: u64,
@@ -135,7 +135,7 @@ fn cpu_s() -> f64 {
 fn self_check(
     promises: &dyn Fn(f64) -> Result<Vec<Promise>>,
     seeds: u64,
-    sure: Sure,
+    sure: AuditSettings,
     format: Format,
 ) -> Result<()> {
     ensure!(seeds > 0, "--self-check 0 tries nothing; give the number of seeds, for example 20");
@@ -143,7 +143,7 @@ fn self_check(
     let bar = progress::bar(seeds * right.len() as u64, "trials")?;
     let mut checked = Vec::new();
     for (measurement, (right, broken)) in (0..).zip(right.iter().zip(&broken)) {
-        let mut one = Checked {
+        let mut one = SelfCheck {
             name: right.name.clone(),
             claimed: right.claimed.value(),
             seeds,
@@ -197,7 +197,7 @@ fn self_check(
             print(&(text + &format!("seeds {} to {}\n", sure.seed, sure.seed.wrapping_add(seeds - 1))))?;
         }
     }
-    let well = |one: &Checked| one.passed == seeds && 20 * one.caught >= 19 * seeds;
+    let well = |one: &SelfCheck| one.passed == seeds && 20 * one.caught >= 19 * seeds;
     ensure!(checked.iter().all(well), "the audit did not do what it should: see the table");
     Ok(())
 }

@@ -4,16 +4,16 @@ use anyhow::{Result, ensure};
 use indicatif::HumanCount;
 use serde::Serialize;
 
-use super::{Sure, conclude};
+use super::{AuditSettings, conclude};
 use crate::cli::audit::MembershipArgs;
 use crate::commands::{Format, learn};
 use throng_account::rounding::{at_least, at_most};
-use throng_lab::audit::membership::{Attacked, audit, unlearnable};
+use throng_lab::audit::membership::{ModelAttack, audit, unlearnable};
 use throng_lab::audit::verdict::percent;
 use throng_lab::learning::{Choices, ProtocolName};
 
 pub(super) fn run(args: &MembershipArgs, format: Format) -> Result<()> {
-    let sure = Sure::check(&args.sureness)?;
+    let sure = AuditSettings::check(&args.sureness)?;
     ensure!(
         args.training.protocol != ProtocolName::Plain,
         "--protocol plain promises nothing that could be broken; use local or central"
@@ -41,11 +41,11 @@ pub(super) fn run(args: &MembershipArgs, format: Format) -> Result<()> {
 struct MembershipResult {
     seed: u64,
     #[serde(flatten)]
-    attacked: Attacked,
+    attacked: ModelAttack,
 }
 
-fn text(attacked: &Attacked, sure: Sure) -> String {
-    let Attacked { attack, .. } = attacked;
+fn text(attacked: &ModelAttack, sure: AuditSettings) -> String {
+    let ModelAttack { attack, .. } = attacked;
     let confidence = percent(attack.confidence);
     let lines = [
         ("data", attacked.data.clone()),

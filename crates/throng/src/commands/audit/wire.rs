@@ -8,24 +8,24 @@ use indicatif::HumanCount;
 use serde::Serialize;
 
 use super::live::{ALIKE, Latencies, Town};
-use super::{Sure, conclude, verdict_line};
+use super::{AuditSettings, conclude, verdict_line};
 use crate::cli::audit::WireArgs;
 use crate::commands::Format;
 use crate::commands::deployment::Deployment;
-use crate::commands::stop::Stop;
+use crate::commands::stop::StopSignal;
 use throng_lab::audit::Verdict;
-use throng_lab::audit::wire::{Case, Judged, Views, numbers_min};
+use throng_lab::audit::wire::{Case, SightVerdict, Views, numbers_min};
 
 pub(super) fn run(args: &WireArgs, format: Format) -> Result<()> {
     let started = Instant::now();
-    let sure = Sure::check(&args.sureness)?;
+    let sure = AuditSettings::check(&args.sureness)?;
     let least = numbers_min(ALIKE, sure.error());
     ensure!(
         args.respondents >= least,
         "--respondents is {}: at this confidence fewer than {least} cannot tell anything apart",
         args.respondents
     );
-    let stop = Stop::on_signal("stopped; no process of the audit is left, and no temporary file")?;
+    let stop = StopSignal::on_signal("stopped; no process of the audit is left, and no temporary file")?;
     let dir = tempfile::Builder::new().prefix("throng-audit-").tempdir().context("no temporary directory")?;
     let deployment = Deployment::new(fs::canonicalize(dir.path())?)?;
     let town = Town::start(deployment, args.respondents, args.epoch_s, &stop)?;
@@ -63,7 +63,7 @@ struct WireResult {
     confidence: f64,
     seed: u64,
     verdict: Verdict,
-    sights: Vec<Judged>,
+    sights: Vec<SightVerdict>,
     latency: Vec<Latency>,
     seconds: f64,
 }
@@ -88,7 +88,7 @@ fn latency(latencies: &Latencies) -> Vec<Latency> {
     Case::ALL.map(of).into()
 }
 
-fn text(result: &WireResult, sure: Sure) -> String {
+fn text(result: &WireResult, sure: AuditSettings) -> String {
     let mut text = format!(
         "{} processes; {} respondents in three epochs, and {} more answers for each case\n\n{:<38}{:<31}\n",
         result.processes,
@@ -97,7 +97,7 @@ fn text(result: &WireResult, sure: Sure) -> String {
         "who",
         "sees"
     );
-    for Judged { sight, verdict, shown } in &result.sights {
+    for SightVerdict { sight, verdict, shown } in &result.sights {
         text += &format!("{:<38}{:<31}{:<8}{shown}\n", sight.who, sight.what, verdict.word());
     }
     text += "\nnot judged: how long an upload took here\n";

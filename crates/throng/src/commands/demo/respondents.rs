@@ -16,8 +16,8 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use zeroize::Zeroizing;
 
-use super::timing::Sealing;
-use crate::commands::stop::Stop;
+use super::timing::SealingOutcome;
+use crate::commands::stop::StopSignal;
 use throng_host::bundle::Bundle;
 use throng_host::clock::{Clock, SystemClock};
 use throng_host::entropy::system_rng;
@@ -29,8 +29,8 @@ pub(super) fn seal(
     values: &[u64],
     epoch: u64,
     bar: &ProgressBar,
-    stop: &Stop,
-) -> Result<Sealing<Vec<Vec<Body>>>> {
+    stop: &StopSignal,
+) -> Result<SealingOutcome<Vec<Vec<Body>>>> {
     let survey = bundle.survey().survey();
     let mechanism = survey.mechanism()?;
     // An answer that is made before the epoch has any time of it to be sent at.
@@ -54,7 +54,7 @@ pub(super) fn seal(
         })
         .collect::<Result<Option<_>>>()?;
     let share = sealed.into_inner() as f64 / values.len().max(1) as f64;
-    Ok(answers.map_or(Sealing::Late(share), Sealing::Done))
+    Ok(answers.map_or(SealingOutcome::Late(share), SealingOutcome::Done))
 }
 
 /// Reads the credentials that were made for so many respondents.
@@ -75,7 +75,7 @@ pub(super) async fn send(
     answers: Vec<Vec<Body>>,
     credentials: Vec<Credential>,
     bar: &ProgressBar,
-    stop: &Stop,
+    stop: &StopSignal,
 ) -> Result<(Vec<BTreeSet<u32>>, Option<SendError>)> {
     // Nobody shares a connection with anybody.
     let client = Client::new(None, Limits { idle_connections_max: 0, ..Limits::default() });

@@ -11,7 +11,7 @@ use throng_dp::fragmenting::Assignment;
 use throng_survey::Promise;
 use throng_wire::{Layout, Outcome, Place};
 
-use super::{Demo, Running};
+use super::{Demo, PartyProcess};
 use crate::commands::deployment::outcomes;
 use throng_account::rounding::at_most;
 use throng_analyze::picture::{Picture, light};
@@ -54,9 +54,9 @@ pub struct DemoResult {
     /// How many pixels are held by somebody.
     pub held: u64,
     /// What each party saw.
-    pub seen: Vec<Seen>,
+    pub seen: Vec<PartyView>,
     /// Every party's process.
-    pub processes: Vec<Running>,
+    pub processes: Vec<PartyProcess>,
     /// What was written.
     pub files: Vec<String>,
     /// From the plan to the release.
@@ -71,7 +71,7 @@ pub struct DemoResult {
 
 /// What a party saw of the epoch, as it signed it.
 #[derive(Clone, Debug, Serialize)]
-pub struct Seen {
+pub struct PartyView {
     /// The party.
     pub role: String,
     /// What, in a sentence.
@@ -84,7 +84,7 @@ impl DemoResult {
         bundle: &Bundle,
         release: &ReleaseSummary,
         taken: &[BTreeSet<u32>],
-        (processes, seen): (Vec<Running>, Vec<Seen>),
+        (processes, seen): (Vec<PartyProcess>, Vec<PartyView>),
     ) -> Result<Self> {
         let survey = bundle.survey().survey();
         let (promise, present) = (release.promise.clone(), release.instances_present.clone());
@@ -152,7 +152,7 @@ fn estimates(release: &ReleaseSummary) -> Result<Vec<f64>> {
 
 /// What hops signed about the epoch, in sentences; and what that left for the analyzer, which alone is told how many
 /// envelopes of each instance were no chaff.
-pub(super) fn seen(bundle: &Bundle, epoch: u64, tallies: &TallyFiles) -> Result<Vec<Seen>> {
+pub(super) fn seen(bundle: &Bundle, epoch: u64, tallies: &TallyFiles) -> Result<Vec<PartyView>> {
     let survey = bundle.survey().survey();
     let counted: BTreeMap<u32, u64> = tallies
         .of_epoch(survey, 0, epoch)?
@@ -181,10 +181,10 @@ pub(super) fn seen(bundle: &Bundle, epoch: u64, tallies: &TallyFiles) -> Result<
             Some(Outcome::Destroyed) => "too small a crowd, and destroyed it".into(),
             None => "nothing that it has signed: it is gone".into(),
         };
-        all.push(Seen { role: place.to_string(), saw });
+        all.push(PartyView { role: place.to_string(), saw });
     }
     let saw = format!("{} numbers of pixels, nobody's", HumanCount(counted.values().sum()));
-    all.push(Seen { role: Place::Analyzer.to_string(), saw });
+    all.push(PartyView { role: Place::Analyzer.to_string(), saw });
     Ok(all)
 }
 
@@ -258,7 +258,7 @@ impl fmt::Display for DemoResult {
         )?;
         line("", "One honest hop in each instance is enough for the release's guarantee.".into())?;
         line("who saw what", String::new())?;
-        for Seen { role, saw } in &self.seen {
+        for PartyView { role, saw } in &self.seen {
             line("", format!("{role:<17} {saw}"))?;
         }
         for (at, file) in self.files.iter().enumerate() {

@@ -47,7 +47,7 @@ pub(super) struct Timing {
 }
 
 /// What became of one attempt to have all answers sealed before their epoch begins.
-pub(super) enum Sealing<T> {
+pub(super) enum SealingOutcome<T> {
     /// All are sealed.
     Done(T),
     /// The epoch began when so much of the work was done, between 0 and 1.
@@ -56,15 +56,15 @@ pub(super) enum Sealing<T> {
 
 /// The error of a demo that other programs left too little of the machine for. No rule has refused anything.
 #[derive(Debug)]
-pub(super) struct Busy(pub(super) String);
+pub(super) struct BusyMachine(pub(super) String);
 
-impl fmt::Display for Busy {
+impl fmt::Display for BusyMachine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "this machine was too busy: {}; end other programs, or choose fewer --respondents", self.0)
     }
 }
 
-impl std::error::Error for Busy {}
+impl std::error::Error for BusyMachine {}
 
 impl Speed {
     /// Seals on all cores for a while, beside whatever else runs.
@@ -165,7 +165,7 @@ pub(super) fn in_time<T>(
     epoch_s: u64,
     sampled: Duration,
     clock: &dyn Clock,
-    mut seal: impl FnMut(u64) -> Result<Sealing<T>>,
+    mut seal: impl FnMut(u64) -> Result<SealingOutcome<T>>,
     say: impl Fn(&str),
 ) -> Result<(u64, T)> {
     let (mut takes_ms, mut room, mut room_ms) = (sampled.as_millis() as f64, MARGIN, 0);
@@ -177,9 +177,11 @@ pub(super) fn in_time<T>(
         let sealing = seal(epoch)?;
         let took_ms = clock.now_ms().saturating_sub(start_ms) as f64;
         let share = match sealing {
-            Sealing::Done(answers) if clock.now_ms() < epoch * epoch_s * 1000 => return Ok((epoch, answers)),
-            Sealing::Done(_) => 1.0,
-            Sealing::Late(share) => share,
+            SealingOutcome::Done(answers) if clock.now_ms() < epoch * epoch_s * 1000 => {
+                return Ok((epoch, answers));
+            }
+            SealingOutcome::Done(_) => 1.0,
+            SealingOutcome::Late(share) => share,
         };
         // From the little that a machine did before it stood still nobody knows how long all takes.
         let twice = 2.0 * takes_ms;
@@ -194,7 +196,7 @@ pub(super) fn in_time<T>(
             ));
         }
     }
-    Err(anyhow!(Busy(format!(
+    Err(anyhow!(BusyMachine(format!(
         "{SEALINGS} times the epoch began before all answers were sealed, the last time after {} s",
         room_ms / 1000
     ))))
@@ -285,7 +287,11 @@ mod tests {
             let late = takes_ms > 2 * room_ms;
             clock.sleep_ms(if late { room_ms } else { takes_ms });
             // Work ends when it is seen to be late, or is done and late.
-            Ok(if late { Sealing::Late(room_ms as f64 / takes_ms as f64) } else { Sealing::Done(epoch) })
+            Ok(if late {
+                SealingOutcome::Late(room_ms as f64 / takes_ms as f64)
+            } else {
+                SealingOutcome::Done(epoch)
+            })
         };
         let say = |line: &str| {
             if line.starts_with("late") {

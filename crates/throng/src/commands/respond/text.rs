@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 
-use super::Responded;
+use super::RespondResult;
 use throng_account::rounding::{at_least, at_most};
 use throng_respondent::{AnswerStatus, BodyCheck};
 
 /// All answers, briefly or with everything there is to say, and what was spent.
-pub(super) fn page(result: &Responded, whole: bool) -> Result<String> {
+pub(super) fn page(result: &RespondResult, whole: bool) -> Result<String> {
     let mut text = String::new();
     for note in &result.notes {
         writeln!(text, "{note}")?;

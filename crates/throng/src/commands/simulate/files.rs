@@ -10,12 +10,12 @@ use throng_account::rounding::at_most;
 use throng_host::out_dir::OutDir;
 use throng_plot::Png;
 use throng_plot::rank_plot::rank_plot;
-use throng_simulate::simulation::Simulated;
+use throng_simulate::simulation::SimulationOutcome;
 
 /// All files with their bytes; their names go into the result, which is one of them.
 pub(super) fn of(
     study: &Study,
-    simulated: &Simulated,
+    simulated: &SimulationOutcome,
     result: &mut SimulateResult,
     out: &OutDir,
 ) -> Result<Vec<(&'static str, Vec<u8>)>> {
@@ -41,7 +41,7 @@ pub(super) fn of(
 }
 
 /// One line per value.
-fn csv(study: &Study, simulated: &Simulated) -> String {
+fn csv(study: &Study, simulated: &SimulationOutcome) -> String {
     let estimates = &simulated.estimates;
     let mut text = String::from("value,label,truth,estimate,standard_error\n");
     for (value, (truth, estimate)) in study.data.counts().iter().zip(estimates.counts()).enumerate() {

@@ -12,7 +12,7 @@ use throng_survey::CentralPromise;
 
 use super::Study;
 use throng_account::rounding::at_most;
-use throng_simulate::simulation::{Mode, Simulated};
+use throng_simulate::simulation::{Mode, SimulationOutcome};
 
 /// The result of `throng simulate`. The names are stable. Errors and counts are in respondents.
 #[derive(Clone, Debug, Serialize)]
@@ -106,7 +106,12 @@ pub struct TopValue {
 
 impl SimulateResult {
     /// Compares estimates with the truth. Files, threads, time and memory are left to the caller.
-    pub fn measure(study: &Study, simulated: &Simulated, top: usize, confidence: f64) -> Result<Self> {
+    pub fn measure(
+        study: &Study,
+        simulated: &SimulationOutcome,
+        top: usize,
+        confidence: f64,
+    ) -> Result<Self> {
         let (data, guarantees) = (&study.data, &study.guarantees);
         let mechanism = &guarantees.mechanism;
         let estimates = &simulated.estimates;

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use throng_learn::{Cifar, CifarRecords, Examples, Hog, IdxPictures};
 
-use super::Labelled;
+use super::LabelledExamples;
 use super::bytes::Bytes;
 
 crate::choices! {
@@ -66,7 +66,7 @@ impl PictureSet {
     }
 }
 
-impl Labelled {
+impl LabelledExamples {
     /// The pictures of a set, from its folder in a data directory. There have to be all of them: guarantees are worked out for
     /// that many respondents.
     pub fn open_pictures(data: &Path, set: PictureSet) -> Result<Self> {
@@ -190,9 +190,9 @@ mod tests {
     }
 
     /// As if the sets had ten pictures in each file.
-    fn open_small(data: &TempDir, set: PictureSet) -> Result<Labelled> {
+    fn open_small(data: &TempDir, set: PictureSet) -> Result<LabelledExamples> {
         let training = if set == PictureSet::Cifar10 { 50 } else { 10 };
-        Labelled::pictures(data.path(), set, [training, 10])
+        LabelledExamples::pictures(data.path(), set, [training, 10])
     }
 
     fn complaint(data: &TempDir, set: PictureSet) -> String {
@@ -247,7 +247,7 @@ mod tests {
         fs::remove_file(&labels).unwrap();
         check(&complaint(&data, set), ["mnist/t10k-labels-idx1-ubyte, zipped (.gz) or not; ", "--data"]);
         check(&complaint(&data, PictureSet::Cifar10), ["cifar-10/data_batch_1.bin", "test_batch.bin; "]);
-        let error = Labelled::open_cifar_100(data.path()).unwrap_err().to_string();
+        let error = LabelledExamples::open_cifar_100(data.path()).unwrap_err().to_string();
         check(&error, ["there is no file ", "cifar-100/train.bin, zipped"]);
     }
 
@@ -272,9 +272,9 @@ mod tests {
 
         fs::write(hundred.join("train.bin"), (0..100_u8).flat_map(|label| [label; 3074]).collect::<Vec<_>>())
             .unwrap();
-        let examples = Labelled::cifar_100(data.path(), 100).unwrap();
+        let examples = LabelledExamples::cifar_100(data.path(), 100).unwrap();
         assert_eq!((examples.len(), examples.classes()), (100, 100));
-        let few = Labelled::open_cifar_100(data.path()).unwrap_err().to_string();
+        let few = LabelledExamples::open_cifar_100(data.path()).unwrap_err().to_string();
         assert!(
             few.contains(
                 "cifar-100/train.bin: at byte 307400: 100 records where this file has 50000; get it"
@@ -286,7 +286,8 @@ mod tests {
     #[test]
     fn a_set_that_is_not_whole_is_refused() {
         let mnist = small_mnist(PictureSet::Mnist);
-        let error = |data: &TempDir, set| Labelled::open_pictures(data.path(), set).unwrap_err().to_string();
+        let error =
+            |data: &TempDir, set| LabelledExamples::open_pictures(data.path(), set).unwrap_err().to_string();
         let few = error(&mnist, PictureSet::Mnist);
         assert!(
             few.contains(

@@ -7,13 +7,13 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use throng_learn::Table;
 
-use super::Labelled;
+use super::LabelledExamples;
 use crate::dataset::built_in::CENSUS;
 use crate::dataset::csv::first;
 use crate::dataset::name_of;
 use crate::dataset::rows::Rows;
 
-impl Labelled {
+impl LabelledExamples {
     /// Reads a CSV file (RFC 4180, UTF-8), zipped by gzip or not: a header and one row per respondent. The distinct texts
     /// of the column `target` are the classes, and every other column is learned from. A fifth of the rows, chosen by a
     /// fixed hash of their number, is for testing. How a row becomes an input is in `throng_learn::Table`.
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     fn complaint(file: &str, target: &str) -> String {
-        format!("{:#}", Labelled::read_csv("x", file.as_bytes(), target).unwrap_err())
+        format!("{:#}", LabelledExamples::read_csv("x", file.as_bytes(), target).unwrap_err())
     }
 
     #[test]
@@ -63,19 +63,20 @@ mod tests {
         let path = folder.path().join("pets.csv");
         let rows: String = (0..100).map(|i| format!("{i},{}\n", ["cat", "dog"][i % 2])).collect();
         std::fs::write(&path, format!("weight,kind\n{rows}")).unwrap();
-        let pets = Labelled::open_csv(&path, "kind").unwrap();
+        let pets = LabelledExamples::open_csv(&path, "kind").unwrap();
         assert_eq!(
             (pets.name.as_str(), pets.classes),
             ("pets, kind", vec!["cat".to_owned(), "dog".to_owned()])
         );
         assert_eq!(pets.training.len() + pets.test.len(), 100);
         assert!(pets.test.len().abs_diff(20) <= 15);
-        let error = format!("{:#}", Labelled::open_csv(&path, "colour").unwrap_err());
+        let error = format!("{:#}", LabelledExamples::open_csv(&path, "colour").unwrap_err());
         assert!(
             error.contains("pets.csv: there is no column \"colour\"; the columns are \"weight\", \"kind\""),
             "{error}"
         );
-        let missing = Labelled::open_csv(&folder.path().join("no.csv"), "kind").unwrap_err().to_string();
+        let missing =
+            LabelledExamples::open_csv(&folder.path().join("no.csv"), "kind").unwrap_err().to_string();
         assert!(missing.starts_with("cannot open "), "{missing}");
     }
 
@@ -93,7 +94,7 @@ mod tests {
     /// what is beyond that was learned from the features.
     #[test]
     fn income_can_be_learned_from_the_census() {
-        let census = Labelled::census().unwrap();
+        let census = LabelledExamples::census().unwrap();
         assert_eq!(census.training.len() + census.test.len(), 32_561);
         assert_eq!(census.classes, ["<=50K", ">50K"]);
         let mut model = vec![0.0_f32; 1 + census.training.width()];

@@ -10,12 +10,12 @@ use throng_wire::{Digest, Hasher};
 
 use super::seen::seen;
 use super::{Checkpoint, program};
-use throng_simulate::dataset::{Labelled, PictureSet, digest_of};
+use throng_simulate::dataset::{LabelledExamples, PictureSet, digest_of};
 
 /// Public pictures.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Public {
+pub(crate) enum PublicPictures {
     /// The training set of CIFAR-100, as in the paper.
     #[serde(rename = "cifar-100")]
     Cifar100,
@@ -29,20 +29,20 @@ pub(crate) enum Public {
 #[serde(deny_unknown_fields)]
 pub(crate) struct NetworkName {
     /// What it was trained on.
-    pub(crate) public: Public,
+    pub(crate) public: PublicPictures,
     /// The hash of its parameters; none in runs that were kept before it was written down, which are all of one network.
     pub(crate) weights: Option<Digest>,
 }
 
 /// A network for CIFAR-10 whose training is complete.
 #[derive(Clone, Debug)]
-pub(crate) struct Pretrained {
+pub(crate) struct PretrainedNetwork {
     pub(crate) name: NetworkName,
     /// The file it is in; none if only runs that have learned from its features are left.
     path: Option<PathBuf>,
 }
 
-impl Public {
+impl PublicPictures {
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Cifar100 => "CIFAR-100",
@@ -87,9 +87,9 @@ impl Public {
     /// The public pictures.
     pub(crate) fn open(self, data: &Path) -> Result<Examples> {
         match self {
-            Self::Cifar100 => Labelled::open_cifar_100(data),
+            Self::Cifar100 => LabelledExamples::open_cifar_100(data),
             Self::StandIn => {
-                let all = Labelled::open_pictures(data, PictureSet::Cifar10)?.training;
+                let all = LabelledExamples::open_pictures(data, PictureSet::Cifar10)?.training;
                 Ok(all.split(self.left_of(all.len())).1)
             }
         }
@@ -107,10 +107,10 @@ impl Public {
     }
 }
 
-impl Pretrained {
+impl PretrainedNetwork {
     /// The better of those that are complete: one of CIFAR-100 is preferred, as the paper has it.
     pub(crate) fn best_in(folder: &Path) -> Result<Option<Self>> {
-        for public in [Public::Cifar100, Public::StandIn] {
+        for public in [PublicPictures::Cifar100, PublicPictures::StandIn] {
             let path = public.path(folder);
             if let Some(progress) = Progress::read(&path)?.filter(Progress::is_complete) {
                 return Self::of(&progress, &path).map(Some);
@@ -144,7 +144,7 @@ impl Pretrained {
 
     fn of(progress: &Progress, path: &Path) -> Result<Self> {
         let (_, parameters, ..) = progress.state.parts();
-        let public = Public::of_parameters(parameters.len()).with_context(|| {
+        let public = PublicPictures::of_parameters(parameters.len()).with_context(|| {
             format!(
                 "{} has {} parameters, and no network for CIFAR-10 has; remove it to begin again",
                 path.display(),
@@ -167,14 +167,14 @@ impl Pretrained {
     }
 
     /// CIFAR-10 as this network sees it.
-    pub(crate) fn cifar_10(&self, data: &Path) -> Result<Labelled> {
-        self.sees(Labelled::open_pictures(data, PictureSet::Cifar10)?, &self.name.public.open(data)?)
+    pub(crate) fn cifar_10(&self, data: &Path) -> Result<LabelledExamples> {
+        self.sees(LabelledExamples::open_pictures(data, PictureSet::Cifar10)?, &self.name.public.open(data)?)
             .with_context(|| format!("in {}", data.display()))
     }
 
     /// Pictures as the numbers that the last layer gets, scaled to norm 1. Public pictures are not among those to train on. What
     /// was computed before from the same weights and pictures is found beside the network.
-    fn sees(&self, labelled: Labelled, public: &Examples) -> Result<Labelled> {
+    fn sees(&self, labelled: LabelledExamples, public: &Examples) -> Result<LabelledExamples> {
         let path = self.path.as_deref().context("the network that finished runs are of is gone")?;
         let network = paper_network(self.name.public.classes());
         let progress = Progress::read(path)?.with_context(|| format!("{} is gone", path.display()))?;
@@ -197,13 +197,13 @@ impl Pretrained {
         let weights = self.name.weights.map_or_else(String::new, |weights| format!(", weights {weights}"));
         let public = self.name.public.title();
         let name = format!("{} through a network trained on {public}{weights}", labelled.name);
-        Ok(Labelled { name, training, test, ..labelled })
+        Ok(LabelledExamples { name, training, test, ..labelled })
     }
 }
 
 /// A hash of all that features are a function of: the program, weights, the scale of channels, how many training pictures are not
 /// public, and all pictures.
-fn origin(parameters: &[f32], scale: &ChannelScale, left: usize, labelled: &Labelled) -> Digest {
+fn origin(parameters: &[f32], scale: &ChannelScale, left: usize, labelled: &LabelledExamples) -> Digest {
     let mut hasher = Hasher::new();
     hasher.update(program(&Protocol::Plain).as_bytes());
     let channels = scale.channels().iter().flat_map(|&(mean, deviation)| [mean, deviation]);
@@ -307,9 +307,14 @@ mod tests {
         Examples::new((0..count * 3072).map(pixel).collect(), 3072, labels, 10).unwrap()
     }
 
-    fn labelled() -> Labelled {
+    fn labelled() -> LabelledExamples {
         let classes = (0..10).map(|class: u32| class.to_string()).collect();
-        Labelled { name: "pictures".into(), training: pictures(25, 0), test: pictures(10, 5), classes }
+        LabelledExamples {
+            name: "pictures".into(),
+            training: pictures(25, 0),
+            test: pictures(10, 5),
+            classes,
+        }
     }
 
     #[test]
@@ -318,7 +323,7 @@ mod tests {
         let scale = ChannelScale::of(&labelled.training, 3).unwrap();
         let one = origin(&[1.0, 2.0], &scale, 9, &labelled);
         assert_eq!(one, origin(&[1.0, 2.0], &scale, 9, &labelled));
-        let exchanged = Labelled { training: labelled.test.clone(), ..labelled.clone() };
+        let exchanged = LabelledExamples { training: labelled.test.clone(), ..labelled.clone() };
         let others = [
             origin(&[1.0, 2.5], &scale, 9, &labelled),
             origin(&[1.0, 2.0], &ChannelScale::of(&labelled.test, 3).unwrap(), 9, &labelled),
@@ -334,8 +339,8 @@ mod tests {
     fn a_last_layer_is_trained_on_what_a_network_sees() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("network.bin");
-        let refusal = |result: Result<Pretrained>| format!("{:#}", result.unwrap_err());
-        assert!(refusal(Pretrained::open(&path)).contains("--only pretrain makes such a file"));
+        let refusal = |result: Result<PretrainedNetwork>| format!("{:#}", result.unwrap_err());
+        assert!(refusal(PretrainedNetwork::open(&path)).contains("--only pretrain makes such a file"));
 
         let labelled = labelled();
         let public = labelled.training.split(20).1;
@@ -357,15 +362,15 @@ mod tests {
             Progress { identity, state: training.state().clone() }.write(&path).unwrap();
         };
         write(&training);
-        assert!(refusal(Pretrained::open(&path)).contains("stopped after step 0 of 1"));
+        assert!(refusal(PretrainedNetwork::open(&path)).contains("stopped after step 0 of 1"));
         assert!(
-            Public::StandIn.path(folder.path()) != path
-                && Pretrained::best_in(folder.path()).unwrap().is_none()
+            PublicPictures::StandIn.path(folder.path()) != path
+                && PretrainedNetwork::best_in(folder.path()).unwrap().is_none()
         );
         training.step().unwrap();
         write(&training);
-        let pretrained = Pretrained::open(&path).unwrap();
-        assert_eq!(pretrained.name.public, Public::StandIn);
+        let pretrained = PretrainedNetwork::open(&path).unwrap();
+        assert_eq!(pretrained.name.public, PublicPictures::StandIn);
 
         let seen = pretrained.sees(labelled.clone(), &public).unwrap();
         assert_eq!((seen.training.len(), seen.training.width(), seen.test.len()), (20, FEATURES, 10));

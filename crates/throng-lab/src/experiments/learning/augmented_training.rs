@@ -16,9 +16,9 @@ use throng_learn::{
 use crate::learning::{PICTURES_DIGEST, PROGRAM, Progress, STEPS, program};
 use throng_simulate::dataset::digest_of;
 
-/// A training on pictures of three colours. All of them are mirrored and moved anew after every pass: after as many steps as it
-/// takes to draw as many pictures as there are.
-pub(super) struct Varied<'a> {
+/// A training with data augmentation, on pictures of three colours. All of them are mirrored and moved anew after every pass:
+/// after as many steps as it takes to draw as many pictures as there are.
+pub(super) struct AugmentedTraining<'a> {
     pub(super) network: &'a Network,
     pub(super) pictures: &'a Examples,
     pub(super) settings: Settings,
@@ -38,7 +38,7 @@ pub(super) fn settings(pictures: usize, batch: usize, passes: u64) -> Settings {
     }
 }
 
-impl Varied<'_> {
+impl AugmentedTraining<'_> {
     /// All that decides the result: a file of another training is not gone on from.
     fn identity(&self) -> BTreeMap<String, String> {
         let settings = &self.settings;
@@ -168,7 +168,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let public = drawn(PictureSet::Cifar10).unwrap().0;
         let network = Network::cifar(32, [2, 3, 4], 12, 10);
-        let passes = |passes| Varied {
+        let passes = |passes| AugmentedTraining {
             network: &network,
             pictures: &public,
             settings: settings(public.len(), 40, passes),
@@ -195,8 +195,8 @@ mod tests {
         let fewer = public.split(200).0;
         for (another, differs) in [
             (passes(5), "steps was 24, is 30"),
-            (Varied { seed: 4, ..passes(4) }, "seed was 3, is 4"),
-            (Varied { pictures: &fewer, ..passes(4) }, "pictures_digest was "),
+            (AugmentedTraining { seed: 4, ..passes(4) }, "seed was 3, is 4"),
+            (AugmentedTraining { pictures: &fewer, ..passes(4) }, "pictures_digest was "),
         ] {
             let error = format!("{:#}", another.run(Some(&other), |_, _| ()).unwrap_err());
             let file = other.display().to_string();
@@ -214,7 +214,7 @@ mod tests {
         let public = drawn(PictureSet::Cifar10).unwrap().0;
         let network = Network::cifar(32, [1, 1, 1], 2, 10);
         let settings = settings(public.len(), 120, 1);
-        let training = Varied { network: &network, pictures: &public, settings, seed: 3 };
+        let training = AugmentedTraining { network: &network, pictures: &public, settings, seed: 3 };
         let path = folder.path().join("one.bin");
         training.run(Some(&path), |_, _| ()).unwrap();
         let good = fs::read(&path).unwrap();

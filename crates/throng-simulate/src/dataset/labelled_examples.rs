@@ -10,7 +10,7 @@ use throng_wire::{Digest, Hasher};
 
 /// Labelled examples in two parts.
 #[derive(Clone, Debug)]
-pub struct Labelled {
+pub struct LabelledExamples {
     /// What it is called in results.
     pub name: String,
     /// One example for each respondent who takes part.
@@ -21,7 +21,7 @@ pub struct Labelled {
     pub classes: Vec<String>,
 }
 
-impl Labelled {
+impl LabelledExamples {
     /// A hash of all examples, those to train on and those to test with.
     pub fn digest(&self) -> Digest {
         digest_of(&[&self.training, &self.test])
