@@ -52,7 +52,7 @@ struct Crowd {
 
 impl Crowd {
     /// One of [`SMALL`].
-    fn of(case: Small, patterns: [Vec<f64>; 2], fragments: usize) -> Self {
+    fn of(case: SmallCrowd, patterns: [Vec<f64>; 2], fragments: usize) -> Self {
         let (_, instances, receiving, domain, epsilon_deletion, delta_deletion, keeps_min) = case;
         let deletion = deletion(epsilon_deletion, delta_deletion);
         Self { deletion, epsilon_deletion, keeps_min, receiving, instances, domain, patterns, fragments }
@@ -186,10 +186,10 @@ fn two_fragments(backstop: f64, fragment: f64) -> [Vec<f64>; 2] {
 }
 
 /// Crowds that are small enough: (n, instances, receiving, domain, epsilon_deletion, delta_deletion, keeps_min).
-type Small = (usize, usize, usize, usize, f64, f64, usize);
+type SmallCrowd = (usize, usize, usize, usize, f64, f64, usize);
 
 /// One of them with three instances, of which two receive fragments.
-const SMALL: [Small; 9] = [
+const SMALL: [SmallCrowd; 9] = [
     (3, 3, 2, 2, 2.0, 0.1, 1),
     (3, 1, 1, 2, 2.0, 0.2, 1),
     (5, 1, 1, 2, 2.0, 0.2, 2),

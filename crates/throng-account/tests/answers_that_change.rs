@@ -131,13 +131,13 @@ fn spent(spendings: &[Spending], delta: f64) -> f64 {
 }
 
 /// What the ledger says of two epochs in which these and the respondent in question took part. It is asked once for a size.
-struct Says {
+struct LedgerOracle {
     coins: Coins,
     answers_kept: bool,
     known: BTreeMap<([u64; 2], u64), f64>,
 }
 
-impl Says {
+impl LedgerOracle {
     fn new(coins: Coins, answers_kept: bool) -> Self {
         Self { coins, answers_kept, known: BTreeMap::new() }
     }
@@ -167,7 +167,7 @@ fn epoch(coins: Coins, honest: u64, answers_kept: bool) -> Spending {
 fn the_ledger_holds_whatever_anybody_answers_and_whoever_comes_and_goes() {
     let (mut nearest, mut compared): (f64, u64) = (0.0, 0);
     for coins in SETTINGS {
-        let mut says = Says::new(coins, false);
+        let mut says = LedgerOracle::new(coins, false);
         let largest = if coins.tau == 1 { 3 } else { 2 };
         for others in 1..=largest {
             for crowd in crowds(others, &any_course()) {
@@ -194,7 +194,7 @@ fn kept_answers_are_one_backstop_in_all_epochs() {
     let kept: Vec<Course> =
         any_course().into_iter().filter(|course| !matches!(course, [Some(a), Some(b)] if a != b)).collect();
     for coins in SETTINGS {
-        let mut says = Says::new(coins, true);
+        let mut says = LedgerOracle::new(coins, true);
         for crowd in crowds(2, &kept) {
             for at in DELTAS {
                 let says = says.of(&crowd, at);
@@ -329,7 +329,7 @@ fn a_backstop_for_each_value_exceeds_what_the_ledger_says() {
 #[test]
 fn an_answer_that_becomes_another_is_covered() {
     for coins in SETTINGS {
-        let mut says = Says::new(coins, false);
+        let mut says = LedgerOracle::new(coins, false);
         for crowd in crowds(1, &any_course()) {
             // Attributes are independent: the law of both is the product, of one value's counts and the other's. The other
             // respondent may hold the second value only where they are there without the first.

@@ -126,16 +126,16 @@ impl Partitions for Parts {
         *read += 1;
         let place = |place: u64| (place as usize).min(batch.len());
         let rest = batch[place(bytes.start)..place(bytes.end)].to_vec();
-        Ok(Box::new(Slow { rest: io::Cursor::new(rest), part_len: self.part_len }))
+        Ok(Box::new(SlowReader { rest: io::Cursor::new(rest), part_len: self.part_len }))
     }
 }
 
-struct Slow {
+struct SlowReader {
     rest: io::Cursor<Vec<u8>>,
     part_len: usize,
 }
 
-impl Read for Slow {
+impl Read for SlowReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let len = self.part_len.min(buffer.len());
         self.rest.read(&mut buffer[..len])
@@ -222,14 +222,17 @@ fn a_batch_that_is_not_as_stated_is_not_counted() {
     assert_eq!(counted(&twice, room_for(4)), Err(Error::Batch("it has another hash")));
     assert_eq!(twice.read.into_inner().unwrap(), 2, "once more");
     // Another file that fails is no other batch.
-    struct Gone;
-    impl Partitions for Gone {
+    struct MissingPartitions;
+    impl Partitions for MissingPartitions {
         fn read_range(&self, _: &str, _: Range<u64>) -> io::Result<Box<dyn Read + Send>> {
             Err(io::ErrorKind::NotFound.into())
         }
     }
-    let gone =
-        counter.count(&EmbeddedEngine::new(PLENTY), (&Gone, &[Partition::whole("batch")]), &mut |_| ());
+    let gone = counter.count(
+        &EmbeddedEngine::new(PLENTY),
+        (&MissingPartitions, &[Partition::whole("batch")]),
+        &mut |_| (),
+    );
     assert!(matches!(gone, Err(Error::Engine(_))));
 }
 

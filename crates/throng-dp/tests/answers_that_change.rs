@@ -10,7 +10,7 @@ use throng_dp::{AnswerSeries, Epsilon};
 
 /// What may have been drawn once and for all, with its probability, and the vector that every answer then has. Answer 0
 /// is having nothing to say. Vectors are bit masks over `width` attributes.
-struct Drawn {
+struct PermanentLaw {
     width: u32,
     states: Vec<(f64, Vec<u32>)>,
 }
@@ -36,7 +36,7 @@ impl Coins {
     }
 }
 
-impl Drawn {
+impl PermanentLaw {
     /// One permanent pair for each attribute: u below p gives (1, 1), u above 1 − p gives (0, 0), else (0, 1). `answers`
     /// are the attributes that each answer sets, for each sample; samples are equally likely.
     fn pairs(width: u32, samples: &[Vec<Vec<u32>>], coins: Coins) -> Self {
@@ -159,7 +159,7 @@ fn any_answers_against_silence_say_no_more_than_is_promised() {
     ] {
         for (backstop, fragment) in COINS {
             let coins = Coins { backstop, fragment, tau };
-            let (drawn, series) = (Drawn::one_hot(k, coins), coins.series(1));
+            let (drawn, series) = (PermanentLaw::one_hot(k, coins), coins.series(1));
             let silent = drawn.law(&vec![0; epochs as usize], coins);
             for answers in sequences(k, epochs) {
                 let truth = pure(&drawn.law(&answers, coins), &silent);
@@ -198,7 +198,7 @@ fn any_two_sequences_are_as_far_apart_as_is_proved() {
     for (k, tau, epochs) in [(1, 1, 3), (1, 2, 3), (2, 1, 2), (2, 2, 2), (2, 1, 3), (3, 1, 2)] {
         for (backstop, fragment) in COINS {
             let coins = Coins { backstop, fragment, tau };
-            let drawn = Drawn::one_hot(k, coins);
+            let drawn = PermanentLaw::one_hot(k, coins);
             let all = sequences(k, epochs);
             let laws: Vec<_> = all.iter().map(|answers| drawn.law(answers, coins)).collect();
             for (left, of_left) in all.iter().zip(&laws) {
@@ -238,7 +238,7 @@ fn sketches_of_two_rows_and_records_keep_the_promise() {
     for (samples, bits) in [(sketch, 2), (record, 1)] {
         for (backstop, fragment) in COINS {
             let coins = Coins { backstop, fragment, tau: 1 };
-            let drawn = Drawn::pairs(4, &samples, coins);
+            let drawn = PermanentLaw::pairs(4, &samples, coins);
             for epochs in 1..=3u32 {
                 let silent = drawn.law(&vec![0; epochs as usize], coins);
                 for answers in sequences(3, epochs) {
@@ -260,9 +260,9 @@ fn sketches_of_two_rows_and_records_keep_the_promise() {
 #[test]
 fn a_backstop_for_each_value_broke_its_promise() {
     let coins = Coins { backstop: 1.0, fragment: 2.0, tau: 2 };
-    let old = Drawn::backstop_for_each_value(2, coins);
+    let old = PermanentLaw::backstop_for_each_value(2, coins);
     let silent = old.law(&[0, 0], coins);
-    let worst = |drawn: &Drawn, epsilon: f64| {
+    let worst = |drawn: &PermanentLaw, epsilon: f64| {
         let against = drawn.law(&[0, 0], coins);
         let all =
             sequences(2, 2).into_iter().map(|answers| delta(&drawn.law(&answers, coins), &against, epsilon));
@@ -272,7 +272,7 @@ fn a_backstop_for_each_value_broke_its_promise() {
     assert!((0.29..0.31).contains(&first), "{first}");
     // With one backstop and an answer that stays, both kept it; the pairs keep what is promised now.
     assert!(delta(&old.law(&[1, 1], coins), &silent, 1.0) == 0.0);
-    let new = Drawn::one_hot(2, coins);
+    let new = PermanentLaw::one_hot(2, coins);
     assert_eq!(worst(&new, coins.series(1).epsilon(2, [1, 1]).value()), 0.0);
     let promised = coins.series(1).epsilon(2, [1]).value();
     assert!(pure(&old.law(&[0, 1], coins), &silent) > promised, "the old one breaks the new promise as well");

@@ -12,22 +12,22 @@ use throng_shuffle::{Hop, Log, MemoryStore, Partitions, Store, StoreFile, Volume
 use throng_testing::cascade::{Cascade, FIRST, NEXT_DAY, SMALL, day};
 use throng_testing::wire::EPOCH;
 
-type Meanwhile = Box<dyn FnOnce() + Send>;
+type Interruption = Box<dyn FnOnce() + Send>;
 
 /// Memory in which something else happens before a batch is erased.
 #[derive(Clone)]
-struct SlowToErase {
+struct InterruptedStore {
     files: MemoryStore,
-    meanwhile: Arc<Mutex<Option<Meanwhile>>>,
+    meanwhile: Arc<Mutex<Option<Interruption>>>,
 }
 
-impl Partitions for SlowToErase {
+impl Partitions for InterruptedStore {
     fn read_range(&self, name: &str, bytes: Range<u64>) -> io::Result<Box<dyn Read + Send>> {
         self.files.read_range(name, bytes)
     }
 }
 
-impl Volume for SlowToErase {
+impl Volume for InterruptedStore {
     fn create(&self, name: &str) -> io::Result<Box<dyn VolumeFile>> {
         self.files.create(name)
     }
@@ -39,7 +39,7 @@ impl Volume for SlowToErase {
     }
 }
 
-impl Store for SlowToErase {
+impl Store for InterruptedStore {
     fn append(&self, name: &str) -> io::Result<Box<dyn StoreFile>> {
         self.files.append(name)
     }
@@ -57,7 +57,7 @@ impl Store for SlowToErase {
 #[test]
 fn a_batch_is_not_erased_by_the_step_before_it() {
     let mut cascade = Cascade::new(SMALL);
-    let store = SlowToErase { files: MemoryStore::new(), meanwhile: Arc::default() };
+    let store = InterruptedStore { files: MemoryStore::new(), meanwhile: Arc::default() };
     let mark = Box::new(store.files.clone());
     let hop = Hop::open(cascade.config(2), Box::new(store.clone()), mark, day(EPOCH)).unwrap();
     let hop = Arc::new(hop);

@@ -195,7 +195,7 @@ impl Cascade {
     }
 
     /// What the analyzer gets, and its bytes.
-    pub fn pull(&self, channel: Channel) -> Result<Pulled, Error> {
+    pub fn pull(&self, channel: Channel) -> Result<PulledBatch, Error> {
         let last = self.hops.len() - 1;
         let OutgoingBatch { statements, count, manifest, len, mut records } =
             self.hops[last].outgoing(channel)?;
@@ -203,7 +203,7 @@ impl Cascade {
         records.read_to_end(&mut bytes).unwrap();
         assert_eq!((bytes.len() as u64, Digest::of(&bytes)), (len, manifest.digest));
         assert_eq!(count.envelopes(), manifest.records);
-        Ok(Pulled { statements, count, bytes })
+        Ok(PulledBatch { statements, count, bytes })
     }
 
     /// The values in a batch that the analyzer opens, in their order.
@@ -241,7 +241,7 @@ pub fn deletion(shift: u64) -> DeletionNoise {
 }
 
 /// A batch as the analyzer gets it.
-pub struct Pulled {
+pub struct PulledBatch {
     /// What all hops signed.
     pub statements: Vec<Signed<EpochStatement>>,
     /// How many envelopes there are.

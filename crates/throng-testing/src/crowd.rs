@@ -60,7 +60,7 @@ pub fn two_instances(program: Program) -> Town {
 
 /// Who answered in an epoch.
 #[derive(Clone, Debug)]
-pub struct Answered {
+pub struct Turnout {
     /// When.
     pub epoch: u64,
     /// How many: people `0..people`.
@@ -71,14 +71,14 @@ pub struct Answered {
 
 /// Everybody answers in one epoch. `between` is called once half of them have; if the epoch is over too early, as on a
 /// machine that has much else to do, everything happens again in another one.
-pub fn everyone(town: &mut Town, people: u64, mut between: impl FnMut(&mut Town, u64)) -> Answered {
+pub fn everyone(town: &mut Town, people: u64, mut between: impl FnMut(&mut Town, u64)) -> Turnout {
     loop {
         let epoch = town.next_epoch();
         let half = answer(town, epoch, 0..people / 2);
         between(town, epoch);
         if half.and_then(|()| answer(town, epoch, people / 2..people)).is_ok() {
             let survey = town.deployment.bundle.survey().survey().clone();
-            return Answered { epoch, people, survey };
+            return Turnout { epoch, people, survey };
         }
     }
 }
@@ -122,7 +122,7 @@ fn rng(epoch: u64, person: u64) -> ChaCha20Rng {
     ChaCha20Rng::seed_from_u64(1000 * epoch + person)
 }
 
-impl Answered {
+impl Turnout {
     /// The estimates and standard errors of an analyzer in memory that has what was routed to these instances.
     pub fn in_memory(&self, instances: &[u32]) -> Vec<(String, String)> {
         let mechanism = self.survey.mechanism().unwrap();

@@ -268,8 +268,8 @@ impl Watch {
     }
 
     /// What became of everybody; returns what became of the crowds.
-    pub fn check(&self) -> Seen {
-        let mut seen = Seen::default();
+    pub fn check(&self) -> CrowdOutcomes {
+        let mut seen = CrowdOutcomes::default();
         let channels: BTreeSet<Channel> = self.bodies.keys().map(|(_, channel)| *channel).collect();
         for channel in channels {
             let of = |set: &BTreeSet<(u32, Channel)>| -> BTreeSet<u32> {
@@ -341,7 +341,7 @@ fn noise_of(draw: &[u8], uploads: &[u8]) -> i128 {
 
 /// What became of crowds that were large enough.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Seen {
+pub struct CrowdOutcomes {
     /// Released without a deletion: no label, or noise above the shift.
     pub whole: u32,
     /// Released after some were deleted.
@@ -351,8 +351,8 @@ pub struct Seen {
 }
 
 /// Runs sequences of operations, and adds up what became of the crowds in them.
-pub fn promises_hold(labels: bool, cases: u32) -> Seen {
-    let sum = RefCell::new(Seen::default());
+pub fn promises_hold(labels: bool, cases: u32) -> CrowdOutcomes {
+    let sum = RefCell::new(CrowdOutcomes::default());
     let mut runner = TestRunner::new(ProptestConfig::with_cases(cases));
     let sequences = proptest::collection::vec(operation(), 1..90);
     let run = runner.run(&sequences, |operations| {

@@ -449,12 +449,12 @@ impl Town {
     }
 
     /// The batch that the analyzer gets, once it is there.
-    pub fn pull(&mut self, route: Route) -> Pulled {
+    pub fn pull(&mut self, route: Route) -> LastHopBatch {
         let last = Place::hop(route.instance, self.shape.hops);
         until_some("the batch is there", || {
             let (status, bytes) = self.call(Some(Place::Analyzer), last, Method::GET, route, "batch", &[]);
             if status == 200 {
-                return Some(Pulled::new(self, route, &bytes));
+                return Some(LastHopBatch::new(self, route, &bytes));
             }
             assert!([0, 404].contains(&status), "{status}: {}", String::from_utf8_lossy(&bytes));
             for place in self.hops() {
@@ -500,7 +500,7 @@ impl Drop for Town {
 }
 
 /// What an analyzer finds at a last hop.
-pub struct Pulled {
+pub struct LastHopBatch {
     /// What all hops signed.
     pub statements: Vec<EpochStatement>,
     /// The sealed fragments.
@@ -509,7 +509,7 @@ pub struct Pulled {
     pub values: Vec<u32>,
 }
 
-impl Pulled {
+impl LastHopBatch {
     fn new(town: &Town, route: Route, bytes: &[u8]) -> Self {
         let (statements, rest) = bytes.split_at(STATEMENT_LEN * town.shape.hops as usize);
         let (count, envelopes) = rest.split_first_chunk().unwrap();

@@ -127,7 +127,7 @@ impl Clock for TestClock {
 
 /// One body as a first hop saw it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct ObservedUpload {
     /// When.
     pub at_ms: u64,
     /// Where it was sent.
@@ -141,7 +141,7 @@ pub struct Seen {
 }
 
 /// What a hop does with one body.
-pub type Behaviour<'a> = dyn Fn(&World, &Seen, usize) -> Result<Vec<u8>, SendError> + 'a;
+pub type Behaviour<'a> = dyn Fn(&World, &ObservedUpload, usize) -> Result<Vec<u8>, SendError> + 'a;
 
 /// First hops in memory: they remember what they saw, and answer as they are told to.
 pub struct Hops<'a> {
@@ -150,7 +150,7 @@ pub struct Hops<'a> {
     /// What time it is for them.
     pub clock: &'a TestClock,
     /// All that they saw.
-    pub seen: RefCell<Vec<Seen>>,
+    pub seen: RefCell<Vec<ObservedUpload>>,
     /// What they do.
     pub behaviour: Box<Behaviour<'a>>,
 }
@@ -165,7 +165,7 @@ impl<'a> Hops<'a> {
     pub fn with(
         world: &'a World,
         clock: &'a TestClock,
-        behaviour: impl Fn(&World, &Seen, usize) -> Result<Vec<u8>, SendError> + 'a,
+        behaviour: impl Fn(&World, &ObservedUpload, usize) -> Result<Vec<u8>, SendError> + 'a,
     ) -> Self {
         Self { world, clock, seen: RefCell::default(), behaviour: Box::new(behaviour) }
     }
@@ -186,14 +186,14 @@ pub fn signed(receipt: Receipt, key: &SigningKey) -> SignedReceipt {
 }
 
 /// The receipt that an honest hop gives.
-pub fn receipt(world: &World, seen: &Seen) -> Vec<u8> {
+pub fn receipt(world: &World, seen: &ObservedUpload) -> Vec<u8> {
     world.receipt(&seen.route, &seen.body, seen.at_ms).to_bytes()
 }
 
 impl Transport for Hops<'_> {
     fn send(&self, to: &Address, route: &Route, token: &Token, body: &[u8]) -> Result<Vec<u8>, SendError> {
         let (url, body) = (to.url.clone(), body.to_vec());
-        let seen = Seen { at_ms: self.clock.now_ms(), url, route: *route, token: token.id(), body };
+        let seen = ObservedUpload { at_ms: self.clock.now_ms(), url, route: *route, token: token.id(), body };
         let before = self.seen.borrow().len();
         self.seen.borrow_mut().push(seen.clone());
         (self.behaviour)(self.world, &seen, before)

@@ -39,7 +39,7 @@ fn main() {
          one fragment per bit."
     );
     for values in [100, 10_000, 87_680] {
-        let ours = Ours::new(values);
+        let ours = ThrongSurvey::new(values);
         let prio = Prio::new(values);
         let (mut our_turns, mut prio_turns) = (Vec::new(), Vec::new());
         for turn in 0..TURNS {
@@ -50,7 +50,7 @@ fn main() {
     }
 }
 
-fn print(values: u64, ours: &Ours, prio: &Prio, our: &[f64; STEPS], their: &[f64; STEPS]) {
+fn print(values: u64, ours: &ThrongSurvey, prio: &Prio, our: &[f64; STEPS], their: &[f64; STEPS]) {
     let Plan { envelopes, fragments, ref exposure, .. } = ours.plan;
     println!(
         "\nk = {values}: b = {envelopes}, epsilon_local {}, {fragments:.2} fragments; Prio3 with chunks of {}",
@@ -98,14 +98,14 @@ fn time_us(repetitions: usize, mut work: impl FnMut(usize)) -> f64 {
 }
 
 /// A survey as planned, with all its keys.
-struct Ours {
+struct ThrongSurvey {
     plan: Plan,
     world: World,
     layout: Layout,
     paths: Vec<Path>,
 }
 
-impl Ours {
+impl ThrongSurvey {
     fn new(values: u64) -> Self {
         let question = Question {
             epsilon_central: Epsilon::new(1.0).expect("a constant"),

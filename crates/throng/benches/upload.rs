@@ -47,7 +47,7 @@ use throng_host::net::{Answer, OutgoingBody, Problem, Shortcut, Transport, Uploa
 use throng_serve::file_store::FileStore;
 use throng_serve::shuffler::crowd_rule;
 use throng_serve::shuffler::group_commit::GroupCommit;
-use throng_shuffle::{Channel, Hop, HopConfig, Upload as Taken};
+use throng_shuffle::{Channel, Hop, HopConfig, Upload as HopUpload};
 use throng_testing::survey::{SURVEY, with};
 use throng_wire::envelope::{INDEX_LEN, body_len};
 use throng_wire::receipt_tree::SIGNED_RECEIPT_LEN;
@@ -404,7 +404,7 @@ async fn durable(intake: &Intake, request: Request<TimedBody<Incoming>>) -> Resu
     let channel = Channel { label: route.label, epoch: route.epoch };
     intake.hop.admits(channel, upload.len() as usize, SystemClock.now_s()).map_err(|_| refused())?;
     let body = upload.bytes_in(intake.intake.memory()).await?;
-    let taken = Taken::new(channel, id, body);
+    let taken = HopUpload::new(channel, id, body);
     intake.intake.take(taken).await.map_err(|_| refused())?;
     Ok(OutgoingBody::empty())
 }

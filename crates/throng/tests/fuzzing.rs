@@ -158,10 +158,10 @@ fn the_corpus_is_written() {
     }
 }
 
-type Add<'a> = dyn FnMut(&'static str, String, Vec<u8>) + 'a;
+type CorpusSink<'a> = dyn FnMut(&'static str, String, Vec<u8>) + 'a;
 
 /// What the vectors of the wire format have, refused documents included.
-fn of_vectors(add: &mut Add<'_>) {
+fn of_vectors(add: &mut CorpusSink<'_>) {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../throng-wire/tests/vectors/wire.json");
     let vectors: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
     let text = |value: &Value| value.as_str().unwrap_or_default().as_bytes().to_vec();
@@ -192,7 +192,7 @@ fn of_vectors(add: &mut Add<'_>) {
 }
 
 /// What the parties of a small survey have.
-fn of_world(add: &mut Add<'_>) {
+fn of_world(add: &mut CorpusSink<'_>) {
     let world = World::new(SHAPE);
     let (first, route) = (Place::hop(1, 1), world.route());
     let credentials = [1, 2].map(|seed| Credential::generate(&mut ChaCha20Rng::from_seed([seed; 32])));
@@ -255,7 +255,7 @@ fn of_world(add: &mut Add<'_>) {
 }
 
 /// What the program keeps and reads.
-fn of_product(add: &mut Add<'_>) {
+fn of_product(add: &mut CorpusSink<'_>) {
     let world = World::new(SHAPE);
     add("net_paths", "body".into(), throng_host::net::paths::path(&world.route(), "body").into_bytes());
     let problem =

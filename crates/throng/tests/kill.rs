@@ -14,7 +14,7 @@ use throng_dp::{Delta, Epsilon};
 use throng_host::net::client::SendError;
 use throng_testing::patience::{until, until_some};
 use throng_testing::program::Program;
-use throng_testing::town::{CROWD, Pulled, Shape, Town, sender};
+use throng_testing::town::{CROWD, LastHopBatch, Shape, Town, sender};
 use throng_wire::{Digest, EpochStatement, Outcome, Place, Route, Signed};
 
 /// Cargo tells tests of this package alone where the program is.
@@ -29,7 +29,7 @@ fn in_every_operation(hop: u32, from: u64, labels: bool) -> usize {
     const SIDE_BY_SIDE: u64 = 8;
     let mut drawn = 0;
     for start in (from..).step_by(SIDE_BY_SIDE as usize) {
-        let days: Vec<Ended> = thread::scope(|scope| {
+        let days: Vec<HopEnd> = thread::scope(|scope| {
             let towns: Vec<_> = (start..start + SIDE_BY_SIDE)
                 .map(|number| scope.spawn(move || a_day_with_an_end(hop, number, labels)))
                 .collect();
@@ -45,7 +45,7 @@ fn in_every_operation(hop: u32, from: u64, labels: bool) -> usize {
 }
 
 /// What happened to a hop on its day.
-struct Ended {
+struct HopEnd {
     /// Whether it ended before its time.
     died: bool,
     /// Whether that was after the crowd's noise was drawn and before it was used.
@@ -113,7 +113,7 @@ impl Day {
     }
 
     /// Everyone is counted once; under a label, everyone whom the noise on disk left.
-    fn check(&self, pulled: &Pulled, route: Route) {
+    fn check(&self, pulled: &LastHopBatch, route: Route) {
         let counted = pulled.sorted();
         let once: BTreeSet<u32> = counted.iter().copied().collect();
         assert!(once.len() == counted.len() && once.iter().all(|&value| value < self.people), "{counted:?}");
@@ -139,7 +139,7 @@ impl Day {
 }
 
 /// People answer; whatever happens to a hop, each is counted once, the crowd has one noise and the batch is one.
-fn a_day_with_an_end(hop: u32, number: u64, labels: bool) -> Ended {
+fn a_day_with_an_end(hop: u32, number: u64, labels: bool) -> HopEnd {
     let (hops, victim) = (2, Place::hop(1, hop));
     // Deletion takes some five of a labelled crowd.
     let people = if labels { 16 } else { 8 };
@@ -171,7 +171,7 @@ fn a_day_with_an_end(hop: u32, number: u64, labels: bool) -> Ended {
     assert_eq!(again.statements, first.statements, "operation {number} of hop {hop}");
     assert_eq!(day.statement(route), first.statements[0], "operation {number} of hop {hop}");
     assert_eq!(day.town.acknowledge(route, again.digest()), 204);
-    Ended { died: day.died, drawn: day.left(route).is_some() }
+    HopEnd { died: day.died, drawn: day.left(route).is_some() }
 }
 
 /// Everyone answers and has a receipt, twice the same.

@@ -81,8 +81,8 @@ impl Person {
         command
     }
 
-    fn serve(&self) -> Served {
-        Served::start(self.program(&["--page"]))
+    fn serve(&self) -> PageProcess {
+        PageProcess::start(self.program(&["--page"]))
     }
 
     /// All files of the state directory.
@@ -110,12 +110,12 @@ impl Person {
 }
 
 /// The program while it serves the page.
-struct Served {
+struct PageProcess {
     process: Child,
     url: String,
 }
 
-impl Served {
+impl PageProcess {
     fn start(mut command: Command) -> Self {
         let mut process = command.spawn().unwrap();
         let mut line = String::new();
@@ -162,7 +162,7 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for PageProcess {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
@@ -452,7 +452,8 @@ fn someone_who_has_answered_nothing_sees_so() {
     let mut respondent = Respondent::open(folder.path().join("state")).unwrap();
     respondent.set_epsilon_limit(throng_dp::Epsilon::new(7.5).unwrap()).unwrap();
     drop(respondent);
-    let served = Served::start(THRONG.run_in(&folder, &["respond", "--state", "state", "--json", "--page"]));
+    let served =
+        PageProcess::start(THRONG.run_in(&folder, &["respond", "--state", "state", "--json", "--page"]));
     let browser = Browser::start();
     let page = browser.page(&served.url);
     page.wait_for_text("#answers", "Nothing was answered yet.");
@@ -508,7 +509,7 @@ fn a_person_is_told_the_address_and_chooses_the_port() {
     let url = first.strip_prefix("What is sent about you: ").unwrap().to_owned();
     assert!(url.starts_with(&format!("http://127.0.0.1:{port}/")), "{url}");
     assert_eq!(lines.next().unwrap().unwrap(), "Only this machine can open it. Ctrl-C ends it.");
-    let served = Served { process, url };
+    let served = PageProcess { process, url };
     assert_eq!(served.ask("GET", "", b"").0, 200);
     assert_eq!(served.interrupt(), Some(0));
     // The page is one thing, and everything that sends or changes something is another.

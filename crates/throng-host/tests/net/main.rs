@@ -70,7 +70,7 @@ async fn a_certificate_is_worth_nothing_without_its_key() {
     for (key, served) in [(party.key_pem().unwrap(), true), (impostor.key_pem().unwrap(), false)] {
         let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
         let key = rustls::crypto::aws_lc_rs::sign::any_supported_type(&key).unwrap();
-        let shown = Shown(Arc::new(CertifiedKey::new(vec![certificate.clone()], key)));
+        let shown = FixedCertificate(Arc::new(CertifiedKey::new(vec![certificate.clone()], key)));
         let config = tls::client_config(server.address.certificate.unwrap(), None).unwrap();
         let mut config = (*config).clone();
         config.client_auth_cert_resolver = Arc::new(shown);
@@ -473,7 +473,7 @@ async fn every_refusal_is_a_problem() {
 }
 
 /// A server in the background.
-struct Running {
+struct TestServer {
     address: Address,
     socket: SocketAddr,
     requests: Arc<AtomicUsize>,
@@ -487,7 +487,7 @@ enum Kind {
 }
 use Kind::{Plain, Tls};
 
-async fn start(kind: Kind, limits: server::Limits, router: Router) -> Running {
+async fn start(kind: Kind, limits: server::Limits, router: Router) -> TestServer {
     let identity = Identity::generate().unwrap();
     let (transport, scheme, certificate) = match kind {
         Tls => (Transport::Tls(&identity), "https", Some(identity.digest())),
@@ -511,7 +511,7 @@ async fn start(kind: Kind, limits: server::Limits, router: Router) -> Running {
             std::future::pending::<()>().await;
         }
     }));
-    Running { address, socket, requests, stop, task }
+    TestServer { address, socket, requests, stop, task }
 }
 
 fn router() -> Router {
@@ -586,9 +586,9 @@ async fn raw(to: SocketAddr, bytes: &[u8]) -> Vec<u8> {
 
 /// A client that shows a certificate with whatever key it has.
 #[derive(Debug)]
-struct Shown(Arc<CertifiedKey>);
+struct FixedCertificate(Arc<CertifiedKey>);
 
-impl ResolvesClientCert for Shown {
+impl ResolvesClientCert for FixedCertificate {
     fn resolve(&self, _: &[&[u8]], _: &[rustls::SignatureScheme]) -> Option<Arc<CertifiedKey>> {
         Some(self.0.clone())
     }

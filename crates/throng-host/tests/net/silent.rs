@@ -15,7 +15,7 @@ use crate::{Tls, limits, router, send, start};
 
 /// How far a stranger goes before they fall silent.
 #[derive(Clone, Copy)]
-enum Silent {
+enum Silence {
     /// Nothing is sent.
     AtOnce,
     /// Half of the first message of a handshake.
@@ -25,19 +25,19 @@ enum Silent {
 }
 
 /// Connects, goes as far, and holds the connection.
-fn hold(to: SocketAddr, pinned: Digest, silent: Silent) -> Option<TcpStream> {
+fn hold(to: SocketAddr, pinned: Digest, silent: Silence) -> Option<TcpStream> {
     let mut stream = TcpStream::connect_timeout(&to, Duration::from_secs(60)).ok()?;
     let config = tls::client_config(pinned, None).unwrap();
     let mut client = ClientConnection::new(config, tls::server_name()).unwrap();
     match silent {
-        Silent::AtOnce => {}
-        Silent::InTheHandshake => {
+        Silence::AtOnce => {}
+        Silence::InTheHandshake => {
             let mut hello = Vec::new();
             client.write_tls(&mut hello).unwrap();
             // One that was dropped already is dropped.
             let _ = stream.write_all(&hello[..hello.len() / 2]);
         }
-        Silent::AfterTheHandshake => {
+        Silence::AfterTheHandshake => {
             stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
             while client.is_handshaking() && client.complete_io(&mut stream).is_ok() {}
         }
@@ -54,15 +54,16 @@ async fn three_thousand_silent_connections_keep_nobody_out() {
     let patient = server::Limits { head: Duration::from_secs(600), ..limits() };
     let server = start(Tls, patient, router()).await;
     let (to, pinned) = (server.socket, server.address.certificate.unwrap());
-    let holding: Vec<_> = [(Silent::AtOnce, 5), (Silent::InTheHandshake, 4), (Silent::AfterTheHandshake, 1)]
-        .map(|(silent, tenths)| {
-            let count = strangers * tenths / 10;
-            tokio::task::spawn_blocking(move || {
-                (0..count).filter_map(|_| hold(to, pinned, silent)).collect::<Vec<_>>()
+    let holding: Vec<_> =
+        [(Silence::AtOnce, 5), (Silence::InTheHandshake, 4), (Silence::AfterTheHandshake, 1)]
+            .map(|(silent, tenths)| {
+                let count = strangers * tenths / 10;
+                tokio::task::spawn_blocking(move || {
+                    (0..count).filter_map(|_| hold(to, pinned, silent)).collect::<Vec<_>>()
+                })
             })
-        })
-        .into_iter()
-        .collect();
+            .into_iter()
+            .collect();
     let mut held = Vec::new();
     for holding in holding {
         held.extend(holding.await.unwrap());

@@ -13,7 +13,7 @@ fn receipts_of_another_body_key_or_route_are_refused() {
     let mut respondent = desk.open();
     desk.answer(&mut respondent, Some(7), NOW_MS, 2).unwrap();
     let clock = TestClock::at(12 * EPOCH_MS - 30_000);
-    type Forgery<'a> = &'a dyn Fn(&World, &world::Seen) -> Vec<u8>;
+    type Forgery<'a> = &'a dyn Fn(&World, &world::ObservedUpload) -> Vec<u8>;
     let kinds: [Forgery<'_>; 8] = [
         &|world, seen| world.receipt(&seen.route, b"another body", seen.at_ms).to_bytes(),
         &|world, seen| world.receipt(&Route { epoch: 12, ..seen.route }, &seen.body, seen.at_ms).to_bytes(),

@@ -12,7 +12,7 @@ use crate::{MODES, fragmented, fragmented_sketch, in_one_pool, one_hot, repeated
 type Outcome = Vec<u32>;
 type Law = HashMap<Outcome, f64>;
 /// An outcome as it shows in a result: fragments, and estimates in millionths.
-type Shown = (u64, Vec<i64>);
+type RoundedOutcome = (u64, Vec<i64>);
 
 /// Three values, one of which nobody holds, and three respondents. The sketches have rows in which values collide.
 fn tiny() -> (Vec<u64>, Vec<(&'static str, Mechanism)>) {
@@ -80,14 +80,14 @@ fn sketches_that_are_simulated_together_have_noise_of_their_own() {
         let (one, two) = (sketch(shape, 1.0, 2), fragmented_sketch(shape, 3.0, 2, 2.0, 2));
         for pair in [[&one, &one], [&one, &two]] {
             let laws = pair.map(|mechanism| law(mechanism, &counts));
-            let joint: HashMap<(Shown, Shown), f64> = laws[0]
+            let joint: HashMap<(RoundedOutcome, RoundedOutcome), f64> = laws[0]
                 .iter()
                 .flat_map(|(a, p)| laws[1].iter().map(move |(b, q)| ((a.clone(), b.clone()), p * q)))
                 .collect();
             let mut seen = HashMap::new();
             for seed in 0..DRAWS {
                 let both = sketches(&pair, &counts, seed, 1, |_| ()).unwrap();
-                let shown: Vec<Shown> =
+                let shown: Vec<RoundedOutcome> =
                     both.iter().map(|one| shown(one.fragments, one.estimates.counts())).collect();
                 *seen.entry((shown[0].clone(), shown[1].clone())).or_default() += 1;
             }
@@ -161,7 +161,9 @@ fn large_counts_have_the_binomial_law() {
     }
 }
 
-fn draws(run: impl Fn(u64) -> throng_simulate::simulation::SimulationOutcome) -> HashMap<Shown, u64> {
+fn draws(
+    run: impl Fn(u64) -> throng_simulate::simulation::SimulationOutcome,
+) -> HashMap<RoundedOutcome, u64> {
     let mut seen = HashMap::new();
     for seed in 0..DRAWS {
         let simulated = run(seed);
@@ -170,12 +172,12 @@ fn draws(run: impl Fn(u64) -> throng_simulate::simulation::SimulationOutcome) ->
     seen
 }
 
-fn shown(fragments: u64, estimates: &[f64]) -> Shown {
+fn shown(fragments: u64, estimates: &[f64]) -> RoundedOutcome {
     (fragments, estimates.iter().map(|estimate| (estimate * 1e6).round() as i64).collect())
 }
 
 /// The law of results, from the law of what one respondent adds and the textbook's estimator.
-fn law(mechanism: &Mechanism, counts: &[u64]) -> HashMap<Shown, f64> {
+fn law(mechanism: &Mechanism, counts: &[u64]) -> HashMap<RoundedOutcome, f64> {
     let mut law = Law::from([(vec![0; counts.len() + 1], 1.0)]);
     for (value, &count) in counts.iter().enumerate() {
         let one = respondent(mechanism, value);

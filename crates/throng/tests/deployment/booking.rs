@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use throng_testing::crowd::{
-    Answered, everyone, ledger, one_instance, release, side_by_side, table, tally, until_taken, waiting,
+    Turnout, everyone, ledger, one_instance, release, side_by_side, table, tally, until_taken, waiting,
 };
 use throng_testing::patience::until;
 use throng_testing::town::Town;
@@ -26,7 +26,7 @@ fn town(survey: &Survey, line: &str) -> Town {
 }
 
 /// An epoch that everybody answered in, and that the analyzer has.
-fn taken(town: &mut Town) -> Answered {
+fn taken(town: &mut Town) -> Turnout {
     let answered = everyone(town, 8, |_, _| {});
     until_taken(town, &[1], answered.epoch);
     answered

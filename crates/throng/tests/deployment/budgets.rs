@@ -3,7 +3,7 @@
 use std::fs;
 
 use throng_testing::crowd::{
-    ATTRIBUTE_FRAGMENTS, Answered, ONE_HOT, answer, everyone, ledger, release, survey, table, until_taken,
+    ATTRIBUTE_FRAGMENTS, ONE_HOT, Turnout, answer, everyone, ledger, release, survey, table, until_taken,
 };
 use throng_testing::town::Town;
 use throng_wire::Place;
@@ -11,12 +11,12 @@ use throng_wire::Place;
 use crate::THRONG;
 
 /// Both surveys are answered in one epoch, by the same people.
-fn both(one: &mut Town, two: &Town) -> [Answered; 2] {
+fn both(one: &mut Town, two: &Town) -> [Turnout; 2] {
     let mut second = Err(());
     let first = everyone(one, 8, |_, epoch| second = answer(two, epoch, 0..8).map_err(drop));
     let survey = two.deployment.bundle.survey().survey().clone();
     second.expect("the first survey was answered afterwards, in the same epoch");
-    let second = Answered { survey, ..first.clone() };
+    let second = Turnout { survey, ..first.clone() };
     [first, second]
 }
 

@@ -6,8 +6,8 @@ use hyper::Method;
 use serde_json::json;
 use throng_host::clock::{Clock, SystemClock};
 use throng_testing::crowd::{
-    ATTRIBUTE_FRAGMENTS, Answered, ONE_HOT, REPORT_FRAGMENTS, everyone, ledger, release, side_by_side,
-    survey, table, tally, tick, until_taken, waiting,
+    ATTRIBUTE_FRAGMENTS, ONE_HOT, REPORT_FRAGMENTS, Turnout, everyone, ledger, release, side_by_side, survey,
+    table, tally, tick, until_taken, waiting,
 };
 use throng_testing::patience::until;
 use throng_testing::town::Town;
@@ -23,7 +23,7 @@ fn three_instances(randomizer: &str, envelopes: u32) -> Survey {
 }
 
 /// Everybody answers, a hop of instance 2 is killed before the tick, and the other two are released.
-fn without(killed: Place, survey: &Survey) -> (Town, Answered) {
+fn without(killed: Place, survey: &Survey) -> (Town, Turnout) {
     let mut town = Town::of(THRONG, survey, true, 9);
     town.start_all();
     town.start(Place::Analyzer, None);

@@ -6,7 +6,7 @@ use hyper::Method;
 use throng_host::clock::{Clock, SystemClock};
 use throng_host::net::client::SendError;
 use throng_testing::crowd::{
-    Answered, everyone, ledger, one_instance, release, side_by_side, table, tally, tick, until_taken,
+    Turnout, everyone, ledger, one_instance, release, side_by_side, table, tally, tick, until_taken,
 };
 use throng_testing::patience::until;
 use throng_testing::town::{Town, sender};
@@ -39,7 +39,7 @@ fn goes_on(town: &mut Town) {
     is_released(town, &answered);
 }
 
-fn is_released(town: &Town, answered: &Answered) {
+fn is_released(town: &Town, answered: &Turnout) {
     until_taken(town, &[1], answered.epoch);
     assert_eq!(table(&release(town, answered.epoch)), answered.in_memory(&[1]));
 }

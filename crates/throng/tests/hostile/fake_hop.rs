@@ -23,7 +23,7 @@ use tokio::sync::oneshot;
 
 /// A batch as it is served.
 #[derive(Clone, Debug)]
-pub(crate) enum Served {
+pub(crate) enum ServedBatch {
     /// These bytes, and as many as are promised.
     Bytes(Vec<u8>),
     /// These bytes, and then zeros without end.
@@ -41,7 +41,7 @@ pub(crate) enum Served {
 pub(crate) struct Script {
     /// The batches that wait.
     pub(crate) waiting: Vec<Channel>,
-    pub(crate) batch: Served,
+    pub(crate) batch: ServedBatch,
     /// Which acknowledgements it is content with; `None` for any.
     pub(crate) content_with: Option<Vec<u8>>,
     /// How often it was asked what waits, since a test said 0.
@@ -63,7 +63,7 @@ impl FakeHop {
     pub(crate) fn start(town: &Town, place: Place) -> Self {
         let script = Script {
             waiting: Vec::new(),
-            batch: Served::Bytes(Vec::new()),
+            batch: ServedBatch::Bytes(Vec::new()),
             content_with: None,
             asked: 0,
             pulled: 0,
@@ -110,9 +110,9 @@ impl Drop for FakeHop {
 }
 
 /// Bytes, and then zeros, of which nobody says how many there are.
-struct Endless(Vec<u8>);
+struct EndlessBody(Vec<u8>);
 
-impl Body for Endless {
+impl Body for EndlessBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -125,36 +125,42 @@ impl Body for Endless {
     }
 }
 
-type Shared = State<Arc<Mutex<Script>>>;
+type SharedScript = State<Arc<Mutex<Script>>>;
 
-async fn waiting(State(script): Shared) -> OutgoingBody {
+async fn waiting(State(script): SharedScript) -> OutgoingBody {
     let mut script = script.lock().unwrap();
     script.asked += 1;
     OutgoingBody::bytes(script.waiting.iter().copied().flat_map(paths::channel_bytes).collect::<Vec<u8>>())
 }
 
-async fn batch(State(script): Shared) -> Response {
+async fn batch(State(script): SharedScript) -> Response {
     let served = {
         let mut script = script.lock().unwrap();
         script.pulled += 1;
         script.batch.clone()
     };
     match served {
-        Served::Bytes(bytes) => OutgoingBody::bytes(bytes).into_response(),
-        Served::Endless(bytes) => Response::new(axum::body::Body::new(Endless(bytes))),
-        Served::Stalled(bytes) => {
+        ServedBatch::Bytes(bytes) => OutgoingBody::bytes(bytes).into_response(),
+        ServedBatch::Endless(bytes) => Response::new(axum::body::Body::new(EndlessBody(bytes))),
+        ServedBatch::Stalled(bytes) => {
             let (never, nothing) = tokio::io::duplex(1);
             // It is never written to, and never closed.
             std::mem::forget(never);
             let len = bytes.len() as u64 + 1000;
             OutgoingBody::reader(std::io::Cursor::new(bytes).chain(nothing), len).into_response()
         }
-        Served::Gone => Problem::new(StatusCode::GONE, "expired", "it is erased").into_response(),
-        Served::Broken(bytes, len) => OutgoingBody::reader(std::io::Cursor::new(bytes), len).into_response(),
+        ServedBatch::Gone => Problem::new(StatusCode::GONE, "expired", "it is erased").into_response(),
+        ServedBatch::Broken(bytes, len) => {
+            OutgoingBody::reader(std::io::Cursor::new(bytes), len).into_response()
+        }
     }
 }
 
-async fn acknowledge(State(script): Shared, RoutePath(route): RoutePath, request: Request) -> StatusCode {
+async fn acknowledge(
+    State(script): SharedScript,
+    RoutePath(route): RoutePath,
+    request: Request,
+) -> StatusCode {
     let Ok(upload) = Upload::new(request, 32) else { return StatusCode::BAD_REQUEST };
     let Ok(digest) = upload.bytes().await else { return StatusCode::BAD_REQUEST };
     let mut script = script.lock().unwrap();

@@ -19,7 +19,7 @@ use throng_wire::{
 };
 
 use crate::THRONG;
-use crate::fake_hop::{FakeHop, Served};
+use crate::fake_hop::{FakeHop, ServedBatch};
 
 const BAD: Place = Place::Hop { instance: 1, hop: 2 };
 
@@ -109,7 +109,7 @@ fn what_a_bad_hop_serves_is_not_counted() {
 
     // A hop that stalls keeps nobody else waiting.
     fake.script().waiting = vec![Channel { label: 0, epoch }];
-    fake.script().batch = Served::Stalled(bytes[..bytes.len() - 1].to_vec());
+    fake.script().batch = ServedBatch::Stalled(bytes[..bytes.len() - 1].to_vec());
     town.start(Place::Analyzer, None);
     until("the bad hop was asked", || fake.script().pulled > 0);
     until_taken(&town, &[2], epoch);
@@ -141,7 +141,7 @@ fn a_batch_that_is_gone_is_missing() {
     town.kill(BAD);
     let fake = FakeHop::start(&town, BAD);
     fake.script().waiting = vec![Channel { label: 0, epoch }];
-    fake.script().batch = Served::Gone;
+    fake.script().batch = ServedBatch::Gone;
     town.start(Place::Analyzer, None);
     until("it was asked for", || fake.script().pulled > 0);
     until_taken(&town, &[2], epoch);
@@ -161,7 +161,7 @@ fn attacks(
     keys: &[&SigningKey; 2],
     stranger: &SigningKey,
     length: usize,
-) -> Vec<(Served, &'static str)> {
+) -> Vec<(ServedBatch, &'static str)> {
     let mut changed = bytes.to_vec();
     *changed.last_mut().unwrap() ^= 1;
     // A count in the first hop's statement, without its key.
@@ -202,32 +202,32 @@ fn attacks(
     let envelope = &honest.envelopes[..length];
     let fewer = honest.envelopes[length..].to_vec();
     vec![
-        (Served::Bytes(changed), "it has another hash"),
-        (Served::Bytes(count), "is not signed by the key"),
-        (Served::Bytes(crowd.signed(keys)), "a hop checked another crowd"),
-        (Served::Bytes(huge.signed(keys)), "it is longer than any batch can be"),
-        (Served::Bytes(other_count.signed(keys)), "it has committed to another number of envelopes"),
-        (Served::Bytes(telling.signed(keys)), "a hop tells a number that tells of fragments"),
-        (Served::Bytes(older.signed(keys)), "another epoch, label, instance or survey"),
-        (Served::Bytes(foreign.signed(keys)), "survey"),
-        (Served::Bytes(honest.signed(&[keys[0], stranger])), "is not signed by the key"),
-        (Served::Bytes(honest.signed(&[keys[1], keys[0]])), "is not signed by the key"),
-        (Served::Bytes([bytes, envelope].concat()), "it is longer"),
-        (Served::Bytes(Batch { envelopes: fewer, ..honest.clone() }.signed(keys)), "it is shorter"),
-        (Served::Bytes(bytes[..bytes.len() - 1].to_vec()), "it is shorter"),
-        (Served::Bytes(bytes[..STATEMENT_LEN].to_vec()), "ends before its statements do"),
-        (Served::Bytes(bytes[STATEMENT_LEN..].to_vec()), ""),
-        (Served::Bytes(vec![0; 2 * STATEMENT_LEN]), ""),
-        (Served::Bytes(Vec::new()), "ends before its statements do"),
-        (Served::Endless(bytes.to_vec()), "it is longer"),
-        (Served::Endless(vec![0]), ""),
-        (Served::Broken(bytes[..bytes.len() / 2].to_vec(), bytes.len() as u64), "broke"),
-        (Served::Broken(bytes.to_vec(), bytes.len() as u64 + 1), ""),
+        (ServedBatch::Bytes(changed), "it has another hash"),
+        (ServedBatch::Bytes(count), "is not signed by the key"),
+        (ServedBatch::Bytes(crowd.signed(keys)), "a hop checked another crowd"),
+        (ServedBatch::Bytes(huge.signed(keys)), "it is longer than any batch can be"),
+        (ServedBatch::Bytes(other_count.signed(keys)), "it has committed to another number of envelopes"),
+        (ServedBatch::Bytes(telling.signed(keys)), "a hop tells a number that tells of fragments"),
+        (ServedBatch::Bytes(older.signed(keys)), "another epoch, label, instance or survey"),
+        (ServedBatch::Bytes(foreign.signed(keys)), "survey"),
+        (ServedBatch::Bytes(honest.signed(&[keys[0], stranger])), "is not signed by the key"),
+        (ServedBatch::Bytes(honest.signed(&[keys[1], keys[0]])), "is not signed by the key"),
+        (ServedBatch::Bytes([bytes, envelope].concat()), "it is longer"),
+        (ServedBatch::Bytes(Batch { envelopes: fewer, ..honest.clone() }.signed(keys)), "it is shorter"),
+        (ServedBatch::Bytes(bytes[..bytes.len() - 1].to_vec()), "it is shorter"),
+        (ServedBatch::Bytes(bytes[..STATEMENT_LEN].to_vec()), "ends before its statements do"),
+        (ServedBatch::Bytes(bytes[STATEMENT_LEN..].to_vec()), ""),
+        (ServedBatch::Bytes(vec![0; 2 * STATEMENT_LEN]), ""),
+        (ServedBatch::Bytes(Vec::new()), "ends before its statements do"),
+        (ServedBatch::Endless(bytes.to_vec()), "it is longer"),
+        (ServedBatch::Endless(vec![0]), ""),
+        (ServedBatch::Broken(bytes[..bytes.len() / 2].to_vec(), bytes.len() as u64), "broke"),
+        (ServedBatch::Broken(bytes.to_vec(), bytes.len() as u64 + 1), ""),
     ]
 }
 
 /// Serves something once, and sees it refused.
-fn refused(town: &Town, fake: &FakeHop, epoch: u64, served: Served, reason: &str) {
+fn refused(town: &Town, fake: &FakeHop, epoch: u64, served: ServedBatch, reason: &str) {
     let lines = || town.log(Place::Analyzer).lines().map(str::to_owned).collect::<Vec<_>>();
     let before = lines().len();
     {
@@ -261,7 +261,7 @@ fn counted_once_and_never_replaced(
     let digest = Digest::of(&honest.envelopes).as_bytes().to_vec();
     {
         let mut script = fake.script();
-        (script.batch, script.pulled) = (Served::Bytes(honest.signed(keys)), 0);
+        (script.batch, script.pulled) = (ServedBatch::Bytes(honest.signed(keys)), 0);
         script.waiting = vec![Channel { label: 0, epoch }, Channel { label: 7, epoch }];
     }
     // It is still listed after it was acknowledged.
@@ -271,7 +271,7 @@ fn counted_once_and_never_replaced(
     let other = honest.clone().with(honest.envelopes[length..].to_vec(), length);
     {
         let mut script = fake.script();
-        script.batch = Served::Bytes(other.signed(keys));
+        script.batch = ServedBatch::Bytes(other.signed(keys));
         script.content_with = Some(Digest::of(&other.envelopes).as_bytes().to_vec());
         script.acknowledged.clear();
     }
@@ -304,7 +304,7 @@ fn envelopes_of_another_survey_are_rejected_one_by_one() {
     let replaced = Batch::read(&bytes, 2).with(foreign, length);
     {
         let mut script = fake.script();
-        script.batch = Served::Bytes(replaced.signed(&[first.signing_key(), own.signing_key()]));
+        script.batch = ServedBatch::Bytes(replaced.signed(&[first.signing_key(), own.signing_key()]));
         script.waiting = vec![Channel { label: 0, epoch }];
     }
     town.start(Place::Analyzer, None);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use throng_host::net::client::SendError;
-use throng_testing::crowd::{Answered, everyone, release, sealed, tally, two_instances, until_taken};
+use throng_testing::crowd::{Turnout, everyone, release, sealed, tally, two_instances, until_taken};
 use throng_testing::town::{Town, sender};
 use throng_wire::{Place, Route};
 
@@ -27,7 +27,7 @@ fn what_a_bad_respondent_sends_is_counted_once_at_most() {
     assert_eq!(released["respondents"], 11, "{released}");
     for instance in [1, 2] {
         let counted = tally(&town, instance, epoch).unwrap().counted.unwrap();
-        let with_8 = Answered { people: 9, ..answered.clone() };
+        let with_8 = Turnout { people: 9, ..answered.clone() };
         // Value 3 is counted by the second instance alone.
         let lies = if instance == 2 { LIES } else { 0 };
         assert_eq!(

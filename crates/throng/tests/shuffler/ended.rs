@@ -15,7 +15,7 @@ use crate::respond::{planned_for, throng};
 
 /// What is on the disk of a respondent that could be sent, and what the ledger has.
 #[derive(Debug, PartialEq)]
-struct Left {
+struct DiskContents {
     /// The names of answers that have one: the next process sends them.
     answers: Vec<String>,
     /// Epochs and the hashes of their answers.
@@ -24,7 +24,7 @@ struct Left {
     coins: BTreeMap<String, Vec<u8>>,
 }
 
-fn left(state: &Path) -> Left {
+fn left(state: &Path) -> DiskContents {
     let files = |folder: &str| -> BTreeMap<String, Vec<u8>> {
         let entries =
             fs::read_dir(state.join(folder)).into_iter().flatten().map(|entry| entry.unwrap().path());
@@ -38,7 +38,7 @@ fn left(state: &Path) -> Left {
     );
     let answers = files("outbox").into_keys().filter(|name| name.ends_with(".answer")).collect();
     let coins = files("permanent").into_iter().filter(|(name, _)| !name.ends_with(".tmp")).collect();
-    Left { answers, entries, coins }
+    DiskContents { answers, entries, coins }
 }
 
 /// Whatever is on the disk when the process ends, no answer is there to be sent that the ledger does not have; and the next
@@ -63,12 +63,12 @@ fn a_respondent_is_ended_in_every_operation() {
         command.output().unwrap()
     };
     /// What happened in one operation.
-    struct Seen {
+    struct OperationOutcome {
         died: bool,
         recorded: bool,
         named: bool,
     }
-    let ended = |number: u64| -> Seen {
+    let ended = |number: u64| -> OperationOutcome {
         let state = dir.join(format!("state-{number}"));
         let first = respond(&state, "3", Some(number));
         let died = first.status.code().is_none();
@@ -90,7 +90,7 @@ fn a_respondent_is_ended_in_every_operation() {
         if recorded {
             assert_eq!((&after.entries, &after.coins), (&before.entries, &before.coins), "{number}");
         }
-        Seen { died, recorded, named }
+        OperationOutcome { died, recorded, named }
     };
     const SIDE_BY_SIDE: u64 = 4;
     let mut all = Vec::new();
@@ -104,7 +104,7 @@ fn a_respondent_is_ended_in_every_operation() {
             break;
         }
     }
-    let count = |is: fn(&Seen) -> bool| all.iter().filter(|seen| seen.died && is(seen)).count();
+    let count = |is: fn(&OperationOutcome) -> bool| all.iter().filter(|seen| seen.died && is(seen)).count();
     assert!(count(|seen| !seen.recorded) > 10, "ends before the ledger has the answer");
     assert!(count(|seen| seen.recorded && !seen.named) > 0, "ends between the ledger and the name");
 }
