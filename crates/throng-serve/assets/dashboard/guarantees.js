@@ -64,12 +64,13 @@ async function survey(panel, one, label, fail) {
     }
   };
   let timer;
-  const soon = () => { clearTimeout(timer); timer = setTimeout(ask_again, 80); };
+  // What is shown is not the answer any more, from now on.
+  const soon = () => { answer.dataset.ready = "false"; clearTimeout(timer); timer = setTimeout(ask_again, 80); };
   const sliders = [instances, honest, crowd];
   for (const { input } of sliders) input.addEventListener("input", soon);
   for (const control of [analyzer, bound, under]) control.addEventListener("change", soon);
   // A form has its first values again only after this.
-  const reset = () => setTimeout(() => { sliders.forEach(({ tell }) => tell()); ask_again(); });
+  const reset = () => { answer.dataset.ready = "false"; setTimeout(() => { sliders.forEach(({ tell }) => tell()); ask_again(); }); };
   show(
     panel,
     el(

@@ -68,7 +68,8 @@ export async function render(page, parameters, fail) {
     }
   };
   let timer;
-  const soon = () => { clearTimeout(timer); timer = setTimeout(again, 100); };
+  // What is shown is not the answer any more, from now on.
+  const soon = () => { answer.dataset.ready = "false"; clearTimeout(timer); timer = setTimeout(again, 100); };
   for (const control of [crowd, domain, central, tau, instances]) control.input.addEventListener("input", soon);
   for (const control of [delta, sample]) control.addEventListener("change", soon);
   mark.addEventListener("change", drawAll);
