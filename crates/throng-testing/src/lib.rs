@@ -10,6 +10,7 @@
 //! | What does a respondent find in files, and what do first hops answer? | `world`, `desk` | `world` |
 //! | What has an analyzer when an epoch is over? | `finished_epoch` | `towns` |
 //! | What do processes of all parties do? | `town`, `crowd`, `patience`, `logs`, `analyst` | `towns` |
+//! | What does a small demo say, and what is left of it? | `small_demo` | `demo` |
 //! | What does a person see on a page? | `browser` | `browser` |
 //! | What does a fuzzer do with its bytes? | `fuzzing` | `fuzzing`, `fuzzing-product` |
 //!
@@ -39,6 +40,8 @@ pub mod parsing;
 #[cfg(feature = "towns")]
 pub mod patience;
 pub mod program;
+#[cfg(feature = "demo")]
+pub mod small_demo;
 pub mod survey;
 #[cfg(feature = "towns")]
 pub mod town;

@@ -105,6 +105,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "throng-host",
             "throng-lab",
             "throng-learn",
+            "throng-plot",
             "throng-respondent",
             "throng-serve",
             "throng-shuffle",

@@ -6,66 +6,17 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use serde_json::Value;
-use tempfile::TempDir;
 use throng_analyze::Picture;
 use throng_plot::Png;
 use throng_testing::program::{Program, names, text};
+use throng_testing::small_demo::{SIDE, SmallDemo, is_alive, read_until_with_dashboard, signal};
 
 /// Cargo tells tests of this package alone where the program is.
 const THRONG: Program = Program::at(env!("CARGO_BIN_EXE_throng"));
-
-/// A demo that is small enough for a test, with temporary files in a place of its own.
-fn demo(dir: &TempDir, arguments: &[&str]) -> Command {
-    small_demo(dir, THRONG.run_in(dir, &[&SMALL, arguments].concat()))
-}
-
-/// The same for somebody who ignores Ctrl-C, which is inherited.
-fn deaf_demo(dir: &TempDir, arguments: &[&str]) -> Command {
-    small_demo(dir, THRONG.run_deaf_in(dir, &[&SMALL, arguments].concat()))
-}
-
-fn small_demo(dir: &TempDir, mut command: Command) -> Command {
-    fs::create_dir_all(dir.path().join("tmp")).unwrap();
-    let cross = (0..SIDE * SIDE).map(|at| if at % SIDE == 7 || at / SIDE == 7 { 255 } else { 0 });
-    let cross = Picture::new(SIDE, SIDE, cross.collect()).unwrap();
-    fs::write(dir.path().join("cross.png"), cross.to_png().unwrap()).unwrap();
-    command.env("TMPDIR", dir.path().join("tmp")).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
-const SIDE: u32 = 16;
-const SMALL: [&str; 5] = ["demo", "--respondents", "150", "--image", "cross.png"];
-
-/// Reads what a demo says until a line that begins like this; returns the processes that it has named.
-fn read_until(child: &mut Child, beginning: &str) -> Vec<(String, u32)> {
-    read_until_with_dashboard(child, beginning).0
-}
-
-/// The same, with the address of the dashboard if it was named.
-fn read_until_with_dashboard(child: &mut Child, beginning: &str) -> (Vec<(String, u32)>, Option<String>) {
-    let (mut processes, mut dashboard, mut said) = (Vec::new(), None, String::new());
-    let mut lines = BufReader::new(child.stderr.as_mut().unwrap()).lines();
-    while let Some(Ok(line)) = lines.next() {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        if let ["process", role, "pid", pid, ..] = words[..] {
-            processes.push((role.to_owned(), pid.parse().unwrap()));
-        }
-        if let ["dashboard", url] = words[..] {
-            dashboard = Some(url.to_owned());
-        }
-        if line.starts_with(beginning) {
-            return (processes, dashboard);
-        }
-        said += &format!("{line}\n");
-    }
-    panic!("the demo never said {beginning}, but:\n{said}");
-}
+const DEMO: SmallDemo = SmallDemo(THRONG);
 
 /// What the dashboard answers.
 fn ask(address: &str, token: &str, path: &str) -> String {
@@ -77,19 +28,10 @@ fn ask(address: &str, token: &str, path: &str) -> String {
     answer
 }
 
-fn is_alive(pid: u32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    !status.is_empty() && !status.contains("State:\tZ")
-}
-
-fn signal(pid: u32, name: &str) {
-    assert!(Command::new("kill").args([name, &pid.to_string()]).status().unwrap().success());
-}
-
 #[test]
 fn a_picture_comes_back_through_real_processes() {
     let dir = tempfile::tempdir().unwrap();
-    let output = demo(&dir, &["--json"]).output().unwrap();
+    let output = DEMO.command(&dir, &["--json"]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let json: Value = serde_json::from_slice(&output.stdout).expect("stdout is JSON and nothing else");
     let number = |name: &str| json[name].as_f64().unwrap_or_else(|| panic!("{name} in {json}"));
@@ -141,7 +83,7 @@ fn an_instance_without_one_of_its_hops_delivers_nothing() {
 
 fn without(victim: &str) {
     let dir = tempfile::tempdir().unwrap();
-    let mut child = demo(&dir, &[]).spawn().unwrap();
+    let mut child = DEMO.command(&dir, &[]).spawn().unwrap();
     let (mut pid, mut said) = (None, String::new());
     for line in BufReader::new(child.stderr.take().unwrap()).lines() {
         let line = line.unwrap();
@@ -174,7 +116,7 @@ fn without(victim: &str) {
 #[test]
 fn the_curious_keep_the_deployment() {
     let dir = tempfile::tempdir().unwrap();
-    let mut child = demo(&dir, &["--keep", "--out", "kept/here"]).spawn().unwrap();
+    let mut child = DEMO.command(&dir, &["--keep", "--out", "kept/here"]).spawn().unwrap();
     let (processes, dashboard) = read_until_with_dashboard(&mut child, "all parties go on");
     assert!(processes.len() == 7 && processes.iter().all(|(_, pid)| is_alive(*pid)));
     // The dashboard shows the release to whoever has the address, and to nobody else.
@@ -204,108 +146,6 @@ fn the_curious_keep_the_deployment() {
         assert!(kept.join(file).exists(), "{file}");
     }
     assert_eq!(names(&dir.path().join("tmp")), [""; 0], "no temporary file");
-}
-
-/// Also with --keep before there is anything to keep, and where whoever started it ignores Ctrl-C.
-#[test]
-fn ctrl_c_leaves_no_process_and_no_file() {
-    for (moment, arguments) in [("keys", &[][..]), ("epoch", &["--keep"])] {
-        for start in [demo, deaf_demo] {
-            let dir = tempfile::tempdir().unwrap();
-            let mut child = start(&dir, arguments).spawn().unwrap();
-            let processes = read_until(&mut child, moment);
-            signal(child.id(), "-INT");
-            let output = child.wait_with_output().unwrap();
-            assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
-            assert!(text(&output.stderr).contains("stopped"), "{}", text(&output.stderr));
-            assert!(processes.iter().all(|(_, pid)| !is_alive(*pid)), "{moment}");
-            assert_eq!(names(&dir.path().join("tmp")), [""; 0], "{moment}");
-            assert_eq!(names(&dir.path().join("throng-demo")), [""; 0], "{moment}");
-        }
-    }
-}
-
-/// What a demo that was killed has left does not keep the next from being kept.
-#[test]
-fn what_a_killed_demo_left_is_replaced() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut child = demo(&dir, &["--keep"]).spawn().unwrap();
-    read_until(&mut child, "keys");
-    signal(child.id(), "-KILL");
-    child.wait().unwrap();
-    let out = dir.path().join("throng-demo");
-    assert_eq!(names(&out), ["deployment", "deployment.unfinished"]);
-    let mut child = demo(&dir, &["--keep"]).spawn().unwrap();
-    read_until(&mut child, "keys");
-    signal(child.id(), "-INT");
-    assert_eq!(child.wait().unwrap().code(), Some(2));
-    assert_eq!(names(&out), [""; 0]);
-}
-
-/// Loops that take whatever this machine gives, until they are dropped.
-struct BusyLoops(Arc<AtomicBool>);
-
-impl BusyLoops {
-    fn start(loops: usize) -> Self {
-        let ended = Arc::new(AtomicBool::new(false));
-        for _ in 0..loops {
-            let ended = Arc::clone(&ended);
-            thread::spawn(move || while !ended.load(Ordering::Relaxed) {});
-        }
-        Self(ended)
-    }
-}
-
-impl Drop for BusyLoops {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-#[test]
-fn a_busy_machine_takes_longer_and_gets_there() {
-    let dir = tempfile::tempdir().unwrap();
-    let _loops = BusyLoops::start(6);
-    let output = demo(&dir, &["--json"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert!(json["respondents"].as_u64() >= json["respondents_min"].as_u64(), "{json}");
-}
-
-/// A clock that goes ahead is what a machine looks like that stands still: answers are late for their epoch, or uploads are.
-#[test]
-fn a_demo_that_was_late_tries_again() {
-    thread::scope(|scope| {
-        for (moment, what) in [("sealing", "sealed again for a later one"), ("epoch", "from the beginning")] {
-            scope.spawn(move || late_at(moment, what));
-        }
-    });
-}
-
-fn late_at(moment: &str, what: &str) {
-    let dir = tempfile::tempdir().unwrap();
-    let clock = dir.path().join("clock");
-    fs::write(&clock, "0").unwrap();
-    let mut child = demo(&dir, &["--json"]).env("THRONG_TEST_CLOCK_FILE", &clock).spawn().unwrap();
-    let mut said = String::new();
-    for line in BufReader::new(child.stderr.take().unwrap()).lines() {
-        let line = line.unwrap();
-        if line.starts_with(moment) && !said.contains(&format!("\n{moment}")) {
-            // Whole, or not there.
-            fs::write(dir.path().join("later"), "200").unwrap();
-            fs::rename(dir.path().join("later"), &clock).unwrap();
-        }
-        said += &format!("{line}\n");
-    }
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(said.contains(what), "{said}");
-    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert!(json["respondents"].as_u64() >= json["respondents_min"].as_u64(), "{json}");
-    // Only what led to the result is said to have been run.
-    let commands = fs::read_to_string(dir.path().join("throng-demo/commands.sh")).unwrap();
-    assert_eq!(commands.matches("throng plan").count(), 1, "{commands}");
-    assert_eq!(commands.matches("throng keygen credentials").count(), 1, "{commands}");
 }
 
 #[test]
