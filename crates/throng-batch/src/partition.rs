@@ -6,6 +6,8 @@
 use std::io::{self, Read, Write};
 use std::ops::Range;
 
+use throng_wire::Digest;
+
 /// A range of a named file that holds whole records, or whole bodies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partition {
@@ -13,17 +15,20 @@ pub struct Partition {
     pub name: String,
     /// Which of its bytes. A file may end before the range does.
     pub bytes: Range<u64>,
+    /// The SHA-256 of these bytes, where it is known beforehand: whoever reads them elsewhere, without the keys that they are
+    /// authenticated by, can compare it.
+    pub digest: Option<Digest>,
 }
 
 impl Partition {
     /// All of a file, whatever its length.
     pub fn whole(name: impl Into<String>) -> Self {
-        Self { name: name.into(), bytes: 0..u64::MAX }
+        Self { name: name.into(), bytes: 0..u64::MAX, digest: None }
     }
 
     /// The first bytes of a file.
     pub fn first(name: impl Into<String>, len: u64) -> Self {
-        Self { name: name.into(), bytes: 0..len }
+        Self { name: name.into(), bytes: 0..len, digest: None }
     }
 }
 

@@ -235,7 +235,7 @@ fn permuted(engine: &dyn Engine, work: &Work) -> (Option<Manifest>, Option<Vec<u
         // Others' bytes are before and behind.
         let mut file = store.create(name).unwrap();
         file.write_all(&[&[1; 5], &bytes[..], &[2; 300]].concat()).unwrap();
-        Partition { name: name.into(), bytes: 5..5 + bytes.len() as u64 }
+        Partition { name: name.into(), bytes: 5..5 + bytes.len() as u64, digest: None }
     };
     let starts = [0].into_iter().chain(work.cuts.iter().copied());
     let ends = work.cuts.iter().copied().chain([work.given.len()]);

@@ -13,6 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use axum::Router;
+use throng_batch::{EmbeddedEngine, Engine};
 use throng_wire::{LayerKeys, Place, Route};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::unbounded_channel;
@@ -54,6 +55,8 @@ pub struct AnalyzerServer {
     surveys: Vec<SurveyAnalysis>,
     /// Those that are not served.
     damages: Vec<Damage>,
+    /// Who opens batches; without one, each instance has an embedded engine.
+    engine: Option<Arc<dyn Engine>>,
 }
 
 /// One survey of an analyzer.
@@ -101,7 +104,13 @@ impl AnalyzerServer {
         if surveys.is_empty() {
             Damage::none(std::mem::take(&mut damages))?;
         }
-        Ok(Self { config, party, surveys, damages })
+        Ok(Self { config, party, surveys, damages, engine: None })
+    }
+
+    /// The same server, with another engine for its batches than the embedded one of `throng-batch`.
+    #[must_use]
+    pub fn with_engine(self, engine: Arc<dyn Engine>) -> Self {
+        Self { engine: Some(engine), ..self }
     }
 
     /// Reads all that the server and a release would, and fails on what is damaged. Changes nothing, and does not disturb a
@@ -148,7 +157,7 @@ impl AnalyzerServer {
         self.warnings()
             .into_iter()
             .for_each(|warning| log.warn("warning").reason(Reason::Warning(warning)).write());
-        let Self { config, party, surveys, mut damages } = self;
+        let Self { config, party, surveys, mut damages, engine } = self;
         let (vitals, contacts) = (Vitals::new(), Contacts::default());
         let has_dashboard = config.operator_listen.is_some_and(is_for_one_machine);
         let pages = match has_dashboard {
@@ -158,6 +167,7 @@ impl AnalyzerServer {
         let port = OperatorPort::open(config.operator_listen, &vitals, pages).await?;
         let all: usize = surveys.iter().map(|one| one.instances() as usize).sum();
         let memory = (config.memory() / all.max(1)).max(MEMORY_EACH_MIN);
+        let engine = engine.unwrap_or_else(|| Arc::new(EmbeddedEngine::new(memory)));
         // Keys are not copied around in memory, but read where they are needed.
         let identity = Party::read(&config.identity)?.into_identity();
         let client = Client::new(Some(identity), client::Limits::default());
@@ -189,7 +199,7 @@ impl AnalyzerServer {
                     instance,
                     client: client.clone(),
                     handle: Handle::current(),
-                    memory,
+                    engine: Arc::clone(&engine),
                     data: config.data.clone(),
                     budget: config.budget.guarantee()?,
                     key: config.data_key(),

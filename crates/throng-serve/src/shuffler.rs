@@ -1,5 +1,6 @@
 //! `throng serve shuffler`: one process, a hop of any number of surveys.
 
+pub mod backend;
 mod config;
 pub mod group_commit;
 mod handlers;
@@ -21,7 +22,7 @@ use throng_wire::{CredentialList, Digest, LayerKeys, Place, SigningKey, Survey, 
 use tokio::runtime::Handle;
 
 use crate::error::{Context, Error, Result};
-use crate::file_store::{FileStore, MarkFile, ShadowMark, ShadowStore};
+use crate::file_store::{ShadowMark, ShadowStore};
 use crate::operate::about::{self, unique_name};
 use crate::operate::damage::Damage;
 use crate::operate::directory::ensure_writable;
@@ -32,6 +33,7 @@ use crate::operate::reasons::Reason;
 use crate::operate::survey_files::SurveyFiles;
 use crate::operate::vitals::{Counter, Vitals};
 use crate::operate::work_loop::{self, WorkLoop};
+use backend::{Backend, Embedded, HopBackend, HopSite};
 pub use config::{ShufflerConfig, SurveyConfig};
 use group_commit::GroupCommit;
 pub(super) use peers::{Peers, SharedPeers};
@@ -53,6 +55,7 @@ pub struct Shuffler {
     surveys: Vec<SurveySetup>,
     /// Those that are not served.
     damages: Vec<Damage>,
+    backend: Arc<dyn Backend>,
 }
 
 /// One survey of a shuffler, before anything is opened.
@@ -116,7 +119,13 @@ impl Shuffler {
             let same = |other: &SurveySetup| other.key() == one.key();
             ensure!(!surveys[..index].iter().any(same), Invalid, "a survey and instance is listed twice");
         }
-        Ok(Self { config, party, surveys, damages })
+        Ok(Self { config, party, surveys, damages, backend: Arc::new(Embedded) })
+    }
+
+    /// The same shuffler, on another backend than the embedded one.
+    #[must_use]
+    pub fn with_backend(self, backend: Arc<dyn Backend>) -> Self {
+        Self { backend, ..self }
     }
 
     /// Reads all that the server would, its data included, and fails on what is damaged. Changes nothing, and does not
@@ -170,7 +179,7 @@ impl Shuffler {
             // Nothing is opened, and nothing is stated about epochs that the old keys were for.
             let (hop, data) =
                 survey.hop_config(&self.config, &self.party, (LayerKeys::new(), Digest::NONE))?;
-            let (store, mark) = survey.store(&data)?;
+            let HopBackend { store, mark, .. } = self.backend.open(&survey.site(&data))?;
             let hop = Hop::reset(hop, store, mark, SystemClock.now_s())?;
             let published = survey
                 .bundle
@@ -196,7 +205,7 @@ impl Shuffler {
         self.warnings()
             .into_iter()
             .for_each(|warning| log.warn("warning").reason(Reason::Warning(warning)).write());
-        let Self { config, party, surveys, mut damages } = self;
+        let Self { config, party, surveys, mut damages, backend } = self;
         private_dir::create(&config.data, Outsiders::Strangers)?;
         let vitals = Vitals::new();
         let port = OperatorPort::open(config.operator_listen, &vitals, Router::new()).await?;
@@ -206,7 +215,7 @@ impl Shuffler {
         let (mut served, mut workers) = (Vec::new(), Vec::new());
         for survey in surveys {
             let (file, place) = (survey.file.clone(), survey.place());
-            match survey.start(&config, &party, client.clone(), log, &vitals) {
+            match survey.start((&config, &*backend), &party, client.clone(), log, &vitals) {
                 Ok((running, worker)) => {
                     served.push(running);
                     workers.push(worker);
@@ -367,11 +376,9 @@ impl SurveySetup {
         self.layer_keys().map(drop)
     }
 
-    /// The hop's data, and its mark.
-    fn store(&self, data: &Path) -> Result<(Box<FileStore>, Box<MarkFile>)> {
-        let store = FileStore::open(data).with_context(|| format!("cannot use {}", data.display()))?;
-        let mark = store.mark(self.mark.clone());
-        Ok((Box::new(store), Box::new(mark)))
+    /// Which hop it is, for the backend.
+    fn site<'a>(&'a self, data: &'a Path) -> HopSite<'a> {
+        HopSite { survey: self.bundle.survey(), place: self.place(), data, mark: &self.mark }
     }
 
     /// What the hop is told, and where its data is.
@@ -420,7 +427,7 @@ impl SurveySetup {
 
     fn start(
         mut self,
-        config: &ShufflerConfig,
+        (config, backend): (&ShufflerConfig, &dyn Backend),
         party: &Party,
         client: Client,
         log: &Log,
@@ -429,8 +436,12 @@ impl SurveySetup {
         let (instance, number) = (self.instance, self.hop);
         let keys = self.layer_keys()?;
         let (hop, data) = self.hop_config(config, party, keys)?;
-        let (store, mark) = self.store(&data)?;
-        let hop = Arc::new(Hop::open(hop, store, mark, SystemClock.now_s())?);
+        let HopBackend { store, mark, engine, .. } = backend.open(&self.site(&data))?;
+        let hop = Hop::open(hop, store, mark, SystemClock.now_s())?;
+        let hop = Arc::new(match engine {
+            Some(engine) => hop.with_engine(engine),
+            None => hop,
+        });
         self.name_analyzer_key_list(&hop);
         let Self { keys, credentials, peers, bundle, public, .. } = self;
         let peers = SharedPeers::new(peers);

@@ -38,4 +38,4 @@ pub use refusal::Refusal;
 pub use store::{Claim, Intake, Log, Room, Store, StoreFile};
 pub use throng_batch::{Manifest, MemoryStore, Partitions, Seed, Volume, VolumeFile};
 pub use throng_wire::Channel;
-pub use upload::Upload;
+pub use upload::{Upload, framed_bodies};

@@ -3,6 +3,7 @@
 use throng_wire::Digest;
 
 use crate::Channel;
+use crate::channel::UPLOADS;
 use crate::state_key::StateKey;
 
 /// A body that came, before it is taken.
@@ -55,6 +56,36 @@ impl std::fmt::Debug for Upload {
     }
 }
 
+/// Takes records of uploads apart that stand one after another, without the key that authenticates them: for whoever knows by a
+/// hash that they are as they were written.
+pub fn framed_bodies(
+    bytes: &[u8],
+    body_len_max: usize,
+) -> impl Iterator<Item = Result<&[u8], throng_batch::Error>> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let at = (bytes.len() - rest.len()) as u64;
+        let body = body_of(&mut rest, body_len_max);
+        if body.is_none() {
+            rest = &[];
+        }
+        Some(body.ok_or(throng_batch::Error::Damaged { file: UPLOADS, at }))
+    })
+}
+
+/// The body of the first record; what is left is behind it.
+fn body_of<'a>(rest: &mut &'a [u8], body_len_max: usize) -> Option<&'a [u8]> {
+    let (head, after) = rest.split_at_checked(HEAD_LEN)?;
+    let len = u32::from_be_bytes(*head.last_chunk()?) as usize;
+    let (body, after) = after.split_at_checked(len).filter(|_| len <= body_len_max)?;
+    let (_check, after) = after.split_at_checked(CHECK_LEN)?;
+    *rest = after;
+    Some(body)
+}
+
 /// The pseudonym of a respondent, under the epoch's key.
 pub(crate) type Tag = [u8; 16];
 
@@ -86,3 +117,31 @@ pub(crate) const HEAD_LEN: usize = 16 + 8 + 4;
 pub(crate) const CHECK_LEN: usize = 16;
 /// What a record has besides its body.
 pub(crate) const OVERHEAD: usize = HEAD_LEN + CHECK_LEN;
+
+#[cfg(test)]
+mod tests {
+    use throng_wire::{Place, SigningKey, SurveyHash};
+
+    use super::*;
+
+    #[test]
+    fn records_are_taken_apart_without_their_key_or_not_at_all() {
+        let signing = SigningKey::from_seed(&[3; 32]).unwrap();
+        let key = StateKey::new(&signing, SurveyHash::new([4; 32]), Place::hop(1, 1));
+        let channel = Channel { label: 0, epoch: 7 };
+        let upload = |byte: u8, len: usize| Upload::new(channel, Digest::of(&[byte]), vec![byte; len]);
+        let mut bytes = Vec::new();
+        for (byte, len) in [(1, 10), (2, 0), (3, 20)] {
+            bytes.extend(upload(byte, len).framed(&key, [byte; 16], (bytes.len() as u64, 5)));
+        }
+        let bodies = |bytes: &[u8], len_max: usize| -> Option<Vec<Vec<u8>>> {
+            framed_bodies(bytes, len_max).map(|body| body.ok().map(<[u8]>::to_vec)).collect()
+        };
+        assert_eq!(bodies(&bytes, 20), Some(vec![vec![1; 10], vec![], vec![3; 20]]));
+        assert_eq!(bodies(&bytes, 19), None, "longer than any body");
+        let ends = [0, OVERHEAD + 10, 2 * OVERHEAD + 10, bytes.len()];
+        for cut in 0..=bytes.len() {
+            assert_eq!(bodies(&bytes[..cut], 20).is_some(), ends.contains(&cut), "cut at {cut}");
+        }
+    }
+}

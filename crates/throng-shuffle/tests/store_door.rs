@@ -118,7 +118,7 @@ impl Store for SharedStore {
         let mut partition = |segment: &Vec<u8>| {
             let start = place;
             place += segment.len() as u64;
-            Partition { name: format!("segments {}", channel.epoch), bytes: start..place }
+            Partition { name: format!("segments {}", channel.epoch), bytes: start..place, digest: None }
         };
         Ok(table.segments.get(&channel).into_iter().flatten().map(&mut partition).collect())
     }

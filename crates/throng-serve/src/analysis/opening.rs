@@ -16,7 +16,7 @@ use std::path::Path;
 use throng_account::ledger::Booking;
 use throng_account::terms::EpochGuarantee;
 use throng_analyze::{Announcement, BatchCounter, BatchHead, Crowd, InstanceTally};
-use throng_batch::{EmbeddedEngine, Partition, Partitions};
+use throng_batch::{Engine, Partition, Partitions};
 use throng_dp::{CentralGuarantee, Removal};
 use throng_survey::CheckedClaim;
 use throng_wire::{KeyList, LayerKeys, Route, Signed, SignedSurvey, Survey};
@@ -29,7 +29,7 @@ use throng_host::keygen::read_layer_keys;
 use throng_host::{bail, ensure};
 
 /// Opens epochs of one survey, at the expense of one population.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Opener<'a> {
     /// The analyzer's data directory.
     pub data: &'a Path,
@@ -43,8 +43,8 @@ pub struct Opener<'a> {
     pub budget: CentralGuarantee<Removal>,
     /// What the ledger is authenticated by.
     pub key: &'a DataKey,
-    /// About how many bytes it may use besides the sums.
-    pub memory: usize,
+    /// Who opens and counts a batch.
+    pub engine: &'a dyn Engine,
 }
 
 /// All that an analyzer has of one epoch of a channel.
@@ -261,8 +261,7 @@ impl Opener<'_> {
     ) -> Result<InstanceTally> {
         let counter = BatchCounter::new(self.survey.survey(), head, keys)?;
         let batch = SealedBatch { files, survey: self.survey, route: head.route() };
-        let engine = EmbeddedEngine::new(self.memory);
-        Ok(counter.count(&engine, (&batch, &[Partition::whole(SEALED_BATCH)]), read)?)
+        Ok(counter.count(self.engine, (&batch, &[Partition::whole(SEALED_BATCH)]), read)?)
     }
 }
 

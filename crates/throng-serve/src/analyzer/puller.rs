@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use hyper::{HeaderMap, Method, StatusCode};
 use throng_analyze::{BatchHead, InstanceTally};
+use throng_batch::Engine;
 use throng_dp::{CentralGuarantee, Removal};
 use throng_shuffle::Channel;
 use throng_wire::batch_count::BATCH_COUNT_LEN;
@@ -40,7 +41,7 @@ pub(super) struct Puller {
     pub(super) instance: u32,
     pub(super) client: Client,
     pub(super) handle: Handle,
-    pub(super) memory: usize,
+    pub(super) engine: Arc<dyn Engine>,
     pub(super) data: PathBuf,
     pub(super) budget: CentralGuarantee<Removal>,
     pub(super) key: DataKey,
@@ -303,7 +304,7 @@ impl Puller {
             population: &files.population,
             budget: self.budget,
             key: &self.key,
-            memory: self.memory,
+            engine: &*self.engine,
         };
         let mut result = Ok(());
         for (label, epoch, instance) in sealed.waiting()? {

@@ -1,8 +1,10 @@
 //! Releases for a program: all that `throng release` does, as a call.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use throng_analyze::Picture;
+use throng_batch::{EmbeddedEngine, Engine};
 use throng_wire::{Channel, Route, Signed, Survey};
 
 use super::config::{AnalyzedSurvey, AnalyzerConfig};
@@ -21,9 +23,10 @@ use throng_host::ensure;
 /// An epoch is written into the ledger before its batches are opened. What the population's budget does not allow, or too small a
 /// crowd, is refused: [`Error::refusal`] has the rule, and nothing was opened. Made again, the same release costs nothing
 /// more.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Analyzer {
     config: AnalyzerConfig,
+    engine: Arc<dyn Engine>,
 }
 
 /// How a release is made, besides what is asked.
@@ -47,7 +50,14 @@ impl Analyzer {
 
     /// The analyzer with these settings.
     pub fn new(config: AnalyzerConfig) -> Self {
-        Self { config }
+        let engine = Arc::new(EmbeddedEngine::new(config.memory()));
+        Self { config, engine }
+    }
+
+    /// The same analyzer, with another engine for its batches than the embedded one of `throng-batch`.
+    #[must_use]
+    pub fn with_engine(self, engine: Arc<dyn Engine>) -> Self {
+        Self { engine, ..self }
     }
 
     /// Makes a release of an epoch and publishes it in the analyzer's data, for its dashboard; `directory` says where.
@@ -80,7 +90,7 @@ impl Analyzer {
             population: &files.population,
             budget,
             key: &key,
-            memory: config.memory(),
+            engine: &*self.engine,
         };
         let Channel { label, epoch } = channel;
         let (release, sealed) = analysis::release(&opener, (label, epoch), opened)?;

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use throng_analyze::BatchHead;
+use throng_batch::EmbeddedEngine;
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
 use throng_serve::analysis::{BookedEpoch, DataKey, Opener, SealedFiles, TallyFiles};
 use throng_testing::world::{ONE_HOT, World};
@@ -81,7 +82,7 @@ impl Desk {
             population: "people",
             budget,
             key: &DataKey::new(&self.world.signing[&Place::Analyzer], &self.dir.path().join("ledger.mark")),
-            memory: 1 << 24,
+            engine: &EmbeddedEngine::new(1 << 24),
         };
         opener.open((0, EPOCH), &mut |_, _| ())
     }

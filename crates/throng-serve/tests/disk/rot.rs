@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use throng_analyze::{BatchHead, InstanceTally};
+use throng_batch::EmbeddedEngine;
 use throng_dp::{CentralGuarantee, Delta, Epsilon, Removal};
 use throng_host::clock::{Clock, SystemClock};
 use throng_host::ensure;
@@ -120,7 +121,7 @@ impl Desk {
             population: "people",
             budget,
             key: &self.key,
-            memory: 1 << 24,
+            engine: &EmbeddedEngine::new(1 << 24),
         };
         let (release, _) = analysis::release(&opener, (0, OPENED), &mut |_, _| ()).unwrap();
         let wanted = DisplayOptions { top: 3, confidence: 0.95, liars: 1 };
