@@ -1,0 +1,23 @@
+//! The parties of Throng on many machines: batches on Apache DataFusion Ballista, files in object storage.
+//!
+//! | question | where |
+//! |---|---|
+//! | who does the work of a batch on many machines? | [`engine::ClusterEngine`] |
+//! | what is a piece of that work, and who does it? | [`task::Task`], [`work`], [`keys`] |
+//! | where does it run? | [`jobs`], [`scheduler`], [`executor`], [`function`] |
+//! | where are a party's files? | [`objects`] |
+//! | who may connect? | [`tls`] |
+//! | how does blocking code wait for asynchronous clients? | [`bridge`] |
+
+pub mod bridge;
+pub mod config;
+pub mod engine;
+pub mod executor;
+pub mod function;
+pub mod jobs;
+pub mod keys;
+pub mod objects;
+pub mod scheduler;
+pub mod task;
+pub mod tls;
+pub mod work;

@@ -1,0 +1,134 @@
+//! `throng-cluster`: the roles of one party on many machines.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{Args, Parser, Subcommand};
+use throng_cluster::bridge::Bridge;
+use throng_cluster::config::{ExecutorFile, check_listen, scheduler_address};
+use throng_cluster::executor::{self, ExecutorConfig};
+use throng_cluster::function::Bench;
+use throng_cluster::keys::KeyFiles;
+use throng_cluster::objects::Objects;
+use throng_cluster::scheduler::{self, Timing};
+use throng_cluster::tls::{self, Tls, TlsFiles};
+use tokio::runtime::Runtime;
+
+/// The roles of one party on many machines.
+#[derive(Parser)]
+#[command(version, about, long_about = None)]
+struct Cli {
+    #[command(subcommand)]
+    role: Role,
+}
+
+#[derive(Subcommand)]
+enum Role {
+    /// Make the certificates of a cluster: `throng-cluster certificates --out tls driver scheduler executor-1 executor-2`
+    Certificates(CertificatesArgs),
+    /// Run the scheduler: `throng-cluster scheduler --listen 10.0.0.7:50050 --tls tls/scheduler`
+    Scheduler(SchedulerArgs),
+    /// Run an executor: `throng-cluster executor executor.toml`
+    Executor(ExecutorArgs),
+}
+
+#[derive(Args)]
+struct CertificatesArgs {
+    /// The directory for them
+    #[arg(long)]
+    out: PathBuf,
+    /// A name for each role and machine
+    #[arg(required = true)]
+    roles: Vec<String>,
+}
+
+#[derive(Args)]
+struct SchedulerArgs {
+    /// Where drivers and executors reach it
+    #[arg(long)]
+    listen: SocketAddr,
+    /// Its certificate and key, without .pem and .key; authority.pem is beside them
+    #[arg(long)]
+    tls: Option<PathBuf>,
+    /// An executor that is silent for so many seconds is given up
+    #[arg(long, default_value_t = 20)]
+    executor_timeout_s: u64,
+}
+
+#[derive(Args)]
+struct ExecutorArgs {
+    /// Its file
+    file: PathBuf,
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(cli: Cli) -> io::Result<()> {
+    match cli.role {
+        Role::Certificates(CertificatesArgs { out, roles }) => tls::make(&out, &roles),
+        Role::Scheduler(args) => run_scheduler(args),
+        Role::Executor(args) => run_executor(&args),
+    }
+}
+
+fn run_scheduler(args: SchedulerArgs) -> io::Result<()> {
+    check_listen(args.listen, args.tls.is_some())?;
+    let tls = args.tls.map(|path| Tls::read(&beside(path))).transpose()?;
+    let timing = Timing { executor_timeout_s: args.executor_timeout_s, ..Timing::default() };
+    Runtime::new()?.block_on(scheduler::serve(args.listen, tls, timing, stopped(), |address| {
+        println!("scheduler df://{address}");
+    }))
+}
+
+fn run_executor(args: &ExecutorArgs) -> io::Result<()> {
+    let file = ExecutorFile::read(&args.file)?;
+    let objects = Objects::open(&file.objects, Bridge::new()?)?;
+    objects.claim(&file.owner)?;
+    let mut keys = KeyFiles::default();
+    for one in &file.surveys {
+        keys.add(&one.survey, one.place, &one.keys)?;
+    }
+    let tls = file.tls.as_ref().map(Tls::read).transpose()?;
+    let config = ExecutorConfig {
+        listen: file.listen,
+        scheduler: scheduler_address(&file.scheduler)?,
+        cores: file.cores.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
+        work: file.work,
+        tls,
+        bench: Arc::new(Bench { objects, keys: Box::new(keys) }),
+    };
+    println!("executor {}", file.listen);
+    Runtime::new()?.block_on(executor::serve(config))
+}
+
+/// The files of a role, by the name that they share.
+fn beside(path: PathBuf) -> TlsFiles {
+    TlsFiles {
+        authority: path.with_file_name("authority.pem"),
+        certificate: path.with_extension("pem"),
+        key: path.with_extension("key"),
+    }
+}
+
+/// Over once the process is told to end.
+async fn stopped() {
+    let mut terminated = match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+        Ok(terminated) => terminated,
+        Err(_) => return std::future::pending().await,
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminated.recv() => {}
+    }
+}
