@@ -63,6 +63,11 @@ impl Objects {
         }
     }
 
+    /// All objects of any store, which is durable when it answers.
+    pub fn on(store: Arc<dyn ObjectStore>, bridge: Bridge) -> Self {
+        Self { store, prefix: Path::default(), directory: None, bridge }
+    }
+
     /// Those below a further prefix.
     #[must_use]
     pub fn below(&self, name: &str) -> Self {

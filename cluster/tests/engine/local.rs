@@ -1,7 +1,6 @@
 //! On threads of this process.
 
 use std::collections::HashMap;
-use std::io;
 use std::sync::Arc;
 
 use throng_batch::{EmbeddedEngine, Engine, Partition, Partitions, PermuteJob, Volume};
@@ -126,36 +125,4 @@ fn what_rots_in_object_storage_is_noticed() {
     assert!(epoch.open_first(&engine, &here, &segments).is_err());
     here.put("segment-1", bytes).unwrap();
     epoch.open_first(&engine, &here, &segments).unwrap();
-}
-
-/// Objects behave as files of a volume do, below and above the length of a part, and belong to one owner.
-#[test]
-fn objects_are_files_and_have_an_owner() {
-    let dir = tempfile::tempdir().unwrap();
-    let all = objects(&dir);
-    all.claim("hop 1.1 of colours").unwrap();
-    all.claim("hop 1.1 of colours").unwrap();
-    let refused = all.claim("the analyzer of colours").unwrap_err().to_string();
-    assert!(refused.contains("belong to hop 1.1 of colours"), "{refused}");
-    let here = all.below("one/two");
-    assert_eq!(here.read("none").err().unwrap().kind(), io::ErrorKind::NotFound);
-    for len in [0, 1, (8 << 20) - 1, 8 << 20, (20 << 20) + 5] {
-        let bytes: Vec<u8> = (0..len).map(|place: usize| (place % 251) as u8).collect();
-        write(&here, "file", &bytes);
-        assert_eq!(here.len("file").unwrap(), len as u64);
-        assert!(read(&here, "file") == bytes);
-        let mut part = Vec::new();
-        let range = len as u64 / 2..len as u64 + 9;
-        io::Read::read_to_end(&mut here.read_range("file", range).unwrap(), &mut part).unwrap();
-        assert!(part == bytes[len / 2..]);
-    }
-    assert_eq!(here.names().unwrap(), ["file"]);
-    here.remove_all(&["file".into(), "none".into()]).unwrap();
-    assert!(here.names().unwrap().is_empty());
-    // One that is dropped without a sync is there, too; one that is begun is not.
-    let mut begun = here.create("begun").unwrap();
-    io::Write::write_all(&mut begun, b"a").unwrap();
-    assert!(here.names().unwrap().is_empty());
-    drop(begun);
-    assert_eq!(read(&here, "begun"), b"a");
 }
