@@ -6,6 +6,7 @@
 //! | what is a piece of that work, and who does it? | [`task::Task`], [`work`], [`keys`] |
 //! | where does it run? | [`jobs`], [`scheduler`], [`executor`], [`function`] |
 //! | where are a party's files? | [`objects`] |
+//! | where is what its replicas share? | [`postgres`], [`ratchet`] |
 //! | who may connect? | [`tls`] |
 //! | how does blocking code wait for asynchronous clients? | [`bridge`] |
 
@@ -17,6 +18,8 @@ pub mod function;
 pub mod jobs;
 pub mod keys;
 pub mod objects;
+pub mod postgres;
+pub mod ratchet;
 pub mod scheduler;
 pub mod task;
 pub mod tls;

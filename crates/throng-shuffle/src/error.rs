@@ -55,6 +55,12 @@ pub enum Error {
          keys with `throng keygen rotate`"
     )]
     Clock,
+    /// A step was asked of a replica that does not hold the lease.
+    #[error(
+        "another replica holds the lease on the journal of this hop and takes its steps: ask that one, or wait until its lease \
+         ends and this one gets it"
+    )]
+    Follower,
     /// A record of the journal could be neither written nor taken back.
     #[error("the journal could not be written to its end; start this hop again")]
     Broken,

@@ -11,6 +11,7 @@
 //! need any more is erased when it begins, and once more at the next start.
 
 mod delivering;
+mod following;
 mod opening;
 mod phase;
 mod receiving;
@@ -195,12 +196,14 @@ impl Hop {
     /// believed only once the journal has the last epoch of these keys; until then all keys are needed.
     pub fn oldest_epoch(&self, now_s: u64, grace: u64) -> u64 {
         let current = self.survey.survey().epoch_at(now_s);
-        let open = lock(&self.intakes).keys().copied().min();
         let (past_keys, last_key) = (self.is_past_keys(now_s, grace), self.keys().0.last_epoch());
         let record = lock(&self.record);
         if past_keys && record.last < last_key {
             return 0;
         }
+        // Whichever replica has opened it: this one may be the next to close it.
+        let open =
+            record.opened.iter().copied().find(|&epoch| self.hop == 1 && self.has_open(&record, epoch));
         let undecided = record.phases.iter().filter(|(_, phase)| phase.is_undecided());
         let undecided = undecided.map(|(channel, _)| channel.epoch).min();
         let decided =
@@ -223,6 +226,7 @@ impl Hop {
         if !phase.is_undecided() {
             return Ok(());
         }
+        self.check_leads()?;
         let outcome = match &phase {
             Phase::Received(before) => self.shuffle_incoming(channel, before)?,
             Phase::Closed(uploads) => self.shuffle_uploads(channel, *uploads)?,
@@ -250,6 +254,7 @@ impl Hop {
     /// journal, and that the hop could still contradict, shows that the hop was restored from a copy. From then on it signs
     /// and takes nothing. What others claim without the hop's signature shows nothing.
     pub fn compare(&self, told: &[Signed<EpochStatement>]) -> Result<(), Error> {
+        self.refresh()?;
         let mut record = lock(&self.record);
         for statement in told {
             let Ok(said) = statement.verify(&self.survey) else { continue };
@@ -268,6 +273,11 @@ impl Hop {
     /// Whether the survey has a label of this number.
     pub fn has_label(&self, label: u32) -> bool {
         self.labels().any(|one| one == label)
+    }
+
+    /// Whether a label of an epoch is not closed yet.
+    fn has_open(&self, record: &Record, epoch: u64) -> bool {
+        self.labels().any(|label| !record.phases.contains_key(&Channel { label, epoch }))
     }
 
     fn labels(&self) -> impl Iterator<Item = u32> + use<> {

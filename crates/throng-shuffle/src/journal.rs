@@ -111,6 +111,11 @@ impl Journal {
         Ok((journal, chain.entries.into_iter().chain([begun]).collect()))
     }
 
+    /// What was written so far, for whoever only reads it: another process may be writing.
+    pub(crate) fn read(store: &dyn Store, key: &StateKey) -> Result<Vec<Entry>, Error> {
+        Ok(Chain::read(store, key)?.0.entries)
+    }
+
     fn go_on(store: &dyn Store, mark: Box<dyn Mark>, chain: &Chain) -> Result<Self, Error> {
         let mut log = store.log(NAME)?;
         log.truncate(chain.len)?;

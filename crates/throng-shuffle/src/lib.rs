@@ -13,6 +13,7 @@
 //! | which files can nobody else have written? | `state_key.rs` |
 //! | which randomness is drawn once? | `draw.rs` |
 //! | where is all of that kept? | [`Store`] |
+//! | what does a replica do that has no lease on it? | [`Hop::follow`] |
 //! | why was something refused? | [`Refusal`] |
 
 mod acknowledgement;

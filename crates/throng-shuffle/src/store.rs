@@ -111,7 +111,7 @@ impl Claim<'_> {
 /// How much an epoch may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
-    /// Respondents.
+    /// Respondents, for an intake that knows them in memory.
     pub respondents: usize,
     /// Bytes of one label, which have to be shuffled later.
     pub bytes: u64,

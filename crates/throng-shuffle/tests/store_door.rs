@@ -7,6 +7,8 @@ use std::io::{self, Cursor, Read};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
 use throng_batch::Partition;
 use throng_shuffle::{
     Channel, Claim, Error, Hop, Intake, Log, MemoryStore, Partitions, Refusal, Room, Store, StoreFile,
@@ -187,4 +189,50 @@ fn a_step_fails_behind_a_newer_lease() {
     assert_eq!(store.bytes("journal"), after, "also what the newer one has written is as it was");
     newer.process(FIRST).unwrap();
     newer.statement(FIRST).unwrap();
+}
+
+/// A replica without the lease takes uploads and answers what only reads. It takes no step, and changes no file.
+#[test]
+fn a_replica_follows_the_one_that_leads() {
+    let mut cascade = Cascade::new(SMALL);
+    let shared = SharedStore { files: MemoryStore::new(), table: Arc::default() };
+    let follow = |cascade: &Cascade| Hop::follow(cascade.config(1), Box::new(shared.clone())).unwrap();
+    let follower = follow(&cascade);
+    let (store, mark) = (Box::new(shared.clone()), Box::new(shared.files.clone()));
+    let leader = Hop::open(cascade.config(1), store, mark, day(EPOCH)).unwrap();
+    assert!(leader.leads() && !follower.leads());
+    let bodies: Vec<Vec<u8>> = (0..6).map(|person| cascade.body(FIRST, &[person])).collect();
+    let mut send = |hop: &Hop, person: u32, now_s: u64| {
+        let upload = Upload::new(FIRST, name(person), bodies[person as usize].clone());
+        hop.take(&[upload], now_s, &mut cascade.rng).remove(0).map(|taken| taken.time_bucket())
+    };
+    assert_eq!(send(&follower, 0, day(EPOCH)), Err(Refusal::Full), "nobody has opened the epoch yet");
+    leader.open_due(day(EPOCH), &mut ChaCha20Rng::from_seed([1; 32])).unwrap();
+    for person in 0..6 {
+        let taken = send(if person % 2 == 0 { &follower } else { &leader }, person, day(EPOCH));
+        assert_eq!(taken, send(&leader, person, day(EPOCH) + 7200), "the same receipt");
+    }
+    let files =
+        || shared.files.names().unwrap().iter().map(|name| shared.files.bytes(name)).collect::<Vec<_>>();
+    let before = files();
+    assert!(matches!(follower.close_due(NEXT_DAY), Err(Error::Follower)));
+    assert!(matches!(
+        follower.open_due(NEXT_DAY, &mut ChaCha20Rng::from_seed([1; 32])),
+        Err(Error::Follower)
+    ));
+    assert_eq!(follower.oldest_epoch(NEXT_DAY, 1), EPOCH, "keys are kept for an epoch that is not closed");
+    assert_eq!(files(), before);
+    leader.close_due(NEXT_DAY).unwrap();
+    follower.refresh().unwrap();
+    assert_eq!(send(&follower, 0, day(EPOCH)), Err(Refusal::Closed));
+    assert_eq!(follower.undecided(), [FIRST]);
+    assert!(matches!(follower.process(FIRST), Err(Error::Follower)));
+    leader.process(FIRST).unwrap();
+    // It learns what was signed before it calls that a contradiction.
+    follower.compare(&[leader.statement(FIRST).unwrap()]).unwrap();
+    assert_eq!(follower.statement(FIRST), leader.statement(FIRST));
+    let digest = follower.outgoing(FIRST).unwrap().manifest.digest;
+    assert!(matches!(follower.acknowledge(FIRST, digest), Err(Error::Follower)));
+    leader.acknowledge(FIRST, digest).unwrap();
+    assert_eq!(follow(&cascade).waiting(), []);
 }

@@ -7,7 +7,7 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use throng_dp::sampling::{DeletionNoise, DiscreteLaplace};
 use throng_shuffle::{
-    Channel, CrowdRule, Error, Hop, HopConfig, MemoryStore, OutgoingBatch, Refusal, Upload,
+    Channel, CrowdRule, Error, Hop, HopConfig, Mark, MemoryStore, OutgoingBatch, Refusal, Store, Upload,
 };
 use throng_wire::peel::open_fragment;
 use throng_wire::{
@@ -31,12 +31,67 @@ pub const FIRST: Channel = Channel { label: 0, epoch: EPOCH };
 /// One instance of two hops, with a crowd of five.
 pub const SMALL: Shape = Shape { instances: 1, envelopes: 3, respondents_min: 5, ..SHAPE };
 
-/// One instance.
-pub struct Cascade {
+/// The storage of one hop, which is there before and after the processes that use it.
+pub trait Disk {
+    /// An empty one, for a hop of instance 1.
+    fn new(world: &World, hop: u32) -> Self;
+
+    /// Store and mark for a process that starts now. The one before it has ended.
+    fn start(&self) -> (Box<dyn Store>, Box<dyn Mark>);
+
+    /// The same store, to look at.
+    fn look(&self) -> Box<dyn Store>;
+
+    /// After some more operations of its process everything fails, until it starts again.
+    fn fail_after(&self, operations: u64);
+
+    /// The power of its process goes and comes back; the first `kept` bytes of what was not synced are there.
+    fn restart(&self, kept: usize);
+
+    /// All bytes of a file; of uploads those of all their partitions.
+    fn bytes(&self, name: &str) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.look().read(name).ok()?.read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    }
+}
+
+impl Disk for MemoryStore {
+    fn new(_: &World, _: u32) -> Self {
+        Self::new()
+    }
+
+    fn start(&self) -> (Box<dyn Store>, Box<dyn Mark>) {
+        (Box::new(self.clone()), Box::new(self.clone()))
+    }
+
+    fn look(&self) -> Box<dyn Store> {
+        Box::new(self.clone())
+    }
+
+    fn fail_after(&self, operations: u64) {
+        self.fail_after(operations);
+    }
+
+    fn restart(&self, kept: usize) {
+        self.restart(kept);
+    }
+
+    /// Also after a power failure.
+    fn bytes(&self, name: &str) -> Option<Vec<u8>> {
+        self.bytes(name)
+    }
+}
+
+/// One instance in memory.
+pub type Cascade = CascadeOn<MemoryStore>;
+
+/// One instance on disks of some kind.
+pub struct CascadeOn<D> {
     /// The survey, and the keys of its parties.
     pub world: World,
     /// The disk of each hop.
-    pub stores: Vec<MemoryStore>,
+    pub stores: Vec<D>,
     /// The hops, in their order.
     pub hops: Vec<Hop>,
     /// What a hop may use of memory, in bytes.
@@ -49,7 +104,7 @@ pub struct Cascade {
     pub rng: ChaCha20Rng,
 }
 
-impl Cascade {
+impl<D: Disk> CascadeOn<D> {
     /// An instance of this shape.
     pub fn new(shape: Shape) -> Self {
         Self::with_memory(shape, 1 << 24)
@@ -63,7 +118,7 @@ impl Cascade {
     /// The same with another deletion, or none.
     pub fn with(shape: Shape, memory: usize, deletion: Option<DeletionNoise>) -> Self {
         let world = World::new(shape);
-        let stores: Vec<MemoryStore> = (0..shape.hops).map(|_| MemoryStore::new()).collect();
+        let stores = (1..=shape.hops).map(|hop| D::new(&world, hop)).collect();
         let mut cascade = Self {
             world,
             stores,
@@ -102,19 +157,19 @@ impl Cascade {
 
     /// Opens a hop on its own disk.
     pub fn open(&mut self, hop: u32) -> Result<Hop, Error> {
-        let store = self.stores[hop as usize - 1].clone();
-        self.open_on(hop, &store)
+        self.open_on(hop, &self.stores[hop as usize - 1])
     }
 
     /// A hop on any store, with the mark that it has.
-    pub fn open_on(&self, hop: u32, store: &MemoryStore) -> Result<Hop, Error> {
-        Hop::open(self.config(hop), Box::new(store.clone()), Box::new(store.clone()), day(EPOCH))
+    pub fn open_on(&self, hop: u32, disk: &D) -> Result<Hop, Error> {
+        let (store, mark) = disk.start();
+        Hop::open(self.config(hop), store, mark, day(EPOCH))
     }
 
     /// An operator resets a hop.
     pub fn reset(&mut self, hop: u32, now_s: u64) {
-        let store = self.stores[hop as usize - 1].clone();
-        let reset = Hop::reset(self.config(hop), Box::new(store.clone()), Box::new(store), now_s);
+        let (store, mark) = self.stores[hop as usize - 1].start();
+        let reset = Hop::reset(self.config(hop), store, mark, now_s);
         self.hops[hop as usize - 1] = reset.unwrap();
     }
 

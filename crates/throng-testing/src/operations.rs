@@ -9,10 +9,10 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use throng_shuffle::{Channel, Refusal};
+use throng_shuffle::{Channel, MemoryStore, Refusal};
 use throng_wire::{Digest, Outcome, Place};
 
-use crate::cascade::{Cascade, SMALL, deletion, refusal, seeds_of};
+use crate::cascade::{CascadeOn, Disk, SMALL, deletion, refusal, seeds_of};
 use crate::wire::{EPOCH, Shape};
 
 /// One thing that happens.
@@ -58,9 +58,12 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
+/// What was seen from outside of an instance in memory.
+pub type Watch = WatchOn<MemoryStore>;
+
 /// What was seen from outside, and has to stay true.
-pub struct Watch {
-    cascade: Cascade,
+pub struct WatchOn<D> {
+    cascade: CascadeOn<D>,
     label: u32,
     half_days: i64,
     /// The bytes of each respondent in each epoch, and all who were acknowledged, or may have been taken.
@@ -77,11 +80,11 @@ pub struct Watch {
     pub counted: BTreeMap<Channel, Vec<u32>>,
 }
 
-impl Watch {
+impl<D: Disk> WatchOn<D> {
     /// An instance to which nothing has happened. With labels, crowds are thinned.
     pub fn new(labels: bool) -> Self {
         Self {
-            cascade: Cascade::with(Shape { labels, ..SMALL }, 1 << 24, Some(deletion(SHIFT))),
+            cascade: CascadeOn::with(Shape { labels, ..SMALL }, 1 << 24, Some(deletion(SHIFT))),
             label: u32::from(labels),
             half_days: 2 * EPOCH as i64 + 1,
             bodies: BTreeMap::new(),
@@ -352,11 +355,16 @@ pub struct CrowdOutcomes {
 
 /// Runs sequences of operations, and adds up what became of the crowds in them.
 pub fn promises_hold(labels: bool, cases: u32) -> CrowdOutcomes {
+    promises_hold_on::<MemoryStore>(labels, cases)
+}
+
+/// The same on disks of some kind.
+pub fn promises_hold_on<D: Disk>(labels: bool, cases: u32) -> CrowdOutcomes {
     let sum = RefCell::new(CrowdOutcomes::default());
     let mut runner = TestRunner::new(ProptestConfig::with_cases(cases));
     let sequences = proptest::collection::vec(operation(), 1..90);
     let run = runner.run(&sequences, |operations| {
-        let mut watch = Watch::new(labels);
+        let mut watch = WatchOn::<D>::new(labels);
         operations.iter().for_each(|operation| watch.apply(operation));
         watch.settle();
         let seen = watch.check();

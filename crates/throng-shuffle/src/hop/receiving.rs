@@ -33,6 +33,7 @@ impl Hop {
             let same = phase.received() == Some(manifest.digest);
             return if same { Ok(manifest.digest) } else { Err(Refusal::Conflict.into()) };
         }
+        self.check_leads()?;
         if channel.epoch < lock(&self.record).first {
             return Err(Refusal::Before.into());
         }

@@ -11,7 +11,8 @@ use crate::{Channel, Error};
 
 /// The journal, and what it says.
 pub(super) struct Record {
-    journal: Journal,
+    /// `None` where another replica writes it.
+    journal: Option<Journal>,
     pub(super) phases: BTreeMap<Channel, Phase>,
     /// The epochs whose secrets are drawn, since the store began.
     pub(super) opened: BTreeSet<u64>,
@@ -26,7 +27,7 @@ pub(super) struct Record {
 }
 
 impl Record {
-    pub(super) fn new(journal: Journal) -> Self {
+    pub(super) fn new(journal: Option<Journal>) -> Self {
         Self {
             journal,
             phases: BTreeMap::new(),
@@ -36,6 +37,11 @@ impl Record {
             seen: VecDeque::new(),
             contradicted: None,
         }
+    }
+
+    /// Whether steps can be taken here.
+    pub(super) fn leads(&self) -> bool {
+        self.journal.is_some()
     }
 
     /// The first epoch that may still be open.
@@ -52,7 +58,7 @@ impl Record {
             return Err(Error::Damaged { file: "journal", at: channel.epoch });
         }
         let entry = Entry { channel, step };
-        self.journal.record(&entry, key)?;
+        self.journal.as_mut().ok_or(Error::Follower)?.record(&entry, key)?;
         self.apply(entry)
     }
 

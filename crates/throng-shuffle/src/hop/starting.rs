@@ -26,7 +26,7 @@ impl Hop {
         let key = config.state_key()?;
         let (journal, written) = Journal::open(&*store, mark, &key)?;
         let is_new = written.entries.is_empty();
-        let mut record = Record::new(journal);
+        let mut record = Record::new(Some(journal));
         written.entries.into_iter().try_for_each(|entry| record.apply(entry))?;
         let opened = Self { is_new, ..Self::new(config, store, key, record) };
         lock(&opened.cuts).extend((written.cut > 0).then_some(Cut::Journal));
@@ -56,7 +56,7 @@ impl Hop {
         let key = config.state_key()?;
         let next = config.survey.survey().epoch_at(now_s) + 1;
         let (journal, entries) = Journal::reset(&*store, mark, &key, next)?;
-        let mut record = Record::new(journal);
+        let mut record = Record::new(Some(journal));
         entries.into_iter().try_for_each(|entry| record.apply(entry))?;
         let reset = Self::new(config, store, key, record);
         reset.recover()?;
@@ -67,10 +67,7 @@ impl Hop {
     pub(super) fn recover(&self) -> Result<(), Error> {
         let open: BTreeSet<u64> = {
             let record = lock(&self.record);
-            let has_open = |epoch: u64| {
-                self.labels().any(|label| !record.phases.contains_key(&Channel { label, epoch }))
-            };
-            record.opened.iter().copied().filter(|&epoch| has_open(epoch)).collect()
+            record.opened.iter().copied().filter(|&epoch| self.has_open(&record, epoch)).collect()
         };
         for name in self.store.names()? {
             let Some((channel, kind)) = Channel::of_file(&name) else { continue };

@@ -147,6 +147,11 @@ impl Hop {
         if lock(&self.record).opened.contains(&epoch) {
             return Ok(());
         }
+        if !self.leads() {
+            // The one that leads may have opened it since.
+            self.read_again()?;
+            return if lock(&self.record).opened.contains(&epoch) { Ok(()) } else { Err(Error::Follower) };
+        }
         for label in self.labels() {
             Draw::make(&*self.store, Channel { label, epoch }, &self.state_key, rng)?;
         }
@@ -174,6 +179,7 @@ impl Hop {
 
     /// Ends an epoch for all its labels. Nobody who answered in it is known from then on.
     pub(super) fn close(&self, epoch: u64, intakes: &mut BTreeMap<u64, OpenEpoch>) -> Result<(), Error> {
+        self.check_leads()?;
         for label in self.labels() {
             let channel = Channel { label, epoch };
             if !lock(&self.record).phases.contains_key(&channel) {

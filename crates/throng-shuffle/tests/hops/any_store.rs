@@ -1,14 +1,12 @@
-//! Attacks on one instance, in memory. docs/threat-model.md lists them by the names of these tests.
-
-#![allow(clippy::unwrap_used)]
+//! Attacks on one instance, on stores of any kind: `super::Kept`. docs/threat-model.md lists them by the names of these tests.
+//! The stores of a cluster run them, too.
 
 use std::collections::BTreeSet;
-use std::io::{Read, Write};
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use throng_shuffle::{Acknowledgement, Channel, Cut, Error, Hop, MemoryStore, Refusal, Upload};
-use throng_testing::cascade::{Cascade, FIRST, NEXT_DAY, SMALL, day, name};
+use throng_shuffle::{Acknowledgement, Channel, Refusal, Upload};
+use throng_testing::cascade::{CascadeOn, Disk, FIRST, NEXT_DAY, SMALL, day, name};
 use throng_testing::wire::{EPOCH, Shape, World};
 use throng_wire::peel::open_fragment;
 use throng_wire::seal::seal;
@@ -19,8 +17,10 @@ use throng_wire::{
     Route, Signed, Stop,
 };
 
+type Cascade = CascadeOn<super::Kept>;
+
 /// What a hop says: the crowd, what it received where it tells that, and what it forwarded.
-fn released(outcome: Outcome) -> (u64, Option<u64>, Option<u64>) {
+pub(super) fn released(outcome: Outcome) -> (u64, Option<u64>, Option<u64>) {
     match outcome {
         Outcome::Released { respondents, received, forwarded, .. } => {
             let told = if let ForwardedCount::Told(told) = forwarded { Some(told) } else { None };
@@ -336,74 +336,6 @@ fn a_clock_that_jumps_releases_nothing_twice() {
     assert_eq!(cascade.sorted_values(FIRST).len(), 6);
 }
 
-/// Attack 24: whatever operation of the store a hop dies in, the order that leaves it is the one that it had begun.
-#[test]
-fn a_crash_never_makes_a_second_order_or_noise() {
-    for labels in [false, true] {
-        let channel = Channel { label: u32::from(labels), epoch: EPOCH };
-        for hop in 1..=2_u32 {
-            let mut begun = 0;
-            for operations in 0.. {
-                let mut cascade = Cascade::new(Shape { labels, ..SMALL });
-                cascade.answer_all(channel, 30);
-                if hop == 2 {
-                    cascade.hops[0].close_due(NEXT_DAY).unwrap();
-                    cascade.hops[0].process(channel).unwrap();
-                }
-                let store = cascade.stores[hop as usize - 1].clone();
-                store.fail_after(operations);
-                let died = step(&mut cascade, hop, channel).is_err();
-                let before = store.bytes(&format!("{channel}.batch")).unwrap_or_default();
-                begun += u32::from(!before.is_empty());
-                cascade.restart(hop, (operations % 3) as usize * 7);
-                step(&mut cascade, hop, channel).unwrap();
-                let mut after = Vec::new();
-                let mut batch = cascade.hops[hop as usize - 1].outgoing(channel).unwrap();
-                batch.records.read_to_end(&mut after).unwrap();
-                assert!(after.starts_with(&before), "operation {operations} of hop {hop}");
-                if !died {
-                    assert!(operations > 10 && begun > 3, "{operations} operations, {begun} in the batch");
-                    break;
-                }
-            }
-        }
-    }
-}
-
-fn step(cascade: &mut Cascade, hop: u32, channel: Channel) -> Result<(), Error> {
-    if hop == 1 {
-        cascade.hops[0].close_due(NEXT_DAY)?;
-    } else {
-        cascade.pass(0, channel, NEXT_DAY)?;
-    }
-    let hop = &cascade.hops[hop as usize - 1];
-    hop.undecided().into_iter().try_for_each(|channel| hop.process(channel))
-}
-
-/// Promise 5 at the other end: a full disk takes nothing, says so, and loses nothing.
-#[test]
-fn a_full_disk_refuses_and_keeps_what_it_has() {
-    let mut cascade = Cascade::new(SMALL);
-    cascade.answer_all(FIRST, 6);
-    let used: usize = throng_shuffle::Store::names(&cascade.stores[0])
-        .unwrap()
-        .iter()
-        .filter_map(|name| cascade.stores[0].bytes(name))
-        .map(|bytes| bytes.len())
-        .sum();
-    cascade.stores[0].limit(Some(used + 50));
-    let body = cascade.body(FIRST, &[42]);
-    assert_eq!(cascade.send(FIRST, 42, &body, day(EPOCH)), Err(Refusal::Full));
-    assert!(cascade.hops[0].close_due(NEXT_DAY).is_err());
-    cascade.stores[0].limit(None);
-    assert!(cascade.send(FIRST, 42, &body, day(EPOCH)).is_ok());
-    cascade.stores[0].limit(Some(used + 300));
-    cascade.restart(1, 0);
-    cascade.stores[0].limit(None);
-    cascade.run(NEXT_DAY);
-    assert_eq!(cascade.sorted_values(FIRST), [0, 1, 2, 3, 4, 5, 42]);
-}
-
 /// Memory is limited, too: who does not fit is told, and those who are in stay in.
 #[test]
 fn a_full_table_refuses() {
@@ -514,46 +446,13 @@ fn one_person_has_one_label() {
     }
 }
 
-/// Uploads that were acknowledged and are damaged are not passed over: what is behind them was acknowledged, too.
-#[test]
-fn damaged_uploads_are_not_passed_over() {
-    let mut cascade = Cascade::new(SMALL);
-    cascade.answer_all(FIRST, 6);
-    let name = "0-100.uploads";
-    let bytes = cascade.stores[0].bytes(name).unwrap();
-    let group = bytes.len() / 6;
-    for at in [0, 30, 200, group, group + 60, 3 * group - 1] {
-        let mut damaged = bytes.clone();
-        damaged[at] ^= 1;
-        let store = cascade.stores[0].copy();
-        throng_shuffle::Volume::create(&store, name).unwrap().write_all(&damaged).unwrap();
-        let opened = cascade.open_on(1, &store);
-        assert!(matches!(opened, Err(Error::Damaged { file: "uploads", .. })), "byte {at}");
-    }
-    // Nor is the end of the last one, as long as it is noted that it was synced.
-    for at in [5 * group, 5 * group + 70, bytes.len() - 1] {
-        let store = cascade.stores[0].copy();
-        throng_shuffle::Volume::create(&store, name).unwrap().write_all(&bytes[..at]).unwrap();
-        let opened = cascade.open_on(1, &store);
-        assert!(matches!(opened, Err(Error::Damaged { file: "uploads", .. })), "cut at {at}");
-        // Where a power failure has taken the note along, it may be unfinished: it was not acknowledged then. It is said.
-        throng_shuffle::Volume::remove(&store, "0-100.noted").unwrap();
-        let hop = cascade.open_on(1, &store).unwrap();
-        let cut = if at == 5 * group { vec![] } else { vec![Cut::Uploads(FIRST)] };
-        assert_eq!(hop.cuts(), cut);
-        hop.close_due(NEXT_DAY).unwrap();
-        hop.process(FIRST).unwrap();
-        assert_eq!(released(hop.statement(FIRST).unwrap().claimed().outcome).0, 5);
-    }
-}
-
 /// A hop that is reset has nothing but its journal, and states nothing about what it gave up: it may have, before it was restored.
 #[test]
 fn a_reset_states_nothing_about_what_it_gives_up() {
     let mut cascade = Cascade::new(SMALL);
     cascade.answer_all(FIRST, 6);
     cascade.reset(1, day(EPOCH));
-    assert_eq!(throng_shuffle::Store::names(&cascade.stores[0]).unwrap(), ["journal"]);
+    assert_eq!(cascade.stores[0].look().names().unwrap(), ["journal"]);
     let body = cascade.body(FIRST, &[1]);
     assert_eq!(cascade.send(FIRST, 1, &body, day(EPOCH)), Err(Refusal::Closed));
     let next = Channel { label: 0, epoch: EPOCH + 1 };
@@ -561,13 +460,4 @@ fn a_reset_states_nothing_about_what_it_gives_up() {
     cascade.run(day(EPOCH + 2));
     assert!(cascade.hops.iter().all(|hop| hop.statement(FIRST).is_err()));
     assert_eq!(cascade.sorted_values(next).len(), 6, "it goes on with the next epoch");
-}
-
-#[test]
-fn a_hop_runs_only_with_the_key_that_the_survey_pins() {
-    let cascade = Cascade::new(SMALL);
-    let config = throng_shuffle::HopConfig { hop: 2, ..cascade.config(1) };
-    let store = MemoryStore::new();
-    let opened = Hop::open(config, Box::new(store.clone()), Box::new(store), day(EPOCH));
-    assert!(matches!(opened, Err(Error::Wire(_))));
 }
