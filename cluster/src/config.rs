@@ -1,4 +1,4 @@
-//! The file of an executor.
+//! The files of roles: that of an executor, and what a party's own file says besides on a cluster.
 
 use std::io;
 use std::net::SocketAddr;
@@ -65,6 +65,66 @@ impl ExecutorFile {
         check_listen(file.listen, file.tls.is_some()).map_err(|error| named(&error))?;
         Ok(file)
     }
+}
+
+/// What the file of a shuffler or an analyzer says besides, on a cluster. The rest of it is as on one machine.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClusterFile {
+    /// The database that replicas share: `postgres://USER@HOST:PORT/DATABASE`. An analyzer has none.
+    #[serde(default)]
+    pub store: Option<String>,
+    /// The party's objects: `s3://BUCKET/PREFIX` or `file:///DIRECTORY`.
+    pub objects: String,
+    /// The scheduler that batch work goes to: `df://HOST:PORT`. Without one it is done in this process.
+    #[serde(default)]
+    pub engine: Option<String>,
+    /// Whose database and objects they are. Another owner is refused. Default: the signing key of the party.
+    #[serde(default)]
+    pub owner: Option<String>,
+    /// The directory with the ratchets of hops. Default: the one with the identity.
+    #[serde(default)]
+    pub ratchets: Option<PathBuf>,
+    /// For how many seconds a replica leads without a sign of life.
+    #[serde(default = "lease_s")]
+    pub lease_s: u64,
+    /// For how many seconds a job may run before it is submitted again.
+    #[serde(default = "job_s")]
+    pub job_s: u64,
+    /// Certificates for the scheduler and the executors. Without them everybody has to be on this machine.
+    #[serde(default)]
+    pub tls: Option<TlsFiles>,
+}
+
+impl ClusterFile {
+    /// Takes what is for the cluster out of a party's file; the rest of the text is for the party.
+    pub fn read(path: &Path) -> io::Result<(Self, String)> {
+        let named = |error: &dyn std::fmt::Display| io::Error::other(format!("{}: {error}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(|error| named(&error))?;
+        let mut rest: toml::Table = toml::from_str(&text).map_err(|error| named(&error))?;
+        let own = FIELDS.iter().filter_map(|field| Some(((*field).to_owned(), rest.remove(*field)?)));
+        let own: toml::Table = own.collect();
+        let mut file: Self = own.try_into().map_err(|error| named(&error))?;
+        let base = path.parent().unwrap_or(Path::new(""));
+        let at_base = |one: &mut PathBuf| *one = base.join(&*one);
+        file.ratchets.iter_mut().for_each(at_base);
+        if let Some(TlsFiles { authority, certificate, key }) = &mut file.tls {
+            [authority, certificate, key].into_iter().for_each(at_base);
+        }
+        let rest = toml::to_string(&rest).map_err(|error| named(&error))?;
+        Ok((file, rest))
+    }
+}
+
+/// The fields of a party's file that are for the cluster.
+const FIELDS: &[&str] = &["store", "objects", "engine", "owner", "ratchets", "lease_s", "job_s", "tls"];
+
+fn lease_s() -> u64 {
+    15
+}
+
+fn job_s() -> u64 {
+    3600
 }
 
 /// A role listens where its operator says, and in the open only with certificates.

@@ -26,6 +26,7 @@ use throng_wire::{Digest, Hasher, Route, Stop};
 
 use crate::jobs::Jobs;
 use crate::objects::Objects;
+use crate::postgres::segment_bytes;
 use crate::task::{Bound, Counts, Layer, OpenedBodies, Range, Task, Work, from_bytes};
 use crate::work::FINDING;
 
@@ -108,11 +109,11 @@ impl ClusterEngine {
         let layer = Layer::new(job.layer.route);
         let length = job.layer.layout.envelope_len(job.layer.layout.after(1)) as u64;
         // A segment is opened as a whole: its hash is known as a whole.
-        let segments = partitions.iter().map(|one| Range {
-            name: one.name.clone(),
-            start: one.bytes.start,
-            end: one.bytes.end,
-            digest: one.digest.map(|digest| *digest.as_bytes()),
+        let segments = partitions.iter().map(|one| {
+            // Where a segment's places are virtual, executors read its object from the front.
+            let bytes = segment_bytes(&one.name, &one.bytes).unwrap_or(one.bytes.clone());
+            let digest = one.digest.map(|digest| *digest.as_bytes());
+            Range { name: one.name.clone(), start: bytes.start, end: bytes.end, digest }
         });
         let groups = self.grouped(segments.collect());
         let names = numbered(job.spool, groups.len());
@@ -234,7 +235,7 @@ impl ClusterEngine {
         let work =
             work.map(|(input, output)| Work::Merge { input, length, output: output.clone() }).collect();
         let left = self.run(work)?;
-        self.objects.remove_all(&names)?;
+        job.volume.remove_all(&names)?;
         Ok((sorted, left))
     }
 
@@ -304,7 +305,8 @@ impl Engine for ClusterEngine {
 
     fn permute(&self, job: &PermuteJob<'_>) -> Result<Manifest, Error> {
         let (names, counts) = self.sorted_buckets(job)?;
-        let mut batch = BatchWriter::create(&self.objects, job.output, job.length)?;
+        // By the hop's own volume: whoever has lost the lease of the hop cannot write or remove any more.
+        let mut batch = BatchWriter::create(job.volume, job.output, job.length)?;
         for ((name, count), bucket) in names.iter().zip(&counts).zip(0..) {
             let bytes = self.objects.get(name, 0..count * job.length as u64)?;
             let records = Records::from_bytes(job.length, bytes.into())?;
@@ -315,9 +317,8 @@ impl Engine for ClusterEngine {
             batch.write(records.permuted(&order).as_bytes())?;
         }
         let manifest = batch.finish()?;
-        self.objects.remove_all(&names)?;
-        let spool: Vec<String> = job.input.iter().map(|one| one.name.clone()).collect();
-        self.objects.remove_all(&spool)?;
+        let spool = job.input.iter().map(|one| one.name.clone());
+        job.volume.remove_all(&names.into_iter().chain(spool).collect::<Vec<_>>())?;
         Ok(manifest)
     }
 

@@ -2,6 +2,7 @@
 //!
 //! | question | where |
 //! |---|---|
+//! | what does a hop run on here? | [`backend::ClusterBackend`] |
 //! | who does the work of a batch on many machines? | [`engine::ClusterEngine`] |
 //! | what is a piece of that work, and who does it? | [`task::Task`], [`work`], [`keys`] |
 //! | where does it run? | [`jobs`], [`scheduler`], [`executor`], [`function`] |
@@ -10,6 +11,7 @@
 //! | who may connect? | [`tls`] |
 //! | how does blocking code wait for asynchronous clients? | [`bridge`] |
 
+pub mod backend;
 pub mod bridge;
 pub mod config;
 pub mod engine;
@@ -21,6 +23,7 @@ pub mod objects;
 pub mod postgres;
 pub mod ratchet;
 pub mod scheduler;
+pub mod serve;
 pub mod task;
 pub mod tls;
 pub mod work;

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ use throng_cluster::function::Bench;
 use throng_cluster::keys::KeyFiles;
 use throng_cluster::objects::Objects;
 use throng_cluster::scheduler::{self, Timing};
+use throng_cluster::serve;
 use throng_cluster::tls::{self, Tls, TlsFiles};
 use tokio::runtime::Runtime;
 
@@ -31,8 +32,46 @@ enum Role {
     Certificates(CertificatesArgs),
     /// Run the scheduler: `throng-cluster scheduler --listen 10.0.0.7:50050 --tls tls/scheduler`
     Scheduler(SchedulerArgs),
+    /// Run a party on the cluster
+    #[command(subcommand)]
+    Serve(Serve),
+    /// Make the ratchets of a shuffler's hops, once, and copy them to its other replicas
+    Ratchets(PartyArgs),
+    /// Publish an epoch, opened by executors: `throng-cluster release --config analyzer.toml --survey survey.toml --epoch 20000`
+    Release(ReleaseArgs),
     /// Run an executor: `throng-cluster executor executor.toml`
     Executor(ExecutorArgs),
+}
+
+#[derive(Subcommand)]
+enum Serve {
+    /// A replica of a shuffler: `throng-cluster serve shuffler --config shuffler.toml`
+    Shuffler(PartyArgs),
+    /// An analyzer: `throng-cluster serve analyzer --config analyzer.toml`
+    Analyzer(PartyArgs),
+}
+
+#[derive(Args)]
+struct PartyArgs {
+    /// The party's file, as on one machine, with store, objects and engine
+    #[arg(long)]
+    config: PathBuf,
+    /// The log as JSON lines
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+struct ReleaseArgs {
+    /// The analyzer's file
+    #[arg(long)]
+    config: PathBuf,
+    /// The survey
+    #[arg(long)]
+    survey: PathBuf,
+    /// The epoch
+    #[arg(long)]
+    epoch: u64,
 }
 
 #[derive(Args)]
@@ -65,26 +104,59 @@ struct ExecutorArgs {
 }
 
 fn main() -> ExitCode {
+    throng_host::secrecy::keep_memory_off_the_disk();
     match run(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::from(2)
+            eprintln!("error: {error:#}");
+            let refused =
+                error.downcast_ref::<throng_serve::Error>().is_some_and(|error| error.refusal().is_some());
+            ExitCode::from(if refused { 1 } else { 2 })
         }
     }
 }
 
-fn run(cli: Cli) -> io::Result<()> {
+fn run(cli: Cli) -> anyhow::Result<()> {
     match cli.role {
-        Role::Certificates(CertificatesArgs { out, roles }) => tls::make(&out, &roles),
-        Role::Scheduler(args) => run_scheduler(args),
-        Role::Executor(args) => run_executor(&args),
+        Role::Certificates(CertificatesArgs { out, roles }) => Ok(tls::make(&out, &roles)?),
+        Role::Scheduler(args) => Ok(run_scheduler(args)?),
+        Role::Executor(args) => Ok(run_executor(&args)?),
+        Role::Serve(Serve::Shuffler(args)) => run_shuffler(&args),
+        Role::Serve(Serve::Analyzer(args)) => run_analyzer(&args),
+        Role::Ratchets(args) => {
+            for path in serve::make_ratchets(&args.config)? {
+                println!("{}", path.display());
+            }
+            Ok(())
+        }
+        Role::Release(args) => {
+            let survey = throng_host::bundle::Bundle::read(&args.survey)?;
+            let released = serve::analyzer_releases(&args.config)?.release(&survey, args.epoch)?;
+            println!("{}", serde_json::to_string_pretty(&released)?);
+            Ok(())
+        }
     }
+}
+
+fn run_shuffler(args: &PartyArgs) -> anyhow::Result<()> {
+    let shuffler = serve::shuffler(&args.config)?;
+    let log = serve::log("shuffler", args.json);
+    let ready = |url: &str| println!("listening on {url}");
+    Runtime::new()?.block_on(shuffler.serve(&log, stopped(), ready))?;
+    Ok(())
+}
+
+fn run_analyzer(args: &PartyArgs) -> anyhow::Result<()> {
+    let analyzer = serve::analyzer(&args.config)?;
+    let log = serve::log("analyzer", args.json);
+    let ready = |dashboard: Option<&str>| println!("ready {}", dashboard.unwrap_or_default());
+    Runtime::new()?.block_on(analyzer.serve(&log, None, stopped(), ready))?;
+    Ok(())
 }
 
 fn run_scheduler(args: SchedulerArgs) -> io::Result<()> {
     check_listen(args.listen, args.tls.is_some())?;
-    let tls = args.tls.map(|path| Tls::read(&beside(path))).transpose()?;
+    let tls = args.tls.map(|path| Tls::read(&beside(&path))).transpose()?;
     let timing = Timing { executor_timeout_s: args.executor_timeout_s, ..Timing::default() };
     Runtime::new()?.block_on(scheduler::serve(args.listen, tls, timing, stopped(), |address| {
         println!("scheduler df://{address}");
@@ -113,7 +185,7 @@ fn run_executor(args: &ExecutorArgs) -> io::Result<()> {
 }
 
 /// The files of a role, by the name that they share.
-fn beside(path: PathBuf) -> TlsFiles {
+fn beside(path: &Path) -> TlsFiles {
     TlsFiles {
         authority: path.with_file_name("authority.pem"),
         certificate: path.with_extension("pem"),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use throng_batch::{EmbeddedEngine, Engine, Partition, Partitions, PermuteJob, Volume};
+use throng_batch::{EmbeddedEngine, Engine, Partition, PermuteJob, Volume};
 use throng_cluster::bridge::Bridge;
 use throng_cluster::engine::{ClusterEngine, Sizes};
 use throng_cluster::function::Bench;

@@ -2,6 +2,7 @@
 
 pub mod backend;
 mod config;
+mod current_hop;
 pub mod group_commit;
 mod handlers;
 mod peers;
@@ -18,7 +19,7 @@ use throng_account::deletion::Deletion;
 use throng_dp::{Delta, Epsilon};
 use throng_shuffle::{CrowdRule, Cut, Hop, HopConfig};
 use throng_wire::survey::Enrolment;
-use throng_wire::{CredentialList, Digest, LayerKeys, Place, SigningKey, Survey, SurveyHash};
+use throng_wire::{CredentialList, Digest, LayerKeys, Place, SignedSurvey, SigningKey, Survey, SurveyHash};
 use tokio::runtime::Handle;
 
 use crate::error::{Context, Error, Result};
@@ -33,8 +34,9 @@ use crate::operate::reasons::Reason;
 use crate::operate::survey_files::SurveyFiles;
 use crate::operate::vitals::{Counter, Vitals};
 use crate::operate::work_loop::{self, WorkLoop};
-use backend::{Backend, Embedded, HopBackend, HopSite};
+use backend::{Backend, Embedded, HopBackend, HopSite, LeaderFiles};
 pub use config::{ShufflerConfig, SurveyConfig};
+pub use current_hop::CurrentHop;
 use group_commit::GroupCommit;
 pub(super) use peers::{Peers, SharedPeers};
 use throng_host::bundle::Bundle;
@@ -179,7 +181,10 @@ impl Shuffler {
             // Nothing is opened, and nothing is stated about epochs that the old keys were for.
             let (hop, data) =
                 survey.hop_config(&self.config, &self.party, (LayerKeys::new(), Digest::NONE))?;
-            let HopBackend { store, mark, .. } = self.backend.open(&survey.site(&data))?;
+            let mut backend = self.backend.open(&survey.site(&data, &hop.signing))?;
+            let Some(LeaderFiles { store, mark }) = backend.lead()? else {
+                bail!(Invalid, "another replica leads this hop: stop all of them before a reset");
+            };
             let hop = Hop::reset(hop, store, mark, SystemClock.now_s())?;
             let published = survey
                 .bundle
@@ -230,7 +235,10 @@ impl Shuffler {
         damages.iter().for_each(|damage| damage.tell(log, &vitals));
         let transport = if config.plain_http { Transport::Plain } else { Transport::Tls(party.identity()) };
         // Only first hops take bodies as a whole; batches are read in parts.
-        let body_len = |one: &HopServer| one.hop.layout().body_len(one.hop.layout().envelopes());
+        let body_len = |one: &HopServer| {
+            let hop = one.hop.now();
+            hop.layout().body_len(hop.layout().envelopes())
+        };
         let longest = served.iter().filter(|one| one.number == 1).map(body_len).max();
         let connections = config.connections_for(longest.unwrap_or(0));
         // Without room for files nothing is stored, whoever is connected.
@@ -255,7 +263,7 @@ impl Shuffler {
             vitals.stop();
             log.info("stopping").write();
         };
-        let hops: Vec<Arc<Hop>> = served.iter().map(|one: &HopServer| Arc::clone(&one.hop)).collect();
+        let hops: Vec<CurrentHop> = served.iter().map(|one: &HopServer| one.hop.clone()).collect();
         let served = Arc::new(ShufflerState { running: served, damages });
         let uploads = handlers::Uploads(Arc::clone(&served));
         server.serve_with(uploads, handlers::router(served), stopping).await?;
@@ -266,7 +274,7 @@ impl Shuffler {
                 .await?
                 .map_err(|_| Error::Panicked("a hop's own thread panicked"))?;
         }
-        tokio::task::spawn_blocking(move || hops.iter().try_for_each(|hop| hop.sync())).await??;
+        tokio::task::spawn_blocking(move || hops.iter().try_for_each(|hop| hop.now().sync())).await??;
         port.close().await?;
         log.info("stopped").write();
         Ok(())
@@ -284,7 +292,8 @@ struct ShufflerState {
 
 /// A hop that answers requests.
 struct HopServer {
-    hop: Arc<Hop>,
+    hop: CurrentHop,
+    survey: SurveyHash,
     intake: GroupCommit,
     credentials: Option<CredentialList>,
     peers: SharedPeers,
@@ -377,8 +386,8 @@ impl SurveySetup {
     }
 
     /// Which hop it is, for the backend.
-    fn site<'a>(&'a self, data: &'a Path) -> HopSite<'a> {
-        HopSite { survey: self.bundle.survey(), place: self.place(), data, mark: &self.mark }
+    fn site<'a>(&'a self, data: &'a Path, signing: &'a SigningKey) -> HopSite<'a> {
+        HopSite { survey: self.bundle.survey(), place: self.place(), signing, data, mark: &self.mark }
     }
 
     /// What the hop is told, and where its data is.
@@ -436,13 +445,11 @@ impl SurveySetup {
         let (instance, number) = (self.instance, self.hop);
         let keys = self.layer_keys()?;
         let (hop, data) = self.hop_config(config, party, keys)?;
-        let HopBackend { store, mark, engine, .. } = backend.open(&self.site(&data))?;
-        let hop = Hop::open(hop, store, mark, SystemClock.now_s())?;
-        let hop = Arc::new(match engine {
-            Some(engine) => hop.with_engine(engine),
-            None => hop,
-        });
+        let mut backend = backend.open(&self.site(&data, &hop.signing))?;
+        let terms = HopTerms::of(&hop, &config.identity);
+        let hop = Arc::new(open_hop(&mut *backend, hop)?);
         self.name_analyzer_key_list(&hop);
+        let current = CurrentHop::from(Arc::clone(&hop));
         let Self { keys, credentials, peers, bundle, public, .. } = self;
         let peers = SharedPeers::new(peers);
         let (place, survey) = (hop.place().to_string(), unique_name(hop.survey()));
@@ -450,13 +457,16 @@ impl SurveySetup {
         hop.cuts().into_iter().for_each(|cut| tell_cut(&log, cut));
         let counts = Counts::new(vitals, &place, &survey);
         let handed_on = counts.handed_on.clone();
-        let intake = GroupCommit::start(Arc::clone(&hop))?;
-        watch(&hop, &intake, vitals);
+        let intake = GroupCommit::start(current.clone())?;
+        watch((&hop, &current), &intake, vitals);
         let started = (Instant::now(), SystemClock.now_s());
         let work_loop =
             WorkLoop::new(vitals.worker(&place, &survey), counts.failures.clone(), log.clone(), None);
         let worker = HopWorker {
             hop: Arc::clone(&hop),
+            current: current.clone(),
+            backend,
+            terms,
             keys,
             peers: peers.clone(),
             plain: config.plain_http,
@@ -466,6 +476,7 @@ impl SurveySetup {
             handle: Handle::current(),
             work_loop,
             asked: false,
+            looked: None,
             patience: Duration::from_secs(config.neighbours_wait_s),
             log: log.clone(),
             counts,
@@ -475,7 +486,8 @@ impl SurveySetup {
         let thread = thread::Builder::new().name(name).spawn(move || work_loop::run(worker, &stopped));
         let (plain, seldom) = (config.plain_http, LogThrottle::default());
         let running = HopServer {
-            hop,
+            hop: current,
+            survey: hop.survey().hash(),
             intake,
             credentials,
             peers,
@@ -489,6 +501,43 @@ impl SurveySetup {
         };
         Ok((running, (stop, thread.context("no thread for a hop")?)))
     }
+}
+
+/// What a hop is told, but for keys: they are read where they are needed, and not copied around in memory.
+struct HopTerms {
+    survey: SignedSurvey,
+    place: (u32, u32),
+    rule: CrowdRule,
+    memory: usize,
+    identity: PathBuf,
+}
+
+impl HopTerms {
+    fn of(hop: &HopConfig, identity: &Path) -> Self {
+        let HopConfig { survey, instance, hop, rule, memory, .. } = hop;
+        let (survey, place) = (survey.clone(), (*instance, *hop));
+        Self { survey, place, rule: *rule, memory: *memory, identity: identity.to_owned() }
+    }
+
+    /// The same again, with these layer keys.
+    fn config(&self, (keys, key_list): (LayerKeys, Digest)) -> Result<HopConfig> {
+        let signing = SigningKey::from_file(&Party::read(&self.identity)?.signing_key().to_file())?;
+        let (survey, rule, memory) = (self.survey.clone(), self.rule, self.memory);
+        let (instance, hop) = self.place;
+        Ok(HopConfig { survey, instance, hop, rule, signing, keys, key_list, memory })
+    }
+}
+
+/// Opens a hop to lead, or to follow whoever does.
+fn open_hop(backend: &mut dyn HopBackend, config: HopConfig) -> Result<Hop> {
+    let hop = match backend.lead()? {
+        Some(LeaderFiles { store, mark }) => Hop::open(config, store, mark, SystemClock.now_s())?,
+        None => Hop::follow(config, backend.follow()?)?,
+    };
+    Ok(match backend.engine() {
+        Some(engine) => hop.with_engine(engine),
+        None => hop,
+    })
 }
 
 /// A file whose end was cut off when it was opened. How long that was would tell of uploads.
@@ -508,12 +557,15 @@ const CHECK_PAUSE: Duration = Duration::from_millis(200);
 const OPEN_FILES: usize = 128;
 
 /// What a hop's operator watches beside its worker.
-fn watch(hop: &Arc<Hop>, intake: &GroupCommit, vitals: &Vitals) {
+fn watch((hop, current): (&Hop, &CurrentHop), intake: &GroupCommit, vitals: &Vitals) {
     let (place, survey) = (hop.place().to_string(), unique_name(hop.survey()));
     let whose = [("party", place.as_str()), ("survey", survey.as_str())];
     let keys_left = {
-        let hop = Arc::clone(hop);
-        move || hop.key_epochs_from(hop.survey().survey().epoch_at(SystemClock.now_s()))
+        let current = current.clone();
+        move || {
+            let hop = current.now();
+            hop.key_epochs_from(hop.survey().survey().epoch_at(SystemClock.now_s()))
+        }
     };
     let (left, name) = (keys_left.clone(), place.clone());
     vitals.condition_of("keys", (&place, &survey), move || {
@@ -522,9 +574,9 @@ fn watch(hop: &Arc<Hop>, intake: &GroupCommit, vitals: &Vitals) {
     });
     let help = "Epochs that there are layer keys for, this one included.";
     vitals.gauge("throng_key_epochs_left", help, &whose, move || Some(keys_left() as f64));
-    let hop = Arc::clone(hop);
+    let current = current.clone();
     let help = "Batches that wait for the next hop or the analyzer.";
-    vitals.gauge("throng_batches_waiting", help, &whose, move || Some(hop.waiting().len() as f64));
+    vitals.gauge("throng_batches_waiting", help, &whose, move || Some(current.now().waiting().len() as f64));
     // A clone would keep the thread that writes alive.
     let intake = intake.downgrade();
     let name = place.clone();

@@ -82,7 +82,12 @@ pub struct AnalyzedSurvey {
 impl AnalyzerConfig {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self> {
-        let mut config: Self = config_file::read(path)?;
+        Self::from_text(&config_file::read(path)?, path)
+    }
+
+    /// What a file at this path would say with this text.
+    pub fn from_text(text: &str, path: &Path) -> Result<Self> {
+        let mut config: Self = config_file::parse(text, path)?;
         config_file::check(path, config.surveys.len(), config.memory_mib)?;
         config.budget.guarantee().with_context(|| format!("[budget] in {}", path.display()))?;
         let at_base = config_file::at_base(path);

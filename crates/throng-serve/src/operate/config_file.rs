@@ -7,10 +7,14 @@ use crate::error::{Context, Result};
 use serde::de::DeserializeOwned;
 use throng_host::ensure;
 
-/// What a file says.
-pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T> {
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    toml::from_str(&text).with_context(|| format!("in {}", path.display()))
+/// The text of a file.
+pub(crate) fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// What a file with this text says.
+pub(crate) fn parse<T: DeserializeOwned>(text: &str, path: &Path) -> Result<T> {
+    toml::from_str(text).with_context(|| format!("in {}", path.display()))
 }
 
 /// What every server needs: surveys, and some memory.

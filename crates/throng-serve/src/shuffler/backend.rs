@@ -1,68 +1,100 @@
 //! The backend of a shuffler: where its hops keep what they know, and who does their batch work.
 //!
 //! One machine has [`Embedded`]: files in the data directory, and the engine of `throng-batch`. A cluster has another, with
-//! replicas of one hop, one of which leads.
+//! replicas of a hop, one of which leads (leader election by a lease): it takes the steps of the hop's journal. The others follow.
 
-use std::io;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 
 use throng_batch::Engine;
 use throng_shuffle::{Mark, Store};
-use throng_wire::{Place, SignedSurvey};
+use throng_wire::{Place, SignedSurvey, SigningKey};
 
-use crate::error::{Context, Result};
+use crate::error::{Context, Error, Result};
 use crate::file_store::FileStore;
 
 /// Gives every hop what it runs on.
 pub trait Backend: Send + Sync {
     /// What a hop runs on.
-    fn open(&self, site: &HopSite<'_>) -> Result<HopBackend>;
+    fn open(&self, site: &HopSite<'_>) -> Result<Box<dyn HopBackend>>;
 }
 
 /// Which hop it is, and where the files of one machine would be.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct HopSite<'a> {
     /// Its survey.
     pub survey: &'a SignedSurvey,
     /// Its place in it.
     pub place: Place,
+    /// Its signing key.
+    pub signing: &'a SigningKey,
     /// The directory for its data.
     pub data: &'a Path,
     /// The file of its mark.
     pub mark: &'a Path,
 }
 
-/// What a hop runs on.
-pub struct HopBackend {
-    /// Where its state is.
+/// What a process that leads works on.
+pub struct LeaderFiles {
+    /// Where the hop's state is.
     pub store: Box<dyn Store>,
     /// Where its mark is.
     pub mark: Box<dyn Mark>,
+}
+
+/// What one hop runs on. Dropped, it lets another replica lead.
+pub trait HopBackend: Send {
+    /// What it works on if it may lead now; `None` while another replica does.
+    fn lead(&mut self) -> Result<Option<LeaderFiles>>;
+
+    /// Whether it still leads.
+    fn leads(&self) -> bool;
+
+    /// The store of a replica that follows.
+    fn follow(&self) -> Result<Box<dyn Store>>;
+
     /// Who does its batch work; the embedded engine, with the memory of the hop, if nobody else does.
-    pub engine: Option<Box<dyn Engine>>,
-    /// How replicas of the hop agree on who leads; `None` where there is one process.
-    pub leadership: Option<Arc<dyn Leadership>>,
+    fn engine(&self) -> Option<Box<dyn Engine>>;
+
+    /// Nothing of epochs before this one is needed any more: what their secrets are sealed under is forgotten.
+    fn forget_before(&self, epoch: u64) -> Result<()>;
 }
 
-/// How replicas of a hop agree on who takes its steps (leader election by a lease).
-pub trait Leadership: Send + Sync {
-    /// Takes the lease if it is free, or renews it: whether this replica has it now. Called in every round of the hop's worker.
-    fn hold(&self) -> io::Result<bool>;
-
-    /// Gives the lease back, so that another replica need not wait for its end.
-    fn release(&self) -> io::Result<()>;
-}
-
-/// One machine.
+/// One machine, whose files belong to one process.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Embedded;
 
 impl Backend for Embedded {
-    fn open(&self, site: &HopSite<'_>) -> Result<HopBackend> {
+    fn open(&self, site: &HopSite<'_>) -> Result<Box<dyn HopBackend>> {
+        Ok(Box::new(EmbeddedHop { data: site.data.to_owned(), mark: site.mark.to_owned() }))
+    }
+}
+
+struct EmbeddedHop {
+    data: PathBuf,
+    mark: PathBuf,
+}
+
+impl HopBackend for EmbeddedHop {
+    fn lead(&mut self) -> Result<Option<LeaderFiles>> {
         let store =
-            FileStore::open(site.data).with_context(|| format!("cannot use {}", site.data.display()))?;
-        let mark = Box::new(store.mark(site.mark.to_owned()));
-        Ok(HopBackend { store: Box::new(store), mark, engine: None, leadership: None })
+            FileStore::open(&self.data).with_context(|| format!("cannot use {}", self.data.display()))?;
+        let mark = Box::new(store.mark(self.mark.clone()));
+        Ok(Some(LeaderFiles { store: Box::new(store), mark }))
+    }
+
+    fn leads(&self) -> bool {
+        true
+    }
+
+    fn follow(&self) -> Result<Box<dyn Store>> {
+        Err(Error::invalid("files of one machine have one process"))
+    }
+
+    fn engine(&self) -> Option<Box<dyn Engine>> {
+        None
+    }
+
+    fn forget_before(&self, _: u64) -> Result<()> {
+        Ok(())
     }
 }

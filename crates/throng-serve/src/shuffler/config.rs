@@ -67,7 +67,12 @@ pub struct SurveyConfig {
 impl ShufflerConfig {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self> {
-        let mut config: Self = config_file::read(path)?;
+        Self::from_text(&config_file::read(path)?, path)
+    }
+
+    /// What a file at this path would say with this text.
+    pub fn from_text(text: &str, path: &Path) -> Result<Self> {
+        let mut config: Self = config_file::parse(text, path)?;
         config_file::check(path, config.surveys.len(), config.memory_mib)?;
         ensure!(config.connections_max > 0, Invalid, "connections_max = 0 lets nobody in: give at least 1");
         ensure!(

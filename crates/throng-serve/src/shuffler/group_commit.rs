@@ -5,9 +5,10 @@ use std::thread;
 use std::time::Duration;
 
 use getrandom::rand_core::CryptoRng;
-use throng_shuffle::{Acknowledgement, Hop, Refusal, Upload};
+use throng_shuffle::{Acknowledgement, Refusal, Upload};
 use tokio::sync::{mpsc, oneshot};
 
+use super::CurrentHop;
 use crate::error::{Context, Result};
 use throng_host::clock::{Clock, SystemClock};
 use throng_host::entropy::system_rng;
@@ -63,7 +64,8 @@ struct GroupOutcome {
 impl GroupCommit {
     /// Starts the thread that writes for a hop. It ends when all who could send are gone. Called within a runtime, which
     /// then gives the answers.
-    pub fn start(hop: Arc<Hop>) -> Result<Self> {
+    pub fn start(hop: impl Into<CurrentHop>) -> Result<Self> {
+        let hop = hop.into();
         let (queue, waiting) = mpsc::channel(GROUP_MAX);
         let (done, groups) = mpsc::unbounded_channel();
         let rng = system_rng()?;
@@ -95,7 +97,7 @@ impl GroupCommit {
 
 /// Takes one group after another.
 fn write(
-    hop: &Hop,
+    hop: &CurrentHop,
     mut waiting: mpsc::Receiver<WaitingUpload>,
     done: &mpsc::UnboundedSender<GroupOutcome>,
     mut rng: impl CryptoRng,
@@ -110,7 +112,7 @@ fn write(
         company = group.len() >= SIBLINGS;
         let (uploads, answers): (Vec<_>, Vec<_>) =
             group.drain(..).map(|WaitingUpload { upload, answer }| (upload, answer)).unzip();
-        let taken = hop.take(&uploads, SystemClock.now_s(), &mut rng);
+        let taken = hop.now().take(&uploads, SystemClock.now_s(), &mut rng);
         // A runtime that is gone has nobody left who waits.
         let _ = done.send(GroupOutcome { uploads, answers, taken });
     }

@@ -83,15 +83,16 @@ async fn take_body(
     if hop.credentials.is_some() {
         visitor.is_known();
     }
-    let layout = hop.hop.layout();
+    let current = hop.hop.now();
+    let layout = current.layout();
     let upload = Upload::new(request, layout.body_len(layout.envelopes()) as u64)?;
     // A refusal because the epoch is over would be for good.
     let now_s = SystemClock.now_s();
     if has_jumped_ahead(hop.started, now_s) {
         return Err(clock());
     }
-    hop.hop.admits(channel, upload.len() as usize, now_s).map_err(|refusal| match refusal {
-        Refusal::Closed if hop.hop.is_past_keys(now_s, 0) => clock(),
+    current.admits(channel, upload.len() as usize, now_s).map_err(|refusal| match refusal {
+        Refusal::Closed if current.is_past_keys(now_s, 0) => clock(),
         refusal => problem(refusal),
     })?;
     let body = upload.bytes_in(hop.intake.memory()).await?;
@@ -134,7 +135,7 @@ async fn take_batch(
         .map_err(|_| problem(Refusal::Statements))?;
     // The hop reads in a thread of its own; what has arrived waits for it in a short queue.
     let (parts, queue) = mpsc::channel(QUEUE);
-    let hop = Arc::clone(&running.hop);
+    let hop = running.hop.now();
     let receiving = tokio::task::spawn_blocking(move || {
         let mut records = Queue { queue, part: rest };
         let mut rng = system_rng().map_err(|error| Error::Store(io::Error::other(error.to_string())))?;
@@ -169,7 +170,7 @@ async fn give_batch(
     Extension(visitor): Extension<Visitor>,
 ) -> Result<OutgoingBody, Problem> {
     let (running, channel) = last_hop(&hops, &route, (peer, &visitor))?;
-    let (body, len) = wire_batch(running.hop.outgoing(channel).map_err(|error| running.failed(error))?);
+    let (body, len) = wire_batch(running.hop.now().outgoing(channel).map_err(|error| running.failed(error))?);
     Ok(OutgoingBody::reader(BlockingReader(body), len))
 }
 
@@ -183,7 +184,7 @@ async fn acknowledge(
     let (running, channel) = last_hop(&hops, &route, (peer, &visitor))?;
     let digest: Result<[u8; 32], _> = Upload::new(request, 32)?.bytes().await?.try_into();
     let digest = Digest::new(digest.map_err(|_| problem(Refusal::Length))?);
-    let (hop, handed_on) = (Arc::clone(&running.hop), running.handed_on.clone());
+    let (hop, handed_on) = (running.hop.now(), running.handed_on.clone());
     let done = tokio::task::spawn_blocking(move || {
         let waited = hop.waiting().contains(&channel);
         hop.acknowledge(channel, digest)?;
@@ -201,7 +202,7 @@ async fn acknowledge(
 
 async fn statement(State(hops): Hops, RoutePath(route): RoutePath) -> Result<OutgoingBody, Problem> {
     let (running, channel) = find(&hops, &route)?;
-    let statement = running.hop.statement(channel).map_err(problem)?;
+    let statement = running.hop.now().statement(channel).map_err(problem)?;
     Ok(OutgoingBody::bytes(statement.to_bytes()))
 }
 
@@ -213,10 +214,10 @@ async fn waiting(
     Extension(visitor): Extension<Visitor>,
 ) -> Result<OutgoingBody, Problem> {
     let hop = hops.of(survey, instance)?;
-    let last = hop.number == hop.hop.layout().hops();
+    let last = hop.number == hop.hop.now().layout().hops();
     known(hop, (peer, &visitor), last.then_some(&hop.peers.now().after))?;
     // Those that nobody takes any more do not hide the others.
-    let mut channels = hop.hop.waiting();
+    let mut channels = hop.hop.now().waiting();
     channels.sort_by_key(|channel| std::cmp::Reverse(channel.epoch));
     let channels = channels.into_iter().take(WAITING_MAX);
     Ok(OutgoingBody::bytes(channels.flat_map(paths::channel_bytes).collect::<Vec<u8>>()))
@@ -231,13 +232,13 @@ async fn seen(
 ) -> Result<OutgoingBody, Problem> {
     let hop = hops.of(survey, instance)?;
     known(hop, (peer, &visitor), hop.peers.now().before.as_ref())?;
-    Ok(OutgoingBody::bytes(hop.hop.seen().iter().flat_map(|one| one.to_bytes()).collect::<Vec<u8>>()))
+    Ok(OutgoingBody::bytes(hop.hop.now().seen().iter().flat_map(|one| one.to_bytes()).collect::<Vec<u8>>()))
 }
 
 /// The hop and channel of a route.
 fn find<'a>(hops: &'a ShufflerState, route: &Route) -> Result<(&'a HopServer, Channel), Problem> {
     let hop = hops.of(route.survey, route.instance)?;
-    match hop.hop.has_label(route.label) {
+    match hop.hop.now().has_label(route.label) {
         true => Ok((hop, Channel { label: route.label, epoch: route.epoch })),
         false => Err(problem(Refusal::Unknown)),
     }
@@ -250,7 +251,7 @@ fn last_hop<'a>(
     who: (Peer, &Visitor),
 ) -> Result<(&'a HopServer, Channel), Problem> {
     let (hop, channel) = find(hops, route)?;
-    let last = hop.number == hop.hop.layout().hops();
+    let last = hop.number == hop.hop.now().layout().hops();
     known(hop, who, last.then_some(&hop.peers.now().after))?;
     Ok((hop, channel))
 }
@@ -310,7 +311,7 @@ impl ShufflerState {
     /// The hop of a survey and instance. One whose files are damaged is away, not unknown: who is told that something is
     /// unknown does not come again.
     fn of(&self, survey: SurveyHash, instance: u32) -> Result<&HopServer, Problem> {
-        let is_it = |hop: &&HopServer| hop.instance == instance && hop.hop.survey().hash() == survey;
+        let is_it = |hop: &&HopServer| hop.instance == instance && hop.survey == survey;
         self.running.iter().find(is_it).ok_or_else(|| {
             // One whose file cannot be read may be any.
             let may_be = |damage: &Damage| {

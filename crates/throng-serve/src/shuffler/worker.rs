@@ -5,16 +5,17 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::task::{Context as Poller, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hyper::{HeaderMap, Method};
-use throng_shuffle::{Channel, Hop};
+use throng_shuffle::{Channel, Hop, HopConfig};
 use throng_wire::statement::STATEMENT_LEN;
 use throng_wire::{Address, Digest, EpochStatement, Outcome, Place, Route, Signed};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::runtime::Handle;
 
-use super::{Peers, SharedPeers};
+use super::backend::{HopBackend, LeaderFiles};
+use super::{CurrentHop, HopTerms, Peers, SharedPeers};
 use crate::error::{Context, Error, Result};
 use crate::operate::layer_keys::LayerKeyFiles;
 use crate::operate::log::Log;
@@ -32,6 +33,10 @@ use throng_host::net::{OutgoingBody, paths};
 /// A hop's own thread.
 pub(super) struct HopWorker {
     pub(super) hop: Arc<Hop>,
+    /// The same, for whoever answers requests.
+    pub(super) current: CurrentHop,
+    pub(super) backend: Box<dyn HopBackend>,
+    pub(super) terms: HopTerms,
     pub(super) keys: LayerKeyFiles,
     /// The survey's files, and who is beside this hop by them.
     pub(super) bundle: Bundle,
@@ -46,6 +51,8 @@ pub(super) struct HopWorker {
     pub(super) asked: bool,
     /// For how long it waits for that.
     pub(super) patience: Duration,
+    /// When a replica that follows last looked whether somebody leads.
+    pub(super) looked: Option<Instant>,
     pub(super) log: Log,
     pub(super) counts: Counts,
 }
@@ -83,6 +90,7 @@ impl Counts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Work {
     Clock,
+    Lead,
     Close,
     Shuffle,
     HandOn,
@@ -92,13 +100,22 @@ pub(super) enum Work {
 }
 
 impl Kind for Work {
-    const ALL: &'static [Self] =
-        &[Self::Clock, Self::Close, Self::Shuffle, Self::HandOn, Self::Erase, Self::Keys, Self::Neighbours];
+    const ALL: &'static [Self] = &[
+        Self::Clock,
+        Self::Lead,
+        Self::Close,
+        Self::Shuffle,
+        Self::HandOn,
+        Self::Erase,
+        Self::Keys,
+        Self::Neighbours,
+    ];
     const CLOCK: Self = Self::Clock;
 
     fn name(self) -> &'static str {
         match self {
             Self::Clock => "clock",
+            Self::Lead => "lead",
             Self::Close => "close",
             Self::Shuffle => "shuffle",
             Self::HandOn => "hand-on",
@@ -129,6 +146,13 @@ impl Worker for HopWorker {
     }
 
     fn round(&mut self, _stop: &Receiver<()>) {
+        if !self.backend.leads() || !self.hop.leads() {
+            let led = self.take_over_or_follow();
+            self.work_loop.note(Work::Lead, None, led);
+        }
+        if !self.hop.leads() {
+            return self.refresh();
+        }
         self.ask_neighbours();
         let contradicted = self.hop.contradiction();
         if contradicted.is_err() {
@@ -159,12 +183,58 @@ impl Worker for HopWorker {
         }
         let erased = self.erase_late();
         self.work_loop.note(Work::Erase, None, erased);
-        let refreshed = self.refresh_keys().and(self.refresh_survey());
-        self.work_loop.note(Work::Keys, None, refreshed);
+        self.refresh();
     }
 }
 
 impl HopWorker {
+    /// Takes over where nobody leads; follows whoever does.
+    fn take_over_or_follow(&mut self) -> Result<()> {
+        if !self.work_loop.is_due(Work::Lead, None) || self.looked.is_some_and(|at| at.elapsed() < LOOK) {
+            return Ok(());
+        }
+        self.looked = Some(Instant::now());
+        if !self.hop.leads() {
+            self.hop.refresh()?;
+            let Some(LeaderFiles { store, mark }) = self.backend.lead()? else { return Ok(()) };
+            let hop = Hop::open(self.config()?, store, mark, SystemClock.now_s())?;
+            self.log.info("leading").write();
+            self.exchange(hop);
+        } else if !self.backend.leads() {
+            let hop = Hop::follow(self.config()?, self.backend.follow()?)?;
+            self.log.info("following").write();
+            self.exchange(hop);
+        }
+        Ok(())
+    }
+
+    /// The hop's settings, with the keys as they are now.
+    fn config(&mut self) -> Result<HopConfig> {
+        let (survey, place) = (self.hop.survey(), self.hop.place());
+        let keys = self.keys.read(survey, place, survey.survey().epoch_at(SystemClock.now_s()))?;
+        self.terms.config(keys)
+    }
+
+    fn exchange(&mut self, hop: Hop) {
+        let hop = match self.backend.engine() {
+            Some(engine) => hop.with_engine(engine),
+            None => hop,
+        };
+        if let Some(list) = self.bundle.key_list_digest(Place::Analyzer) {
+            hop.set_analyzer_key_list(list);
+        }
+        self.hop = Arc::new(hop);
+        self.current.replace(Arc::clone(&self.hop));
+        // What the next hop has of its statements is asked again by whoever leads.
+        self.asked = false;
+    }
+
+    /// Takes over what has changed on disk.
+    fn refresh(&mut self) {
+        let refreshed = self.refresh_keys().and(self.refresh_survey());
+        self.work_loop.note(Work::Keys, None, refreshed);
+    }
+
     fn shuffle(&self, channel: Channel) -> Result<()> {
         self.hop.process(channel)?;
         let statement = self.hop.statement(channel).map_err(throng_shuffle::Error::from)?;
@@ -194,7 +264,7 @@ impl HopWorker {
         if let Some((keys, list)) = self.keys.refresh(survey, self.hop.place(), expired, epoch)? {
             self.hop.set_keys(keys, list);
         }
-        Ok(())
+        self.backend.forget_before(oldest)
     }
 
     /// Takes over other parties' addresses and the analyzer's key list, when there are new ones.
@@ -315,6 +385,9 @@ impl AsyncRead for BlockingReader {
         Poll::Ready(Ok(()))
     }
 }
+
+/// How often a replica that follows looks whether somebody leads, and reads the journal again.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// How often the clock is looked at.
 const PAUSE: Duration = Duration::from_millis(100);
