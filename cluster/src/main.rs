@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use throng_cluster::bridge::Bridge;
 use throng_cluster::config::{ExecutorFile, check_listen, scheduler_address};
 use throng_cluster::executor::{self, ExecutorConfig};
@@ -56,9 +56,15 @@ struct PartyArgs {
     /// The party's file, as on one machine, with store, objects and engine
     #[arg(long)]
     config: PathBuf,
-    /// The log as JSON lines
-    #[arg(long)]
-    json: bool,
+    /// How the log is written
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    log_format: LogFormat,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum LogFormat {
+    Text,
+    Json,
 }
 
 #[derive(Args)]
@@ -66,12 +72,15 @@ struct ReleaseArgs {
     /// The analyzer's file
     #[arg(long)]
     config: PathBuf,
-    /// The survey
+    /// The survey, where the analyzer has several
     #[arg(long)]
-    survey: PathBuf,
+    survey: Option<PathBuf>,
     /// The epoch
     #[arg(long)]
     epoch: u64,
+    /// The result is JSON in any case
+    #[arg(long, hide = true)]
+    json: bool,
 }
 
 #[derive(Args)]
@@ -130,8 +139,14 @@ fn run(cli: Cli) -> anyhow::Result<()> {
             Ok(())
         }
         Role::Release(args) => {
-            let survey = throng_host::bundle::Bundle::read(&args.survey)?;
-            let released = serve::analyzer_releases(&args.config)?.release(&survey, args.epoch)?;
+            let analyzer = serve::analyzer_releases(&args.config)?;
+            let mut surveys = analyzer.surveys()?;
+            let survey = match (&args.survey, surveys.pop()) {
+                (Some(survey), _) => throng_host::bundle::Bundle::read(survey)?,
+                (None, Some(only)) if surveys.is_empty() => only,
+                _ => anyhow::bail!("the analyzer has several surveys: say which with --survey FILE"),
+            };
+            let released = analyzer.release(&survey, args.epoch)?;
             println!("{}", serde_json::to_string_pretty(&released)?);
             Ok(())
         }
@@ -140,7 +155,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
 
 fn run_shuffler(args: &PartyArgs) -> anyhow::Result<()> {
     let shuffler = serve::shuffler(&args.config)?;
-    let log = serve::log("shuffler", args.json);
+    let log = serve::log("shuffler", matches!(args.log_format, LogFormat::Json));
     let ready = |url: &str| println!("listening on {url}");
     Runtime::new()?.block_on(shuffler.serve(&log, stopped(), ready))?;
     Ok(())
@@ -148,7 +163,7 @@ fn run_shuffler(args: &PartyArgs) -> anyhow::Result<()> {
 
 fn run_analyzer(args: &PartyArgs) -> anyhow::Result<()> {
     let analyzer = serve::analyzer(&args.config)?;
-    let log = serve::log("analyzer", args.json);
+    let log = serve::log("analyzer", matches!(args.log_format, LogFormat::Json));
     let ready = |dashboard: Option<&str>| println!("ready {}", dashboard.unwrap_or_default());
     Runtime::new()?.block_on(analyzer.serve(&log, None, stopped(), ready))?;
     Ok(())

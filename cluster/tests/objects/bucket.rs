@@ -86,6 +86,17 @@ impl Bucket {
         Objects::on(Arc::new(store.unwrap()), self.bridge.clone())
     }
 
+    /// How a process finds the bucket.
+    pub(crate) fn environment(&self) -> [(&'static str, &str); 5] {
+        [
+            ("AWS_ENDPOINT", &self.endpoint),
+            ("AWS_ALLOW_HTTP", "true"),
+            ("AWS_REGION", "here"),
+            ("AWS_ACCESS_KEY_ID", "key"),
+            ("AWS_SECRET_ACCESS_KEY", "secret"),
+        ]
+    }
+
     /// Answers so many requests with this status.
     pub(crate) fn fail(&self, requests: u32, status: u16) {
         self.faults.status.store(u32::from(status), Ordering::SeqCst);

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
+#[allow(dead_code)]
 mod bucket;
 
 use std::io::{self, Read, Write};

@@ -1,0 +1,67 @@
+//! A whole deployment on a cluster, as processes on this machine: PostgreSQL, an S3-compatible bucket, schedulers, executors,
+//! two replicas of each first hop behind a load balancer, and an analyzer. What comes out is what one machine would say, bit for
+//! bit, whatever is killed.
+
+#![allow(clippy::unwrap_used)] // In a test a panic is the message.
+
+mod balancer;
+#[path = "../objects/bucket.rs"]
+#[allow(dead_code)]
+mod bucket;
+mod clusters;
+#[path = "../store/server.rs"]
+#[allow(dead_code)]
+mod server;
+
+use std::time::Duration;
+
+use clusters::Clusters;
+use throng_testing::crowd::{everyone, release, table, until_taken};
+use throng_testing::patience::until;
+use throng_wire::Place;
+
+/// The first hop of instance 1, whose batches are worked on by executors.
+const FIRST: Place = Place::Hop { instance: 1, hop: 1 };
+
+#[test]
+fn an_epoch_on_a_cluster_is_released_as_on_one_machine() {
+    let mut clusters = Clusters::start();
+    let turnout = everyone(&mut clusters.town, 12, |_, _| {});
+    until_taken(&clusters.town, &[1, 2], turnout.epoch);
+    let released = release(&clusters.town, turnout.epoch);
+    assert_eq!(released["respondents"], 12);
+    assert_eq!(table(&released), turnout.in_memory(&[1, 2]));
+    // Both replicas of the first hop were asked, and nothing of who answered is left.
+    assert!(clusters.replicas_asked().iter().all(|&asked| asked > 0));
+    until("all that an epoch needed is erased", || {
+        clusters.rows("answered") == 0 && clusters.rows("secrets") <= 2
+    });
+}
+
+/// kill -9 of the replica that leads while people answer, of PostgreSQL, and of an executor, a scheduler and the bucket's answers
+/// while the batch is worked on: nobody is lost, and nobody is counted twice.
+#[test]
+fn an_epoch_survives_what_is_killed_in_it() {
+    let mut clusters = Clusters::start();
+    let Clusters { town, server, .. } = &mut clusters;
+    let mut killed = false;
+    let turnout = everyone(town, 12, |town, _| {
+        if !std::mem::replace(&mut killed, true) {
+            town.kill(FIRST);
+            server.kill();
+            server.restart();
+        }
+    });
+    // The other replica takes over at the end of the lease; what was killed comes back and follows.
+    clusters.kill_executor(0);
+    clusters.bucket.fail(5, 503);
+    clusters.town.start(FIRST, None);
+    clusters.kill_scheduler();
+    clusters.start_scheduler();
+    std::thread::sleep(Duration::from_millis(200));
+    clusters.start_executor(0);
+    until_taken(&clusters.town, &[1, 2], turnout.epoch);
+    let released = release(&clusters.town, turnout.epoch);
+    assert_eq!(released["respondents"], 12);
+    assert_eq!(table(&released), turnout.in_memory(&[1, 2]));
+}
