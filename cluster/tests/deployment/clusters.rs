@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
-use throng_testing::crowd::two_instances;
+use throng_testing::crowd::{ATTRIBUTE_FRAGMENTS, ONE_HOT, survey};
 use throng_testing::program::Program;
 use throng_testing::town::Town;
-use throng_wire::Place;
+use throng_wire::{Place, Survey};
 
 use crate::balancer::Balancer;
 use crate::bucket::Bucket;
@@ -30,8 +30,8 @@ pub(crate) struct Clusters {
 }
 
 impl Clusters {
-    /// Everybody runs when this returns.
-    pub(crate) fn start() -> Self {
+    /// Everybody runs when this returns, in epochs of so many seconds.
+    pub(crate) fn start(epoch_s: u64) -> Self {
         let (server, bucket, dir) = (Server::start(), Bucket::start(), tempfile::tempdir().unwrap());
         // The keys of the bucket come from the environment, as on any machine.
         let program = dir.path().join("throng-cluster");
@@ -45,7 +45,8 @@ impl Clusters {
         fs::write(&program, script).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         let program: &'static str = Box::leak(program.display().to_string().into_boxed_str());
-        let town = two_instances(Program::at(program));
+        let survey = Survey { epoch_s, ..survey(ONE_HOT, ATTRIBUTE_FRAGMENTS, 9, "") };
+        let town = Town::of(Program::at(program), &survey, true, 14);
         let (schemas, balancers, roles) = (Vec::new(), Vec::new(), Vec::new());
         let mut all = Self { town, server, bucket, dir, schemas, balancers, roles, program };
         all.write_executors();
