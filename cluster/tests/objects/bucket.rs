@@ -52,7 +52,7 @@ impl Bucket {
                     async move {
                         if faults
                             .left
-                            .try_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1))
+                            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1))
                             .is_ok()
                         {
                             faults.done.fetch_add(1, Ordering::SeqCst);

@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the message.
 
-#[path = "../../../crates/throng-shuffle/tests/hops/any_store.rs"]
-mod any_store;
 mod damage;
 mod disk;
 mod faults;
@@ -14,5 +12,4 @@ mod replicas;
 mod schema;
 mod server;
 
-/// What hops are kept on here.
-type Kept = disk::PgDisk;
+throng_testing::any_store_tests!(disk::PgDisk);

@@ -8,6 +8,8 @@ pub mod product;
 mod stages;
 mod wire;
 
+pub use wire::corpus_body;
+
 /// A target's name, and what it does.
 pub type Target = (&'static str, fn(&[u8]));
 

@@ -6,7 +6,7 @@
 //! | What does a survey look like? | [`survey`] | |
 //! | How is the program started? | [`program`] | |
 //! | Who signs a survey, with which keys? | `wire` | `wire` |
-//! | What do hops make of uploads, in memory, whatever happens? | `cascade`, `operations` | `cascade` |
+//! | What do hops make of uploads, on any store, whatever happens? | `cascade`, `any_store`, `operations` | `cascade` |
 //! | What does a respondent find in files, and what do first hops answer? | `world`, `desk` | `world` |
 //! | What has an analyzer when an epoch is over? | `finished_epoch` | `towns` |
 //! | What do processes of all parties do? | `town`, `crowd`, `patience`, `logs`, `analyst` | `towns` |
@@ -20,6 +20,8 @@
 
 #[cfg(feature = "towns")]
 pub mod analyst;
+#[cfg(feature = "cascade")]
+pub mod any_store;
 #[cfg(feature = "browser")]
 pub mod browser;
 #[cfg(feature = "cascade")]

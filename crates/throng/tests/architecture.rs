@@ -456,7 +456,10 @@ fn tests_in(source: &str) -> BTreeSet<String> {
         let name = function.trim_start_matches("async ").strip_prefix("fn ")?;
         Some(name.split('(').next()?.to_owned())
     });
-    named.collect()
+    // What holds on any store is a test of each kind (`any_store_tests!`).
+    let of_stores =
+        lines.iter().filter_map(|line| line.strip_prefix("pub fn ")?.strip_suffix("<D: Disk>() {"));
+    named.chain(of_stores.map(str::to_owned)).collect()
 }
 
 /// Names of tests in a text, each with the file that it is said to be in: `one`, `another` (a remark) in this/file.rs;

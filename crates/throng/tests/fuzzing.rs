@@ -16,13 +16,13 @@ use throng_account::ledger::{Entry, Spending};
 use throng_analyze::{BatchHead, CountedBatch, InstanceTally, Rejected};
 use throng_dp::{CentralGuarantee, Delta, Epsilon};
 use throng_serve::analysis::{DataKey, ReleaseLedger};
-use throng_testing::fuzzing::{hop_files, targets};
-use throng_testing::wire::{EPOCH, SHAPE, World};
+use throng_testing::fuzzing::{corpus_body, hop_files, targets};
+use throng_testing::wire::{SHAPE, World};
 use throng_wire::peel::open_body;
 use throng_wire::seal::open;
 use throng_wire::{
-    BatchCount, Credential, CredentialList, Digest, EpochStatement, ForwardedCount, Fragment, Layout,
-    Outcome, Place, Signed, SignedReceipt, SignedSurvey, SigningKey, Stop, Survey,
+    BatchCount, Credential, CredentialList, Digest, EpochStatement, ForwardedCount, Layout, Outcome, Place,
+    Signed, SignedReceipt, SignedSurvey, SigningKey, Stop, Survey,
 };
 
 fn fuzz() -> PathBuf {
@@ -208,8 +208,7 @@ fn of_world(add: &mut CorpusSink<'_>) {
     }
     add("private_files", "key".into(), file(&world.signing[&first].public().to_string()));
     // What is inside each layer.
-    let rng = &mut ChaCha20Rng::from_seed([3; 32]);
-    let body = world.path(0, EPOCH, 1).body(&[Fragment::new(42)], rng).unwrap();
+    let body = corpus_body(&world);
     let layout = Layout::of(world.survey.survey());
     let envelopes = open_body(&route, &layout, world.keys(1, 1), &body).unwrap();
     for envelope in envelopes.chunks_exact(layout.envelope_len(Stop::Hop(2))) {

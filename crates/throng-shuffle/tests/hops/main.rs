@@ -2,18 +2,14 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod any_store;
-
 use std::io::{Read, Write};
 
 use throng_shuffle::{Channel, Cut, Error, Hop, MemoryStore, Refusal};
+use throng_testing::any_store::released;
 use throng_testing::cascade::{Cascade, FIRST, NEXT_DAY, SMALL, day};
 use throng_testing::wire::{EPOCH, Shape};
 
-use any_store::released;
-
-/// What hops are kept on here.
-type Kept = MemoryStore;
+throng_testing::any_store_tests!(MemoryStore);
 
 /// Attack 24: whatever operation of the store a hop dies in, the order that leaves it is the one that it had begun.
 #[test]

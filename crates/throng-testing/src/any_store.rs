@@ -1,13 +1,15 @@
-//! Attacks on one instance, on stores of any kind: `super::Kept`. docs/threat-model.md lists them by the names of these tests.
-//! The stores of a cluster run them, too.
+//! Attacks on one instance, on stores of any kind. docs/threat-model.md lists them by the names of these tests. `any_store_tests!` makes
+//! a test of each for one kind of store: that in memory, and that of a cluster.
+
+#![allow(missing_docs, reason = "the name of a test says what it shows")]
 
 use std::collections::BTreeSet;
 
+use crate::cascade::{CascadeOn, Disk, FIRST, NEXT_DAY, SMALL, day, name};
+use crate::wire::{EPOCH, Shape, World};
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use throng_shuffle::{Acknowledgement, Channel, Refusal, Upload};
-use throng_testing::cascade::{CascadeOn, Disk, FIRST, NEXT_DAY, SMALL, day, name};
-use throng_testing::wire::{EPOCH, Shape, World};
 use throng_wire::peel::open_fragment;
 use throng_wire::seal::seal;
 use throng_wire::statement::{check_cascade, check_count};
@@ -17,10 +19,8 @@ use throng_wire::{
     Route, Signed, Stop,
 };
 
-type Cascade = CascadeOn<super::Kept>;
-
 /// What a hop says: the crowd, what it received where it tells that, and what it forwarded.
-pub(super) fn released(outcome: Outcome) -> (u64, Option<u64>, Option<u64>) {
+pub fn released(outcome: Outcome) -> (u64, Option<u64>, Option<u64>) {
     match outcome {
         Outcome::Released { respondents, received, forwarded, .. } => {
             let told = if let ForwardedCount::Told(told) = forwarded { Some(told) } else { None };
@@ -30,10 +30,9 @@ pub(super) fn released(outcome: Outcome) -> (u64, Option<u64>, Option<u64>) {
     }
 }
 
-#[test]
-fn fragments_arrive_once_through_one_two_and_three_hops() {
+pub fn fragments_arrive_once_through_one_two_and_three_hops<D: Disk>() {
     for hops in 1..=3 {
-        let mut cascade = Cascade::new(Shape { hops, ..SMALL });
+        let mut cascade = CascadeOn::<D>::new(Shape { hops, ..SMALL });
         cascade.answer_all(FIRST, 20);
         cascade.run(NEXT_DAY);
         assert_eq!(cascade.sorted_values(FIRST), (0..20).collect::<Vec<_>>());
@@ -51,9 +50,8 @@ fn fragments_arrive_once_through_one_two_and_three_hops() {
     }
 }
 
-#[test]
-fn without_cover_bodies_differ_in_length_and_arrive_too() {
-    let mut cascade = Cascade::new(Shape { cover: Cover::None, ..SMALL });
+pub fn without_cover_bodies_differ_in_length_and_arrive_too<D: Disk>() {
+    let mut cascade = CascadeOn::<D>::new(Shape { cover: Cover::None, ..SMALL });
     for (person, values) in [&[][..], &[1], &[2, 3], &[4, 5, 6], &[]].into_iter().enumerate() {
         let body = cascade.body(FIRST, values);
         cascade.send(FIRST, person as u32, &body, day(EPOCH)).unwrap();
@@ -67,12 +65,11 @@ fn without_cover_bodies_differ_in_length_and_arrive_too() {
 }
 
 /// Two crowds that differ in the number of their fragments alone: what hops publish differs in hashes alone.
-#[test]
-fn what_is_public_does_not_tell_how_many_fragments_there_were() {
+pub fn what_is_public_does_not_tell_how_many_fragments_there_were<D: Disk>() {
     for cover in [Cover::Chaff, Cover::None] {
         for hops in 1..=3 {
             let [few, many] = [&[7][..], &[7, 8, 9]].map(|values| {
-                let mut cascade = Cascade::new(Shape { hops, cover, ..SMALL });
+                let mut cascade = CascadeOn::<D>::new(Shape { hops, cover, ..SMALL });
                 for person in 0..8 {
                     let body = cascade.body(FIRST, values);
                     cascade.send(FIRST, person, &body, day(EPOCH)).unwrap();
@@ -97,10 +94,9 @@ fn what_is_public_does_not_tell_how_many_fragments_there_were() {
 }
 
 /// A hop that is killed anywhere while it decides says one thing, and that opens.
-#[test]
-fn a_commitment_is_made_once_and_opens_after_any_crash() {
+pub fn a_commitment_is_made_once_and_opens_after_any_crash<D: Disk>() {
     for operation in 0.. {
-        let mut cascade = Cascade::new(SMALL);
+        let mut cascade = CascadeOn::<D>::new(SMALL);
         cascade.answer_all(FIRST, 6);
         cascade.close_first();
         cascade.pass(0, FIRST, NEXT_DAY).unwrap();
@@ -121,9 +117,8 @@ fn a_commitment_is_made_once_and_opens_after_any_crash() {
 }
 
 /// Attack 3: one person is one of the crowd, however often they send.
-#[test]
-fn one_person_counts_once() {
-    let mut cascade = Cascade::new(SMALL);
+pub fn one_person_counts_once<D: Disk>() {
+    let mut cascade = CascadeOn::<D>::new(SMALL);
     cascade.answer_all(FIRST, 4);
     for _ in 0..100 {
         let body = cascade.body(FIRST, &[700]);
@@ -136,9 +131,8 @@ fn one_person_counts_once() {
 }
 
 /// Attack 6: the same bytes again get the same receipt, and count once.
-#[test]
-fn a_retry_gets_the_same_receipt() {
-    let mut cascade = Cascade::new(SMALL);
+pub fn a_retry_gets_the_same_receipt<D: Disk>() {
+    let mut cascade = CascadeOn::<D>::new(SMALL);
     cascade.answer_all(FIRST, 5);
     let body = cascade.body(FIRST, &[42]);
     let early = cascade.send(FIRST, 77, &body, day(EPOCH)).unwrap();
@@ -169,9 +163,8 @@ fn a_retry_gets_the_same_receipt() {
 
 /// Receipts of different groups have nothing in common but what they say: places and padding are drawn for every group, so that
 /// neither tells how many there are, and no hash is seen twice.
-#[test]
-fn receipts_of_two_groups_have_nothing_in_common() {
-    let mut cascade = Cascade::new(SMALL);
+pub fn receipts_of_two_groups_have_nothing_in_common<D: Disk>() {
+    let mut cascade = CascadeOn::<D>::new(SMALL);
     let body = cascade.body(FIRST, &[42]);
     let (mut hashes, mut places) = (BTreeSet::new(), BTreeSet::new());
     const GROUPS: usize = 64;
@@ -193,9 +186,8 @@ fn receipts_of_two_groups_have_nothing_in_common() {
 }
 
 /// Attack 7: of equal envelopes one is left, also if only the layers around them differ.
-#[test]
-fn duplicates_are_dropped() {
-    let mut cascade = Cascade::new(Shape { hops: 3, ..SMALL });
+pub fn duplicates_are_dropped<D: Disk>() {
+    let mut cascade = CascadeOn::<D>::new(Shape { hops: 3, ..SMALL });
     cascade.answer_all(FIRST, 5);
     let first = cascade.body(FIRST, &[11, 12]);
     let keys = &cascade.world.layers[&Place::hop(1, 1)];
@@ -214,9 +206,8 @@ fn duplicates_are_dropped() {
 }
 
 /// Attack 4: whichever byte of a body is changed, none of it arrives, and the person is not of the crowd.
-#[test]
-fn changed_bodies_do_not_count() {
-    let mut cascade = Cascade::new(SMALL);
+pub fn changed_bodies_do_not_count<D: Disk>() {
+    let mut cascade = CascadeOn::<D>::new(SMALL);
     cascade.answer_all(FIRST, 5);
     let body = cascade.body(FIRST, &[500]);
     for place in 0..body.len() {
@@ -232,11 +223,10 @@ fn changed_bodies_do_not_count() {
 
 /// Attack 5: a body is for one survey, epoch, label, instance and hop, and so is each envelope in it. Everything here is
 /// sealed to the very keys that it meets, so that nothing but what it is bound to keeps it out.
-#[test]
-fn bodies_cannot_be_moved() {
+pub fn bodies_cannot_be_moved<D: Disk>() {
     let shape = Shape { instances: 2, labels: true, ..SMALL };
     // Nobody is deleted: what is not counted was dropped for a reason.
-    let mut cascade = Cascade::with(shape, 1 << 24, None);
+    let mut cascade = CascadeOn::<D>::with(shape, 1 << 24, None);
     let here = Channel { label: 1, epoch: EPOCH };
     cascade.answer_all(here, 40);
     let route = Route { label: 1, ..cascade.world.route() };
@@ -300,9 +290,8 @@ fn bodies_cannot_be_moved() {
     assert_eq!(opened.iter().filter(|one| one.is_err()).count(), 12);
 }
 
-#[test]
-fn what_is_for_another_time_or_place_is_refused() {
-    let mut cascade = Cascade::new(SMALL);
+pub fn what_is_for_another_time_or_place_is_refused<D: Disk>() {
+    let mut cascade = CascadeOn::<D>::new(SMALL);
     let body = cascade.body(FIRST, &[1]);
     for (channel, now, expected) in [
         (FIRST, day(EPOCH + 1), Refusal::Closed),
@@ -320,9 +309,8 @@ fn what_is_for_another_time_or_place_is_refused() {
 }
 
 /// Attack 23: a clock that jumps closes an epoch early at worst, and never a second time.
-#[test]
-fn a_clock_that_jumps_releases_nothing_twice() {
-    let mut cascade = Cascade::new(SMALL);
+pub fn a_clock_that_jumps_releases_nothing_twice<D: Disk>() {
+    let mut cascade = CascadeOn::<D>::new(SMALL);
     cascade.answer_all(FIRST, 6);
     cascade.run(day(EPOCH + 5));
     let first = cascade.pull(FIRST).unwrap().bytes;
@@ -337,9 +325,8 @@ fn a_clock_that_jumps_releases_nothing_twice() {
 }
 
 /// Memory is limited, too: who does not fit is told, and those who are in stay in.
-#[test]
-fn a_full_table_refuses() {
-    let mut cascade = Cascade::with_memory(SMALL, 1 << 14);
+pub fn a_full_table_refuses<D: Disk>() {
+    let mut cascade = CascadeOn::<D>::with_memory(SMALL, 1 << 14);
     let mut send = |person: u32| {
         let body = cascade.body(FIRST, &[person]);
         cascade.send(FIRST, person, &body, day(EPOCH))
@@ -349,9 +336,8 @@ fn a_full_table_refuses() {
     assert_eq!((send(taken), send(0)), (Err(Refusal::Full), Err(Refusal::Conflict)));
 }
 
-#[test]
-fn epochs_and_labels_run_side_by_side() {
-    let mut cascade = Cascade::new(Shape { labels: true, ..SMALL });
+pub fn epochs_and_labels_run_side_by_side<D: Disk>() {
+    let mut cascade = CascadeOn::<D>::new(Shape { labels: true, ..SMALL });
     let channels: Vec<Channel> =
         [(1, 0), (2, 0), (1, 1)].map(|(label, later)| Channel { label, epoch: EPOCH + later }).to_vec();
     cascade.answer_all(channels[0], 40);
@@ -370,9 +356,8 @@ fn epochs_and_labels_run_side_by_side() {
 }
 
 /// A labelled crowd is thinned by whole people, and what is told is what is left.
-#[test]
-fn deletion_drops_whole_uploads() {
-    let mut cascade = Cascade::new(Shape { labels: true, ..SMALL });
+pub fn deletion_drops_whole_uploads<D: Disk>() {
+    let mut cascade = CascadeOn::<D>::new(Shape { labels: true, ..SMALL });
     let channel = Channel { label: 1, epoch: EPOCH };
     for person in 0..40 {
         let body = cascade.body(channel, &[2 * person, 2 * person + 1]);
@@ -387,12 +372,11 @@ fn deletion_drops_whole_uploads() {
 }
 
 /// Attack 16, and promise 5: keys are erased once nothing of theirs can be open, and not before.
-#[test]
-fn keys_are_needed_as_long_as_their_epochs_are_open() {
-    let mut cascade = Cascade::new(SMALL);
+pub fn keys_are_needed_as_long_as_their_epochs_are_open<D: Disk>() {
+    let mut cascade = CascadeOn::<D>::new(SMALL);
     cascade.answer_all(FIRST, 6);
     let (now, grace) = (day(EPOCH + 1), 2);
-    let oldest = |cascade: &Cascade| [0, 1].map(|hop| cascade.hops[hop].oldest_epoch(now, grace));
+    let oldest = |cascade: &CascadeOn<D>| [0, 1].map(|hop| cascade.hops[hop].oldest_epoch(now, grace));
     assert_eq!(oldest(&cascade), [EPOCH, EPOCH - 1], "hop 2 waits for what hop 1 has");
     cascade.hops[0].close_due(now).unwrap();
     assert_eq!(oldest(&cascade), [EPOCH, EPOCH - 1]);
@@ -405,9 +389,8 @@ fn keys_are_needed_as_long_as_their_epochs_are_open() {
     assert_eq!(cascade.hops[1].oldest_epoch(day(EPOCH + 9), 3), EPOCH + 6, "it does not wait for ever");
 }
 
-#[test]
-fn it_is_known_for_how_many_epochs_there_are_keys() {
-    let cascade = Cascade::new(SMALL);
+pub fn it_is_known_for_how_many_epochs_there_are_keys<D: Disk>() {
+    let cascade = CascadeOn::<D>::new(SMALL);
     let left = |epoch| cascade.hops[0].key_epochs_from(epoch);
     let last = EPOCH + left(EPOCH) - 1;
     assert!(last > EPOCH);
@@ -415,10 +398,9 @@ fn it_is_known_for_how_many_epochs_there_are_keys() {
 }
 
 /// A hop whose keys are gone releases nothing, rather than what it can still open.
-#[test]
-fn without_its_keys_a_hop_destroys() {
+pub fn without_its_keys_a_hop_destroys<D: Disk>() {
     for hop in 1..=2 {
-        let mut cascade = Cascade::new(SMALL);
+        let mut cascade = CascadeOn::<D>::new(SMALL);
         cascade.answer_all(FIRST, 6);
         cascade.erased.insert(hop, EPOCH + 50);
         cascade.restart(hop, 0);
@@ -431,9 +413,8 @@ fn without_its_keys_a_hop_destroys() {
 }
 
 /// One person is one in an epoch, under whatever labels they send.
-#[test]
-fn one_person_has_one_label() {
-    let mut cascade = Cascade::new(Shape { labels: true, ..SMALL });
+pub fn one_person_has_one_label<D: Disk>() {
+    let mut cascade = CascadeOn::<D>::new(Shape { labels: true, ..SMALL });
     let [one, other] = [1, 2].map(|label| Channel { label, epoch: EPOCH });
     let body = cascade.body(one, &[1]);
     cascade.send(one, 7, &body, day(EPOCH)).unwrap();
@@ -447,9 +428,8 @@ fn one_person_has_one_label() {
 }
 
 /// A hop that is reset has nothing but its journal, and states nothing about what it gave up: it may have, before it was restored.
-#[test]
-fn a_reset_states_nothing_about_what_it_gives_up() {
-    let mut cascade = Cascade::new(SMALL);
+pub fn a_reset_states_nothing_about_what_it_gives_up<D: Disk>() {
+    let mut cascade = CascadeOn::<D>::new(SMALL);
     cascade.answer_all(FIRST, 6);
     cascade.reset(1, day(EPOCH));
     assert_eq!(cascade.stores[0].look().names().unwrap(), ["journal"]);
@@ -460,4 +440,41 @@ fn a_reset_states_nothing_about_what_it_gives_up() {
     cascade.run(day(EPOCH + 2));
     assert!(cascade.hops.iter().all(|hop| hop.statement(FIRST).is_err()));
     assert_eq!(cascade.sorted_values(next).len(), 6, "it goes on with the next epoch");
+}
+
+/// A test of every function above, on one kind of store.
+#[macro_export]
+macro_rules! any_store_tests {
+    ($disk:ty) => {
+        $crate::any_store_tests! { $disk:
+            fragments_arrive_once_through_one_two_and_three_hops,
+            without_cover_bodies_differ_in_length_and_arrive_too,
+            what_is_public_does_not_tell_how_many_fragments_there_were,
+            a_commitment_is_made_once_and_opens_after_any_crash,
+            one_person_counts_once,
+            a_retry_gets_the_same_receipt,
+            receipts_of_two_groups_have_nothing_in_common,
+            duplicates_are_dropped,
+            changed_bodies_do_not_count,
+            bodies_cannot_be_moved,
+            what_is_for_another_time_or_place_is_refused,
+            a_clock_that_jumps_releases_nothing_twice,
+            a_full_table_refuses,
+            epochs_and_labels_run_side_by_side,
+            deletion_drops_whole_uploads,
+            keys_are_needed_as_long_as_their_epochs_are_open,
+            it_is_known_for_how_many_epochs_there_are_keys,
+            without_its_keys_a_hop_destroys,
+            one_person_has_one_label,
+            a_reset_states_nothing_about_what_it_gives_up,
+        }
+    };
+    ($disk:ty: $($name:ident,)*) => {
+        $(
+            #[test]
+            fn $name() {
+                $crate::any_store::$name::<$disk>();
+            }
+        )*
+    };
 }
