@@ -122,6 +122,11 @@ impl Journal {
         Ok(Self { log, mark, len: chain.len, high: chain.high(), broken: false })
     }
 
+    /// Whether a record could be neither written nor taken back: the next start may find it.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.broken
+    }
+
     /// Writes a step. When this returns, it is taken.
     pub(crate) fn record(&mut self, entry: &Entry, key: &StateKey) -> Result<(), Error> {
         if self.broken {

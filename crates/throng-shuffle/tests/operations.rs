@@ -63,6 +63,22 @@ fn what_a_failing_disk_has_begun_counts_for_nobody() {
     }
 }
 
+/// A disk that fails while an epoch is closed may have its end in the journal, and the hop does not know. If the clock is then set back into
+/// that epoch, nobody is taken behind this end: they would be acknowledged and lost.
+#[test]
+fn nobody_is_taken_behind_an_end_that_may_be_on_disk() {
+    for after in 0..40 {
+        let mut watch = Watch::new(false);
+        let upload = |person| Operation::Upload { person, other: false };
+        let cut = |after| Operation::Cut { hop: 1, after };
+        let answers = [Operation::Clock(2), upload(0), upload(1), Operation::Clock(1), upload(0)];
+        let trouble = [cut(after), Operation::Tick, cut(60), Operation::Clock(-2), Operation::Crowd];
+        answers.iter().chain(&trouble).for_each(|operation| watch.apply(operation));
+        watch.settle();
+        watch.check();
+    }
+}
+
 #[test]
 fn a_day_without_trouble_is_a_release() {
     let mut watch = Watch::new(false);

@@ -44,6 +44,11 @@ impl Record {
         self.journal.is_some()
     }
 
+    /// Whether the journal on disk may say more than is known here: a step that failed, and could not be taken back.
+    pub(super) fn is_broken(&self) -> bool {
+        self.journal.as_ref().is_some_and(Journal::is_broken)
+    }
+
     /// The first epoch that may still be open.
     pub(super) fn first_open(&self) -> u64 {
         self.first.max(self.last.map_or(0, |last| last.saturating_add(1)))

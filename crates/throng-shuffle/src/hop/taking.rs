@@ -59,6 +59,10 @@ impl Hop {
         let mut results = vec![Err(Refusal::Full); uploads.len()];
         let mut groups: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         let mut intakes = lock(&self.intakes);
+        if lock(&self.record).is_broken() {
+            // The next start may find that an epoch was closed: what were taken now would be behind its end, and lost.
+            return results;
+        }
         for (index, upload) in uploads.iter().enumerate() {
             // Again, and under the lock: no epoch closes between this and the sync.
             match self.admits(upload.channel, upload.body_len(), now_s) {
