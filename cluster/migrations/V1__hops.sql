@@ -44,7 +44,8 @@ CREATE TABLE intakes (
 );
 
 -- The objects with bodies. The number is the upper half of a place among a channel's uploads, so it has 32 bits.
-CREATE SEQUENCE segment_numbers MINVALUE 0 MAXVALUE 4294967295;
+-- Segments of one channel have different numbers; those of long ago are gone when it begins again.
+CREATE SEQUENCE segment_numbers MINVALUE 0 MAXVALUE 4294967295 CYCLE;
 CREATE TABLE segments (
     hop bigint NOT NULL,
     epoch bigint NOT NULL,

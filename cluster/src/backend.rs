@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use throng_batch::Engine;
 use throng_serve::Result;
-use throng_serve::shuffler::backend::{Backend, HopBackend, HopSite, LeaderFiles};
+use throng_serve::shuffler::backend::{Backend, HopBackend, HopSite, LeaderFiles, Shadow};
 use throng_shuffle::Store;
 use throng_wire::{Place, SurveyHash};
 
@@ -36,17 +36,27 @@ pub struct ClusterBackend {
 
 impl Backend for ClusterBackend {
     fn open(&self, site: &HopSite<'_>) -> Result<Box<dyn HopBackend>> {
+        let store = self.store(site)?;
+        let engine = self.jobs.as_ref().map(|jobs| (Arc::clone(jobs), self.objects.clone()));
+        let prefix = format!("{}/{}", site.survey.hash(), site.place);
+        Ok(Box::new(ReplicaBackend { store, engine, prefix, duration: self.lease, keeper: None }))
+    }
+
+    fn shadow(&self, site: &HopSite<'_>) -> Result<Shadow> {
+        Ok(Shadow::Follower(Box::new(self.store(site)?)))
+    }
+}
+
+impl ClusterBackend {
+    fn store(&self, site: &HopSite<'_>) -> Result<PgStore> {
         let survey = site.survey.hash();
         let path = ratchet_path(&self.ratchets, survey, site.place);
         let ratchet = Ratchet::open(&path).map_err(|error| {
             let advice = "make it on one replica with `throng-cluster ratchets`, and copy it to the others";
             io::Error::other(format!("{}: {error}; {advice}", path.display()))
         })?;
-        let store =
-            PgStore::new(&self.postgres, &self.objects, Arc::new(ratchet), survey, site.place, site.signing)?;
-        let engine = self.jobs.as_ref().map(|jobs| (Arc::clone(jobs), self.objects.clone()));
-        let prefix = format!("{survey}/{}", site.place);
-        Ok(Box::new(ReplicaBackend { store, engine, prefix, duration: self.lease, keeper: None }))
+        let (objects, ratchet) = (&self.objects, Arc::new(ratchet));
+        Ok(PgStore::new(&self.postgres, objects, ratchet, survey, site.place, site.signing)?)
     }
 }
 

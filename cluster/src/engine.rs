@@ -48,9 +48,9 @@ pub struct Sizes {
 }
 
 impl Default for Sizes {
-    /// A task of some seconds: 16 MiB are about 100,000 envelopes.
+    /// A task of a second: 4 MiB are about 40,000 envelopes.
     fn default() -> Self {
-        Self { task: 16 << 20, bucket: 16 << 20 }
+        Self { task: 4 << 20, bucket: 16 << 20 }
     }
 }
 
@@ -341,8 +341,8 @@ impl Engine for ClusterEngine {
     }
 
     fn bytes_max(&self) -> u64 {
-        // What one bucket may hold, in as many buckets as there can be.
-        self.sizes.bucket << BITS_MAX
+        // What one executor and the driver can hold of a bucket, in as many buckets as there can be.
+        BUCKET_MAX << BITS_MAX
     }
 }
 
@@ -359,6 +359,9 @@ fn dropped_within(dropped: &[(u64, u64)], places: std::ops::Range<u64>) -> Vec<(
         .map(|(start, end)| (start.max(&places.start) - places.start, end.min(&places.end) - places.start))
         .collect()
 }
+
+/// The largest bucket, which one task sorts in memory.
+const BUCKET_MAX: u64 = 1 << 30;
 
 /// More buckets than this are more objects than it is worth.
 const BITS_MAX: u32 = 12;

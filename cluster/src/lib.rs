@@ -8,6 +8,7 @@
 //! | where does it run? | [`jobs`], [`scheduler`], [`executor`], [`function`] |
 //! | where are a party's files? | [`objects`] |
 //! | where is what its replicas share? | [`postgres`], [`ratchet`] |
+//! | what do so many people need? | [`size`] |
 //! | who may connect? | [`tls`] |
 //! | how does blocking code wait for asynchronous clients? | [`bridge`] |
 
@@ -24,6 +25,7 @@ pub mod postgres;
 pub mod ratchet;
 pub mod scheduler;
 pub mod serve;
+pub mod size;
 pub mod task;
 pub mod tls;
 pub mod work;

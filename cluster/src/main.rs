@@ -15,7 +15,10 @@ use throng_cluster::keys::KeyFiles;
 use throng_cluster::objects::Objects;
 use throng_cluster::scheduler::{self, Timing};
 use throng_cluster::serve;
+use throng_cluster::size::Load;
 use throng_cluster::tls::{self, Tls, TlsFiles};
+use throng_serve::ReleaseOptions;
+use throng_shuffle::Channel;
 use tokio::runtime::Runtime;
 
 /// The roles of one party on many machines.
@@ -39,6 +42,8 @@ enum Role {
     Ratchets(PartyArgs),
     /// Publish an epoch, opened by executors: `throng-cluster release --config analyzer.toml --survey survey.toml --epoch 20000`
     Release(ReleaseArgs),
+    /// Say what a first hop needs for so many people: `throng-cluster size --respondents 1e8 --envelopes 10`
+    Size(SizeArgs),
     /// Run an executor: `throng-cluster executor executor.toml`
     Executor(ExecutorArgs),
 }
@@ -59,12 +64,37 @@ struct PartyArgs {
     /// How the log is written
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
+    /// Read all that the party would, change nothing, and fail on what is not right
+    #[arg(long)]
+    check: bool,
+    /// A shuffler: give up everything that is not released, after its data was restored. Stop all replicas first
+    #[arg(long, conflicts_with = "check")]
+    reset: bool,
+    /// With --reset: this survey alone
+    #[arg(long, requires = "reset")]
+    survey: Option<String>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum LogFormat {
     Text,
     Json,
+}
+
+#[derive(Args)]
+struct SizeArgs {
+    /// Respondents a day
+    #[arg(long)]
+    respondents: f64,
+    /// Envelopes of each body, as the plan says
+    #[arg(long, default_value_t = 10.0)]
+    envelopes: f64,
+    /// How many times the average the busiest second has
+    #[arg(long, default_value_t = 10.0)]
+    peak: f64,
+    /// In how many hours a batch has to be done
+    #[arg(long, default_value_t = 4.0)]
+    hours: f64,
 }
 
 #[derive(Args)]
@@ -78,6 +108,12 @@ struct ReleaseArgs {
     /// The epoch
     #[arg(long)]
     epoch: u64,
+    /// The label of the crowd, in a survey with labels
+    #[arg(long)]
+    label: Option<String>,
+    /// A directory for a copy
+    #[arg(long)]
+    out: Option<PathBuf>,
     /// The result is JSON in any case
     #[arg(long, hide = true)]
     json: bool,
@@ -132,6 +168,16 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Role::Executor(args) => Ok(run_executor(&args)?),
         Role::Serve(Serve::Shuffler(args)) => run_shuffler(&args),
         Role::Serve(Serve::Analyzer(args)) => run_analyzer(&args),
+        Role::Size(SizeArgs { respondents, envelopes, peak, hours }) => {
+            anyhow::ensure!(
+                [respondents, envelopes, peak, hours]
+                    .iter()
+                    .all(|number| number.is_finite() && *number > 0.0),
+                "give numbers above 0"
+            );
+            println!("{}", Load { respondents, envelopes, peak, hours }.need());
+            Ok(())
+        }
         Role::Ratchets(args) => {
             for path in serve::make_ratchets(&args.config)? {
                 println!("{}", path.display());
@@ -146,7 +192,10 @@ fn run(cli: Cli) -> anyhow::Result<()> {
                 (None, Some(only)) if surveys.is_empty() => only,
                 _ => anyhow::bail!("the analyzer has several surveys: say which with --survey FILE"),
             };
-            let released = analyzer.release(&survey, args.epoch)?;
+            let label = survey.survey().survey().label_number(args.label.as_deref())?;
+            let options = ReleaseOptions { out: args.out.as_deref(), ..ReleaseOptions::default() };
+            let channel = Channel { label, epoch: args.epoch };
+            let (released, _) = analyzer.release_with(&survey, channel, &options, &mut |_, _| ())?;
             println!("{}", serde_json::to_string_pretty(&released)?);
             Ok(())
         }
@@ -154,7 +203,20 @@ fn run(cli: Cli) -> anyhow::Result<()> {
 }
 
 fn run_shuffler(args: &PartyArgs) -> anyhow::Result<()> {
-    let shuffler = serve::shuffler(&args.config)?;
+    let mut shuffler = serve::shuffler(&args.config, args.reset)?;
+    if let Some(name) = &args.survey {
+        shuffler.select(name)?;
+    }
+    if args.check {
+        return Ok(shuffler.check()?);
+    }
+    if args.reset {
+        shuffler.reset()?;
+        println!(
+            "reset: give the signed key-list to everyone, and the layer keys to all replicas and executors"
+        );
+        return Ok(());
+    }
     let log = serve::log("shuffler", matches!(args.log_format, LogFormat::Json));
     let ready = |url: &str| println!("listening on {url}");
     Runtime::new()?.block_on(shuffler.serve(&log, stopped(), ready))?;
@@ -163,6 +225,10 @@ fn run_shuffler(args: &PartyArgs) -> anyhow::Result<()> {
 
 fn run_analyzer(args: &PartyArgs) -> anyhow::Result<()> {
     let analyzer = serve::analyzer(&args.config)?;
+    anyhow::ensure!(!args.reset, "an analyzer has nothing to reset");
+    if args.check {
+        return Ok(analyzer.check()?);
+    }
     let log = serve::log("analyzer", matches!(args.log_format, LogFormat::Json));
     let ready = |dashboard: Option<&str>| println!("ready {}", dashboard.unwrap_or_default());
     Runtime::new()?.block_on(analyzer.serve(&log, None, stopped(), ready))?;

@@ -1,5 +1,5 @@
-//! The scheduler: Ballista's, which knows our function by name. It sees names of objects and numbers of records; no key, no
-//! seed and no envelope.
+//! The scheduler: Ballista's, which knows our function by name. It sees names of objects, numbers of records, which places were deleted, and
+//! the key that chooses buckets; no layer key, no seed of an order, and no envelope.
 
 use std::io;
 use std::net::SocketAddr;

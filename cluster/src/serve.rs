@@ -20,8 +20,8 @@ use crate::postgres::Postgres;
 use crate::ratchet::Ratchet;
 use crate::tls::Tls;
 
-/// A shuffler that is ready to serve.
-pub fn shuffler(path: &Path) -> Result<Shuffler> {
+/// A shuffler that is ready to serve, or to be reset: then its layer keys may be lost.
+pub fn shuffler(path: &Path, reset: bool) -> Result<Shuffler> {
     let (file, rest) = ClusterFile::read(path)?;
     let config = ShufflerConfig::from_text(&rest, path)?;
     let owner = owner(&file, &config.identity)?;
@@ -36,7 +36,8 @@ pub fn shuffler(path: &Path) -> Result<Shuffler> {
     let jobs = jobs(&file, bridge)?;
     let lease = Duration::from_secs(file.lease_s.max(1));
     let backend = ClusterBackend { postgres, objects, jobs, ratchets, lease };
-    Ok(Shuffler::prepare(config)?.with_backend(Arc::new(backend)))
+    let prepare = if reset { Shuffler::prepare_reset } else { Shuffler::prepare };
+    Ok(prepare(config)?.with_backend(Arc::new(backend)))
 }
 
 /// An analyzer that is ready to serve. Its ledger, tallies and sealed batches are in its data directory, as on one machine; what it

@@ -43,8 +43,7 @@ impl Tls {
                 io::Error::new(error.kind(), format!("cannot read {}: {error}", path.display()))
             })
         };
-        let key =
-            private_file::read_own(&files.key).map_err(|error| io::Error::other(format!("{error:#}")))?;
+        let key = private_file::read(&files.key).map_err(|error| io::Error::other(format!("{error:#}")))?;
         Ok(Self {
             authority: Certificate::from_pem(read(&files.authority)?),
             identity: Identity::from_pem(read(&files.certificate)?, key.as_bytes()),

@@ -23,7 +23,6 @@ use throng_wire::{CredentialList, Digest, LayerKeys, Place, SignedSurvey, Signin
 use tokio::runtime::Handle;
 
 use crate::error::{Context, Error, Result};
-use crate::file_store::{ShadowMark, ShadowStore};
 use crate::operate::about::{self, unique_name};
 use crate::operate::damage::Damage;
 use crate::operate::directory::ensure_writable;
@@ -135,7 +134,7 @@ impl Shuffler {
     pub fn check(mut self) -> Result<()> {
         let mut damages = std::mem::take(&mut self.damages);
         for mut survey in self.surveys.drain(..) {
-            if let Err(error) = survey.check(&self.config, &self.party) {
+            if let Err(error) = survey.check((&self.config, &*self.backend), &self.party) {
                 damages.push(Damage::new(&survey.file, survey.place(), error));
             }
         }
@@ -413,13 +412,12 @@ impl SurveySetup {
     }
 
     /// Opens the hop as the server would, on files that it cannot change, and reads what it would read later.
-    fn check(&mut self, config: &ShufflerConfig, party: &Party) -> Result<()> {
+    fn check(&mut self, (config, backend): (&ShufflerConfig, &dyn Backend), party: &Party) -> Result<()> {
         for again in (0..CHECKS).rev() {
             let keys = self.layer_keys()?;
             let (hop, data) = self.hop_config(config, party, keys)?;
-            let (store, mark) = (ShadowStore::of(&data), ShadowMark::of(&self.mark));
-            let checked = Hop::open(hop, Box::new(store), Box::new(mark), SystemClock.now_s())
-                .and_then(|hop| hop.check_files());
+            let checked = backend.shadow(&self.site(&data, &hop.signing))?.open(hop);
+            let checked = checked.and_then(|hop| hop.check_files());
             match checked {
                 Ok(()) => return Ok(()),
                 // A server that runs may have taken a step meanwhile: what is damaged stays so.

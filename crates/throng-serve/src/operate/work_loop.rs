@@ -89,6 +89,11 @@ impl<K: Kind> WorkLoop<K> {
         self.waits.are_over(&(work, channel))
     }
 
+    /// Forgets what has failed: somebody else does it now, or it begins anew.
+    pub(crate) fn forget(&mut self) {
+        self.waits = Backoff::default();
+    }
+
     /// Says what went wrong, if something did and it was not said just now.
     pub(crate) fn note(&mut self, work: K, channel: Option<Channel>, result: Result<()>) {
         match result {

@@ -6,16 +6,37 @@
 use std::path::{Path, PathBuf};
 
 use throng_batch::Engine;
-use throng_shuffle::{Mark, Store};
+use throng_host::clock::{Clock, SystemClock};
+use throng_shuffle::{Hop, HopConfig, Mark, Store};
 use throng_wire::{Place, SignedSurvey, SigningKey};
 
 use crate::error::{Context, Error, Result};
-use crate::file_store::FileStore;
+use crate::file_store::{FileStore, ShadowMark, ShadowStore};
 
 /// Gives every hop what it runs on.
 pub trait Backend: Send + Sync {
     /// What a hop runs on.
     fn open(&self, site: &HopSite<'_>) -> Result<Box<dyn HopBackend>>;
+
+    /// The same to look at alone: nothing of it is changed, and nobody who works on it is disturbed.
+    fn shadow(&self, site: &HopSite<'_>) -> Result<Shadow>;
+}
+
+/// The state of a hop, to look at.
+pub enum Shadow {
+    /// As whoever leads would find it. What is written is not kept.
+    Leader(LeaderFiles),
+    /// As a replica that follows finds it.
+    Follower(Box<dyn Store>),
+}
+
+impl Shadow {
+    pub(super) fn open(self, config: HopConfig) -> std::result::Result<Hop, throng_shuffle::Error> {
+        match self {
+            Self::Leader(LeaderFiles { store, mark }) => Hop::open(config, store, mark, SystemClock.now_s()),
+            Self::Follower(store) => Hop::follow(config, store),
+        }
+    }
 }
 
 /// Which hop it is, and where the files of one machine would be.
@@ -66,6 +87,11 @@ pub struct Embedded;
 impl Backend for Embedded {
     fn open(&self, site: &HopSite<'_>) -> Result<Box<dyn HopBackend>> {
         Ok(Box::new(EmbeddedHop { data: site.data.to_owned(), mark: site.mark.to_owned() }))
+    }
+
+    fn shadow(&self, site: &HopSite<'_>) -> Result<Shadow> {
+        let (store, mark) = (Box::new(ShadowStore::of(site.data)), Box::new(ShadowMark::of(site.mark)));
+        Ok(Shadow::Leader(LeaderFiles { store, mark }))
     }
 }
 

@@ -146,7 +146,12 @@ impl Worker for HopWorker {
     }
 
     fn round(&mut self, _stop: &Receiver<()>) {
-        if !self.backend.leads() || !self.hop.leads() {
+        let to_look = !self.backend.leads() || !self.hop.leads();
+        if to_look
+            && self.work_loop.is_due(Work::Lead, None)
+            && self.looked.is_none_or(|at| at.elapsed() >= LOOK)
+        {
+            self.looked = Some(Instant::now());
             let led = self.take_over_or_follow();
             self.work_loop.note(Work::Lead, None, led);
         }
@@ -190,10 +195,6 @@ impl Worker for HopWorker {
 impl HopWorker {
     /// Takes over where nobody leads; follows whoever does.
     fn take_over_or_follow(&mut self) -> Result<()> {
-        if !self.work_loop.is_due(Work::Lead, None) || self.looked.is_some_and(|at| at.elapsed() < LOOK) {
-            return Ok(());
-        }
-        self.looked = Some(Instant::now());
         if !self.hop.leads() {
             self.hop.refresh()?;
             let Some(LeaderFiles { store, mark }) = self.backend.lead()? else { return Ok(()) };
@@ -225,8 +226,9 @@ impl HopWorker {
         }
         self.hop = Arc::new(hop);
         self.current.replace(Arc::clone(&self.hop));
-        // What the next hop has of its statements is asked again by whoever leads.
+        // What the next hop has of its statements is asked again by whoever leads, and what has failed is no longer this one's.
         self.asked = false;
+        self.work_loop.forget();
     }
 
     /// Takes over what has changed on disk.
