@@ -221,6 +221,22 @@ fn errors_without_a_type_are_in_programs_and_the_laboratory_alone() {
     }
 }
 
+/// A cluster is made of the product and the pure floor, and nothing is made of it: the default programs carry none of its dependencies.
+#[test]
+fn a_cluster_depends_on_parties_and_no_crate_on_it() {
+    let manifest = fs::read_to_string(crates().join("../cluster/Cargo.toml")).unwrap();
+    let own = dependencies(&manifest);
+    assert!(own.contains("throng-serve"));
+    for name in own {
+        let above = LABORATORY.contains(&name.as_str()) || PROGRAMS.contains(&name.as_str());
+        assert!(!above, "throng-cluster must not depend on {name}");
+    }
+    for (name, _) in ARROWS {
+        let manifest = fs::read_to_string(crates().join(name).join("Cargo.toml")).unwrap();
+        assert!(!manifest.contains("throng-cluster"), "{name} depends on throng-cluster");
+    }
+}
+
 #[test]
 fn parties_do_not_depend_on_the_laboratory() {
     let lower = |name: &str| !LABORATORY.contains(&name) && !PROGRAMS.contains(&name);
@@ -427,17 +443,18 @@ fn circles_are_found_in_what_modules_name() {
     assert_eq!(circles(&uses.into()), [["a", "b", "c"].map(str::to_owned).into()].into());
 }
 
-/// Every test below `crates/`, by the file that it is in: functions under `#[test]` or `#[tokio::test]`. Helpers are none.
+/// Every test below `crates/` and `cluster/`, by the file that it is in, from the crate on: functions under `#[test]` or `#[tokio::test]`. Helpers are none.
 fn tests() -> BTreeMap<String, BTreeSet<String>> {
     let mut tests = BTreeMap::new();
-    let mut folders = vec![crates()];
-    while let Some(folder) = folders.pop() {
+    let root = crates().join("..");
+    let mut folders = vec![(crates(), crates()), (root.join("cluster"), root)];
+    while let Some((folder, base)) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
+            if path.is_dir() && !path.ends_with("target") {
+                folders.push((path, base.clone()));
             } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let name = path.strip_prefix(crates()).unwrap().to_str().unwrap().to_owned();
+                let name = path.strip_prefix(&base).unwrap().to_str().unwrap().to_owned();
                 tests.insert(name, tests_in(&fs::read_to_string(path).unwrap()));
             }
         }
