@@ -17,15 +17,17 @@ pub struct Load {
     pub hours: f64,
 }
 
-/// What a first hop needs for it.
+/// What a first hop needs for it, and how many cores a later one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Need {
     /// Uploads in the busiest second.
     pub uploads_per_s: f64,
     /// Cores of replicas for these uploads.
     pub intake_cores: f64,
-    /// Cores of executors for opening and shuffling.
+    /// Cores of executors for opening bodies and shuffling envelopes.
     pub executor_cores: f64,
+    /// The same of a later hop, which opens every envelope. An analyzer opens those that are no chaff.
+    pub later_cores: f64,
     /// Gigabytes that executors hold, one task on each core.
     pub executor_memory_gb: f64,
     /// Gigabytes of objects while a batch is worked on: bodies, spool, buckets and batch.
@@ -52,6 +54,7 @@ impl Load {
             uploads_per_s,
             intake_cores: uploads_per_s * INTAKE_S,
             executor_cores,
+            later_cores: self.respondents * self.envelopes * (OPEN_S + SHUFFLE_S) / (self.hours * 3600.0),
             executor_memory_gb: executor_cores.ceil() * TASK_GB,
             objects_gb: (bodies + 3.0 * batch) / 1e9,
             rows: self.respondents,
@@ -67,6 +70,7 @@ impl fmt::Display for Need {
         writeln!(f, "uploads in the busiest second   {:>12.0}", self.uploads_per_s)?;
         writeln!(f, "cores of replicas               {:>12.1}", self.intake_cores)?;
         writeln!(f, "cores of executors              {:>12.1}", self.executor_cores)?;
+        writeln!(f, "cores of a later hop            {:>12.1}", self.later_cores)?;
         writeln!(f, "memory of executors, GB         {:>12.1}", self.executor_memory_gb)?;
         writeln!(f, "objects, GB                     {:>12.0}", self.objects_gb)?;
         writeln!(f, "rows of an epoch                {:>12.2e}", self.rows)?;

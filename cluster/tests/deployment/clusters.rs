@@ -203,6 +203,20 @@ impl Clusters {
         self.start_role("scheduler-hop");
     }
 
+    /// Whether a command on the file of a hop succeeds.
+    pub(crate) fn asks(&self, place: Place, option: &str) -> bool {
+        let mut command = Command::new(self.program);
+        command.args(["serve", "shuffler", "--config"]).arg(self.town.config(place)).arg(option);
+        command.env("THRONG_TEST_CLOCK_FILE", self.town.path(place, "clock"));
+        command.stdin(Stdio::null()).output().unwrap().status.success()
+    }
+
+    /// Both replicas of a first hop are killed.
+    pub(crate) fn end_replicas(&mut self, place: Place) {
+        self.kill_role(&format!("second-{place}"));
+        self.town.kill(place);
+    }
+
     /// How many connections each replica of the first hop got.
     pub(crate) fn replicas_asked(&self) -> Vec<usize> {
         self.balancers[0].asked()

@@ -43,6 +43,12 @@ fn an_epoch_on_a_cluster_is_released_as_on_one_machine() {
     until("all that an epoch needed is erased", || {
         clusters.rows("answered") == 0 && clusters.rows("secrets") <= 2
     });
+    // Its operator looks at it while it runs, and gives up what is open once all replicas have ended.
+    assert!(clusters.asks(FIRST, "--check"));
+    assert!(!clusters.asks(FIRST, "--reset"), "somebody leads");
+    clusters.end_replicas(FIRST);
+    until("the lease is over and the hop is reset", || clusters.asks(FIRST, "--reset"));
+    assert!(clusters.asks(FIRST, "--check"));
 }
 
 /// kill -9 of the replica that leads while people answer, of PostgreSQL, and of an executor, a scheduler and the bucket's answers
